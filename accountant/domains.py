@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Rational
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class IntegerRange:
     high: int = 2**53
     floats: bool = False
 
-    def check(self, argument: str, value: object) -> int:
+    def check(self, argument: str, value: Any) -> int:
         """Return ``value`` as an int; refuse ``True``, and ``2.0`` unless floats are allowed."""
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]  # an array without axes is a number
@@ -70,7 +70,7 @@ class IntegerRange:
             self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer()
         )
         try:
-            integer = int(value) if whole_float else operator.index(value)  # type: ignore[call-overload, arg-type]  # that is the question
+            integer = int(value) if whole_float else operator.index(value)
         except TypeError:
             raise ParameterError(argument, value, str(self)) from None
         if not self.low <= integer <= self.high:

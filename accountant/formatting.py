@@ -26,7 +26,7 @@ def format_upper(x: float, digits: int = DIGITS) -> str:
 
 
 def format_lower(x: float, digits: int = DIGITS) -> str:
-    """Return the shortest text of a lower bound or a rest, rounded down."""
+    """Return the shortest text of a lower bound or a remaining amount, rounded down."""
     return _format_rounded(x, Context(prec=digits, rounding=ROUND_FLOOR))
 
 

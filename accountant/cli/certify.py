@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accountant.cli.options import Delta, Force, Json, PlanName, Runs, write_json
+from accountant.cli.options import (
+    Delta,
+    Force,
+    Json,
+    PlanName,
+    Runs,
+    check_outputs,
+    delta_of,
+    print_report,
+    repeated,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from accountant.composition.certificate import Certificate
@@ -52,14 +62,13 @@ def certify(
 
     from accountant.accountants.tight import Tight
     from accountant.cli.exit_status import CommandFailed
-    from accountant.cli.options import delta_of, repeated
     from accountant.cli.progress import waiting
     from accountant.errors import ParameterError, UnsupportedPlan
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import write_atomically
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.proofs.checked_proof import proof_of_claim, refuse_without_flint
 
-    check_writable({"--json": None if json == "-" else json, "--proof": proof})
+    check_outputs(json, proof=proof)
     if proof is not None and Path(proof).exists() and not force:
         raise ParameterError("--proof", proof, "a file that is not there yet, or --force given")
     if proof is not None:
@@ -79,9 +88,8 @@ def certify(
     except UnsupportedPlan as error:
         raise CommandFailed(f"no proof was written: {error.instead}", NO_PROOF) from None
     report, facts = _report(certificate, at, proof, checked)
-    print(report, file=sys.stderr if json == "-" else sys.stdout)
-    if json is not None:
-        write_json(json, facts)
+    print_report(report, json)
+    write_json(json, facts)
 
 
 def _report(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from accountant.cli.exit_status import CommandLineError, parse_number
-from accountant.cli.options import Json, PlanName, ProofFile
-
-if TYPE_CHECKING:
-    from accountant.reports.comparison import Comparison
+from accountant.cli.options import (
+    Json,
+    PlanName,
+    ProofFile,
+    check_outputs,
+    delta_of,
+    print_report,
+)
 
 
 def compare(
@@ -62,35 +65,26 @@ def compare(
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.cli.progress import waiting
-    from accountant.domains import DELTA, EPSILON
-    from accountant.files import check_writable
+    from accountant.domains import EPSILON
+    from accountant.files import write_text
     from accountant.formats.plan_toml import read_file, read_plan
-    from accountant.reports.comparison import compare as by_delta
-    from accountant.reports.comparison import compare_deltas as by_epsilon
+    from accountant.reports import comparison
 
     if delta is not None and epsilon is not None:
         raise CommandLineError("give --delta or --epsilon, one of the two")
     if epsilon is not None and proof is not None:
         raise CommandLineError("give --proof with --delta: a proof is of epsilon at a delta")
-    check_writable({"--json": None if json == "-" else json, "--plot": plot})
-    whole_plan, budget = read_plan(plan), read_file(plan).budget
-    if epsilon is None and delta is None and budget is None:
+    check_outputs(json, plot=plot)
+    whole_plan, file = read_plan(plan), read_file(plan)
+    if epsilon is None and delta is None and file.budget is None:
         raise CommandLineError(f"give --delta or --epsilon: {plan} has no [budget] with a delta")
     with waiting("computing"):
         if epsilon is not None:
-            table = by_epsilon(whole_plan, EPSILON.check("--epsilon", parse_number(epsilon)))
+            at_epsilon = EPSILON.check("--epsilon", parse_number(epsilon))
+            table = comparison.compare_deltas(whole_plan, at_epsilon)
         else:
-            at = budget.delta if delta is None else DELTA.check("--delta", parse_number(delta))  # type: ignore[union-attr]  # just seen
-            table = by_delta(whole_plan, at, proof=proof)
-    _report(table, json)
-    if plot is not None:
-        from accountant.reports.plot import plot as draw
-
-        draw(whole_plan, table.best.delta or 1e-6, plot)
-
-
-def _report(table: Comparison, json: str | None) -> None:
-    from accountant.files import write_text
-
-    print(table, file=sys.stderr if json == "-" else sys.stdout)
+            table = comparison.compare(whole_plan, delta_of(file, delta), proof=proof)
+    print_report(table, json)
     write_text(json, table.to_json())
+    if plot is not None:
+        comparison.write_figure(whole_plan, table.best.delta or 1e-6, plot)

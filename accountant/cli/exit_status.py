@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import cast
+from typing import Any, cast
 
 import typer
 
@@ -21,8 +21,8 @@ class CommandFailed(Exception):
         self.status = status
 
 
-def parse_number(text: str) -> object:
-    """Return the number that the text stands for, or the text itself."""
+def parse_number(text: str) -> Any:
+    """Return the number that the text stands for; else the text, which a domain then refuses."""
     for kind in (int, float):
         try:
             return kind(text)

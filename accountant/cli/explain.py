@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
-from accountant.cli.options import Delta, Json, PlanName, ProofFile, write_json
+from accountant.cli.options import (
+    Delta,
+    Json,
+    PlanName,
+    ProofFile,
+    check_outputs,
+    delta_of,
+    print_report,
+    proof_of_plan,
+    write_json,
+)
 
 
 def explain(
@@ -27,29 +35,25 @@ def explain(
     """
     from accountant.accountants.attack_rates import attack_rates
     from accountant.accountants.tight import Tight
-    from accountant.cli.options import delta_of, proof_of_plan
     from accountant.errors import ParameterError
-    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.planning.interpretation import explanation
 
-    check_writable({"--json": None if json == "-" else json})
+    check_outputs(json)
     whole_plan, at = read_plan(plan), delta_of(read_file(plan), delta)
     proved = proof_of_plan(whole_plan, at, proof)
     cost = Tight().epsilon(whole_plan, at) if proved is None else proved.epsilon
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")
     sentences = explanation(cost, at, whole_plan.relation, plan=whole_plan)
-    message = sentences if proved is None else f"{sentences}\n{proved.words}"
-    print(message, file=sys.stderr if json == "-" else sys.stdout)
+    print_report(sentences if proved is None else f"{sentences}\n{proved.words}", json)
     if json is not None:
         relation = None if whole_plan.relation is None else str(whole_plan.relation)
-        rates = attack_rates(whole_plan).to_list()
         facts = {
             "epsilon": cost,
             "delta": at,
             "relation": relation,
             "explanation": sentences,
-            "attack_rates": rates,
+            "attack_rates": attack_rates(whole_plan).to_list(),
         }
         write_json(json, facts if proved is None else {**facts, "proof": proved.facts()})

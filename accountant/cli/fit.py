@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ from accountant.cli.options import (
     PlanName,
     allocation_facts,
     budget_of,
+    check_outputs,
+    print_report,
     write_json,
 )
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.requests import Wanted
+    from accountant.planning.what_if import Needed
 
 
 def fit(
@@ -96,8 +100,13 @@ def fit(
     if (need is None) != (records is None) or (bound is not None and need is None):
         raise ParameterError("--need, --records", need or records, "given together, or neither")
     factor = None if more is None else POSITIVE.check("--more", parse_number(more))
-    target = _target(out, force)
-    check_writable({"--json": None if json == "-" else json})
+    target = None if out is None else Path(out)
+    if target is not None and target.suffix not in {".toml", ".json"}:
+        raise ParameterError("--out", out, "a .toml or .json file")
+    if target is not None and target.exists() and not force:
+        raise ParameterError("--out", out, "a new file, or given with --force")
+    check_writable({"--out": out})
+    check_outputs(json)
     file = read_file(plan, again=True)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
     records_question = None if need is None or records is None else (need, records, bound)
@@ -117,7 +126,6 @@ def _report(
     json: str | None,
 ) -> Allocation:
     """Find and print the noise, and the number of records if ``records_question`` is given."""
-    from accountant.cli.record_counts import records_needed_for
     from accountant.errors import BudgetExceeded
     from accountant.planning.allocation import allocate
 
@@ -125,28 +133,59 @@ def _report(
         allocation = allocate(releases, budget)
         facts, lines = allocation_facts(allocation), [str(allocation)]
         if records_question is not None:
-            needed = records_needed_for(*records_question, releases, budget)
+            needed = _records_needed(*records_question, releases, budget)
             facts["records"] = dataclasses.asdict(needed)
             lines.append(str(needed))
     except BudgetExceeded as error:
         raise CommandFailed(str(error), EXCEEDED) from None
-    print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
-    if json is not None:
-        write_json(json, facts)
+    print_report("\n".join(lines), json)
+    write_json(json, facts)
     return allocation
 
 
-def _target(out: str | None, force: bool) -> Path | None:
-    """Return the output path, checked before the computation starts."""
+def _records_needed(
+    need: str, records: str, bound: str | None, releases: Sequence[Wanted], budget: Budget
+) -> Needed:
+    """Return the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,..."""
+    from accountant.domains import POSITIVE, RECORDS
     from accountant.errors import ParameterError
-    from accountant.files import check_writable
+    from accountant.planning.what_if import records_needed
 
-    if out is None:
-        return None
-    path = Path(out)
-    if path.suffix not in {".toml", ".json"}:
-        raise ParameterError("--out", out, "a .toml or .json file")
-    if path.exists() and not force:
-        raise ParameterError("--out", out, "a new file, or given with --force")
-    check_writable({"--out": out})
-    return path
+    name, _, error = need.rpartition("=")
+    labels = [release.label for release in releases]
+    if labels.count(name) != 1:
+        raise ParameterError("--need", need, f"NAME=ERROR with a name of one of {labels}")
+    target = POSITIVE.check("--need", parse_number(error))
+    record_count = RECORDS.check("--records", parse_number(records))
+    lower_bound = None if bound is None else _lower_bound(bound)
+    return records_needed(releases, budget, labels.index(name), target, record_count, lower_bound)
+
+
+def _lower_bound(option: str) -> Callable[[float, Budget], int]:
+    """Return a lower bound that an installed package registers; this package has none."""
+    import importlib.metadata
+
+    from accountant.errors import ParameterError
+
+    problem, *pairs = option.split(",")
+    parameters = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--bound", option, "PROBLEM,KEY=VALUE,...")
+        parameters[key] = parse_number(value)
+    if "error" not in parameters:
+        raise ParameterError("--bound", option, "given with error=, in the units of that bound")
+    registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
+    if not registered:
+        raise ParameterError("--bound", option, "absent: no installed package has lower bounds")
+    sample_size: Callable[..., int] = registered[0].load()
+
+    def bound(target: float, budget: Budget) -> int:
+        del target  # the target has the query's units, and the bound its own
+        stated = {"epsilon": budget.epsilon, **parameters}
+        if parameters.get("model") == "central":
+            stated = {"delta": budget.delta, **stated}
+        return sample_size(problem, **stated)
+
+    return bound

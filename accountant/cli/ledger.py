@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from accountant.cli import ledger_history, ledger_open, ledger_terms
-from accountant.cli.ledger_history import Author, Run, Since, Until, place_of
+from accountant.cli import ledger_history, ledger_terms
 from accountant.cli.ledger_options import (
     BookName,
     DatasetName,
@@ -16,31 +15,12 @@ from accountant.cli.ledger_options import (
     KeyFile,
     PinFile,
     open_book,
-    print_all_as_json,
     print_json,
-    print_people,
     print_statuses,
-)
-
-app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="""Budgets of data sets in a book that every process can spend from.
-
-BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
-end of the log is compared with what FILE says, and noted there. A book that was opened with --key
-FILE is signed, and opens no further data set without it.
-
-Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
-interrupted.""",
+    wrapped,
 )
 
 
-app.command("open")(ledger_open.open_)
-
-
-@app.command()
 def status(
     book: BookName, name: str | None = None, json: JsonFlag = False, pin: PinFile = None
 ) -> None:
@@ -48,18 +28,28 @@ def status(
 
     Example: python -m accountant ledger status book.db
     """
+    from accountant.book.export import SCHEMA, status_facts
+    from accountant.formatting import format_upper
+
     with open_book(book, pin) as opened_book:
         names = opened_book.names if name is None else [name]
         statuses = [opened_book.status(dataset) for dataset in names]
-        if json and name is None:
-            print_all_as_json(statuses, opened_book.people())
-            return
-        print_statuses(statuses, json)
-        if not json:
-            print_people(opened_book.people(), names)
+        people = opened_book.people()
+    if json and name is None:
+        datasets = [status_facts(status) for status in statuses]
+        print_json({"schema": SCHEMA, "datasets": datasets, "people": people.to_records()})
+        return
+    print_statuses(statuses, json)
+    for group in () if json else people:
+        if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
+            message = (
+                f"{group.name}: spent epsilon {format_upper(group.spent)} of "
+                f"{format_upper(group.epsilon)} at delta {format_upper(group.delta)} in "
+                f"{', '.join(group.datasets)}, about the same people"
+            )
+            print(wrapped(message))
 
 
-@app.command()
 def remaining(
     book: BookName,
     name: DatasetName,
@@ -90,7 +80,6 @@ def remaining(
     print(f"the whole plan would fit {times:,} more times")
 
 
-@app.command()
 def verify(
     book: BookName,
     head: Annotated[
@@ -112,7 +101,6 @@ def verify(
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
-@app.command()
 def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFile = None) -> None:
     """Print the end of a book's log, to note elsewhere: `verify --head` finds what was rewritten.
 
@@ -125,58 +113,32 @@ def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFi
             print(opened_book.head)
 
 
-@app.command()
-def export(
-    book: BookName,
-    name: DatasetName,
-    out: Annotated[str, typer.Option(metavar="FILE|-", help=".json or .csv; - is JSON on stdout.")],
-    registry: Annotated[
-        bool, typer.Option("--registry", help="What registries of deployments ask for.")
-    ] = False,
-    relation: Annotated[
-        str | None, typer.Option(metavar="R", help="Who neighbours are, such as add-remove.")
-    ] = None,
-    post_processing: Annotated[
-        str, typer.Option(metavar="WORDS", help="What is done to the answers.")
-    ] = "not stated",
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
-    since: Since = None,
-    author: Author = None,
-    run: Run = None,
-    until: Until = None,
-    pin: PinFile = None,
-) -> None:
-    """Write the history of a data set, or its entry in a public registry, to a file.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "open": ledger_terms.open_,
+    "status": status,
+    "remaining": remaining,
+    "verify": verify,
+    "head": head,
+    "export": ledger_history.export,
+    "history": ledger_history.history,
+    "close": ledger_terms.close,
+    "raise": ledger_terms.raise_,
+    "expire": ledger_terms.expire,
+    "quota": ledger_terms.quota,
+    "buckets": ledger_terms.buckets,
+}
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="""Budgets of data sets in a book that every process can spend from.
 
-    Example: python -m accountant ledger export book.db survey --registry --out survey.csv
-    """
-    from accountant.book import export as exports
-    from accountant.domains import OneOf
-    from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_text
-    from accountant.plans.adjacency import check_relation
+BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
+end of the log is compared with what FILE says, and noted there. A book that was opened with --key
+FILE is signed, and opens no further data set without it.
 
-    kind = "json" if out == "-" else Path(out).suffix[1:].lower()
-    OneOf(("json", "csv")).check("the suffix of --out", kind)
-    check_writable({"--out": None if out == "-" else out})
-    if out != "-" and Path(out).exists() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force")
-    if relation is not None:
-        relation = check_relation("--relation", relation)
-    with open_book(book, pin) as opened_book:
-        status = opened_book.status(name)
-        lines = opened_book.iter_history(
-            name, since=place_of(since), author=author, run=run, until=place_of(until)
-        )
-        if not registry:
-            is_json = kind == "json"
-            write_text(
-                out, exports.history_json(status, lines) if is_json else exports.history_csv(lines)
-            )
-            return
-        rows = exports.registry_rows(status, lines, relation, post_processing)
-    write_text(out, exports.registry_json(rows) if kind == "json" else exports.registry_csv(rows))
-
-
-for _name, _command in {"history": ledger_history.history, **ledger_terms.COMMANDS}.items():
+Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
+interrupted.""",
+)
+for _name, _command in COMMANDS.items():
     app.command(_name)(_command)

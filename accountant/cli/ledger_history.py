@@ -1,10 +1,11 @@
-"""``python -m accountant ledger history``: every spend, as a table or line by line."""
+"""``python -m accountant ledger history|export``: every spend, on a terminal or in a file."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,25 +49,73 @@ def history(
     with open_book(book, pin) as opened_book:
         lines = opened_book.iter_history(
             name,
-            since=place_of(since),
+            since=_place_of(since),
             last=line_limit,
             author=author,
-            run=run,  # type: ignore[arg-type]  # checked there
-            until=place_of(until),
+            run=run,
+            until=_place_of(until),
         )
         if json:
             sys.stdout.writelines(history_json(opened_book.status(name), lines))
         else:
+            text_of = _table_of if sys.stdout.isatty() else _line_an_entry
             while page := list(islice(lines, LINES_AT_ONCE)):
-                epsilons = _displayed_epsilons(page)
-                if sys.stdout.isatty():
-                    sys.stdout.writelines(_table_of(page, epsilons))
-                else:  # one line an entry, for programs that read them
-                    sys.stdout.writelines(map(_words_of_line, page, epsilons))
+                sys.stdout.writelines(text_of(page, _displayed_epsilons(page)))
 
 
-def place_of(stated: str | None) -> str | int | None:
-    """Return the number of an entry, or the words of a time."""
+def export(
+    book: BookName,
+    name: DatasetName,
+    out: Annotated[str, typer.Option(metavar="FILE|-", help=".json or .csv; - is JSON on stdout.")],
+    registry: Annotated[
+        bool, typer.Option("--registry", help="What registries of deployments ask for.")
+    ] = False,
+    relation: Annotated[
+        str | None, typer.Option(metavar="R", help="Who neighbours are, such as add-remove.")
+    ] = None,
+    post_processing: Annotated[
+        str, typer.Option(metavar="WORDS", help="What is done to the answers.")
+    ] = "not stated",
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    since: Since = None,
+    author: Author = None,
+    run: Run = None,
+    until: Until = None,
+    pin: PinFile = None,
+) -> None:
+    """Write the history of a data set, or its entry in a public registry, to a file.
+
+    Example: python -m accountant ledger export book.db survey --registry --out survey.csv
+    """
+    from accountant.book import export as exports
+    from accountant.domains import OneOf
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_text
+    from accountant.plans.adjacency import check_relation
+
+    kind = "json" if out == "-" else Path(out).suffix[1:].lower()
+    OneOf(("json", "csv")).check("the suffix of --out", kind)
+    is_json = kind == "json"
+    check_writable({"--out": None if out == "-" else out})
+    if out != "-" and Path(out).exists() and not force:
+        raise ParameterError("--out", out, "a file that is not there yet, or --force")
+    if relation is not None:
+        relation = check_relation("--relation", relation)
+    with open_book(book, pin) as opened_book:
+        status = opened_book.status(name)
+        lines = opened_book.iter_history(
+            name, since=_place_of(since), author=author, run=run, until=_place_of(until)
+        )
+        if not registry:
+            text = exports.history_json(status, lines) if is_json else exports.history_csv(lines)
+            write_text(out, text)
+            return
+        rows = exports.registry_rows(status, lines, relation, post_processing)
+    write_text(out, exports.registry_json(rows) if is_json else exports.registry_csv(rows))
+
+
+def _place_of(stated: str | None) -> str | int | None:
+    """Return the number of an entry, or the text of a time."""
     from accountant.cli.exit_status import parse_number
 
     number = None if stated is None else parse_number(stated)
@@ -92,26 +141,27 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
             yield f"{'':8}{wrapped_line}\n"
 
 
-def _words_of_line(line: Line, epsilon: str) -> str:
+def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
+    """Yield one line an entry, for programs that read them."""
     from accountant.formatting import escape_control
 
-    text = (
-        f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
-        f"{line.what}  {_notes(line)}"
-    )
-    return f"{escape_control(text.rstrip())}\n"
+    for line, epsilon in zip(lines, epsilons, strict=True):
+        text = f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}"
+        yield f"{escape_control(f'{text}  {line.what}  {_notes(line)}'.rstrip())}\n"
 
 
 def _notes(line: Line) -> str:
     """Return the run, label and buckets of a line, what is trusted, and the digest of its proof."""
-    trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
-    trusted.append(f"executor {line.executor}" * bool(line.executor))
-    trusted.append(f"proof {line.proof}" * bool(line.proof))
-    return " ".join(
-        filter(
-            None, [line.run, line.label, ", ".join(line.buckets), "seeded" * line.seeded, *trusted]
-        )
-    )
+    notes = [
+        line.run,
+        line.label,
+        ", ".join(line.buckets),
+        "seeded" * line.seeded,
+        f"undeclared {line.undeclared}" * bool(line.undeclared),
+        f"executor {line.executor}" * bool(line.executor),
+        f"proof {line.proof}" * bool(line.proof),
+    ]
+    return " ".join(filter(None, notes))
 
 
 def _displayed_epsilons(lines: list[Line]) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
-    from accountant.book.status import PeopleTable, Status
+    from accountant.book.status import Status
 
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # width of a terminal that every table fits
@@ -55,7 +55,7 @@ def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
         if as_json:
             sys.stdout.writelines(history_json(status, []))
         else:
-            print("\n".join(wrapped(line) for line in _words_of_status(status)))
+            print("\n".join(map(wrapped, _status_lines(status))))
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -63,33 +63,6 @@ def print_json(document: dict[str, Any]) -> None:
     from json import dumps
 
     print(dumps(document, indent=2))
-
-
-def print_all_as_json(statuses: list[Status], people: PeopleTable) -> None:
-    """Print where all data sets of a book stand, as one JSON document."""
-    from accountant.book.export import SCHEMA, status_facts
-
-    print_json(
-        {
-            "schema": SCHEMA,
-            "datasets": [status_facts(status) for status in statuses],
-            "people": people.to_records(),
-        }
-    )
-
-
-def print_people(people: PeopleTable, names: list[str]) -> None:
-    """Print what the budgets of data sets about the same people add up to."""
-    from accountant.formatting import format_upper
-
-    for group in people:
-        if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
-            message = (
-                f"{group.name}: spent epsilon {format_upper(group.spent)} of "
-                f"{format_upper(group.epsilon)} at delta {format_upper(group.delta)} in "
-                f"{', '.join(group.datasets)}, about the same people"
-            )
-            print(wrapped(message))
 
 
 def wrapped(text: str) -> str:
@@ -107,7 +80,7 @@ def wrapped(text: str) -> str:
     )
 
 
-def _words_of_status(status: Status) -> Iterator[str]:
+def _status_lines(status: Status) -> Iterator[str]:
     from accountant.formatting import format_upper
 
     spent = (

@@ -1,9 +1,8 @@
-"""``python -m accountant ledger close|raise|expire|quota``: terms that change, with a reason."""
+"""``python -m accountant ledger open|close|raise|expire|quota|buckets``: terms of a data set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,9 +18,182 @@ from accountant.cli.ledger_options import (
 )
 
 if TYPE_CHECKING:
-    from accountant.book.status import Quotas
+    from accountant.accountants.budget import Budget
+    from accountant.plans.plan import Plan
+    from accountant.proofs.checked_proof import CheckedProof
 
+BudgetEpsilon = Annotated[
+    str | None,
+    typer.Option(metavar="E", help="The budget's epsilon; by default what --plan costs."),
+]
+BudgetDelta = Annotated[
+    str | None, typer.Option(metavar="D", help="Its delta; 0, which is pure, by default.")
+]
+AsidePlan = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Set a plan aside, at its exact cost if it must be."),
+]
+AsideRuns = Annotated[
+    str | None, typer.Option(metavar="N", help="How many runs of --plan; 1 by default.")
+]
+Window = Annotated[
+    str | None,
+    typer.Option(metavar="W", help="The budget is of each 'month', or of any '30 days'."),
+]
+Carry = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="N windows before leave what they did not spend."),
+]
+Buckets = Annotated[
+    str | None,
+    typer.Option(metavar="WORD", help="Each WORD, such as region, has this budget."),
+]
+Notion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
+        "else pure-or-rdp, which admits the most, or the one in which --plan fits.",
+    ),
+]
+RenyiOrder = Annotated[
+    str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
+]
+Users = Annotated[str | None, typer.Option(metavar="N", help="Each of N users has this budget.")]
+Unit = Annotated[
+    str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
+]
+Idealised = Annotated[
+    bool,
+    typer.Option(
+        "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
+    ),
+]
+Expires = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
+]
+People = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
+]
+AsideProof = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="What `certify` wrote for all runs of --plan; it is checked first."
+    ),
+]
+Verified = Annotated[
+    bool,
+    typer.Option(
+        "--verified", help="Nothing is spent but by plans that have a proof of their cost."
+    ),
+]
 Reason = Annotated[str, typer.Option(metavar="WORDS", help="Why; it stays in the log.")]
+
+
+def open_(
+    book: BookName,
+    name: DatasetName,
+    epsilon: BudgetEpsilon = None,
+    delta: BudgetDelta = None,
+    plan: AsidePlan = None,
+    runs: AsideRuns = None,
+    window: Window = None,
+    carry: Carry = None,
+    buckets: Buckets = None,
+    notion: Notion = None,
+    order: RenyiOrder = None,
+    users: Users = None,
+    unit: Unit = None,
+    idealised: Idealised = False,
+    expires: Expires = None,
+    people: People = None,
+    proof: AsideProof = None,
+    verified: Verified = False,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Open a data set with its budget; the book is made if there is none.
+
+    Examples: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person";
+    python -m accountant ledger open book.db visits --plan plan.toml --runs 12;
+    python -m accountant ledger open book.db votes --plan plan.toml --proof cost.proof.json
+    --verified;
+    python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
+    """
+    from accountant.book.dataset_terms import DatasetTerms, checked_name
+    from accountant.cli.exit_status import parse_number
+    from accountant.errors import ParameterError
+
+    order_number, user_count, run_count, carried = (
+        None if text is None else parse_number(text) for text in (order, users, runs, carry)
+    )
+    checked_name("name", name)
+    if proof is not None and plan is None:
+        raise ParameterError("--proof", proof, "given with --plan")
+    whole_plan, budget, proved = _plan_and_budget(epsilon, delta, plan, run_count, proof)
+    terms = DatasetTerms(
+        budget=budget,
+        notion=notion,
+        order=order_number,
+        users=user_count,
+        unit=unit,
+        idealised=idealised or None,
+        expires=expires,
+        people=people,
+        window=window,
+        carry=carried,
+        buckets=buckets,
+        plan=whole_plan,
+        runs=run_count,
+        verified=verified or None,
+        proof=proved,
+    )
+    terms.checked_facts()
+    terms.checked_proof()  # checked before a book is made
+    with open_book(book, pin, create=True, key=key) as opened_book:
+        print_statuses([opened_book.dataset(name, **terms._asdict())], json)
+
+
+def _plan_and_budget(
+    epsilon: str | None, delta: str | None, plan: str | None, runs: Any, proof: str | None
+) -> tuple[Plan | None, Budget, CheckedProof | None]:
+    """Return the plan of a file, the budget, and the checked proof of what the plan costs.
+
+    The budget is as stated, else that of the file, else what all runs of the plan cost.
+    """
+    from accountant.accountants.budget import Budget
+    from accountant.accountants.tight import Tight
+    from accountant.book.dataset_terms import RUNS
+    from accountant.cli.exit_status import parse_number
+    from accountant.cli.options import proof_of_plan
+    from accountant.domains import DELTA, POSITIVE
+    from accountant.errors import ParameterError
+    from accountant.formats.plan_toml import read_file
+    from accountant.plans.plan import Repeat
+
+    file = None if plan is None else read_file(plan)
+    file_budget = None if file is None else file.budget
+    at = 0.0 if file_budget is None else file_budget.delta
+    if delta is not None:
+        at = DELTA.check("--delta", parse_number(delta))
+    whole_plan = None if file is None else file.plan
+    budget_epsilon = None if file_budget is None else file_budget.epsilon
+    if epsilon is not None:
+        budget_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
+    if whole_plan is None:
+        if budget_epsilon is None:
+            raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
+        return None, Budget(budget_epsilon, at), None
+    run_count = 1 if runs is None else RUNS.check("--runs", runs)
+    all_runs = whole_plan if run_count == 1 else Repeat(whole_plan, run_count)
+    proved = proof_of_plan(all_runs, at, proof)
+    if budget_epsilon is None:
+        budget_epsilon = Tight().epsilon(all_runs, at) if proved is None else proved.epsilon
+        if budget_epsilon == float("inf"):
+            raise ParameterError("--delta", at, "one at which the plan has an epsilon")
+    return whole_plan, Budget(budget_epsilon, at), proved
 
 
 def close(
@@ -102,6 +274,7 @@ def quota(
     """
     from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
+    from accountant.formatting import escape_control, format_lower, format_upper
 
     whose, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
     if set_ is not None and not whose:
@@ -110,27 +283,21 @@ def quota(
         raise ParameterError("--reason", reason, "given with --set, and only with it")
     with open_book(book, pin, key=key) as opened_book:
         if set_ is not None and reason is not None:
-            opened_book.set_quota(name, whose, parse_number(epsilon), reason)  # type: ignore[arg-type]  # checked there
+            opened_book.set_quota(name, whose, parse_number(epsilon), reason)
         quotas = opened_book.quotas(name)
-        selected_quotas = [
-            author_quota for author_quota in quotas if author in (None, author_quota.author)
-        ]
-        _print_quotas(name, type(quotas)(selected_quotas), json)
-
-
-def _print_quotas(name: str, quotas: Quotas, as_json: bool) -> None:
-    """Print the authors, one a line: numbers first, so that lines begin alike."""
-    if as_json:
-        print_json({"dataset": name, "quotas": quotas.to_records()})
+    selected_quotas = type(quotas)(
+        [author_quota for author_quota in quotas if author in (None, author_quota.author)]
+    )
+    if json:
+        print_json({"dataset": name, "quotas": selected_quotas.to_records()})
         return
-    from accountant.formatting import escape_control, format_lower, format_upper
-
+    # numbers stand first, so that lines begin alike
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
-    for author_quota in quotas:
-        quota = "" if author_quota.quota is None else f"{author_quota.quota:g}"
+    for author_quota in selected_quotas:
+        limit = "" if author_quota.quota is None else f"{author_quota.quota:g}"
         remaining = "" if author_quota.left is None else format_lower(author_quota.left)
-        name = escape_control(author_quota.author)
-        print(f"{format_upper(author_quota.epsilon):>12}{quota:>12}{remaining:>12}  {name}")
+        who = escape_control(author_quota.author)
+        print(f"{format_upper(author_quota.epsilon):>12}{limit:>12}{remaining:>12}  {who}")
 
 
 def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
@@ -151,12 +318,3 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
             f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
             f"{escape_control(bucket.name)}"
         )
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "close": close,
-    "raise": raise_,
-    "expire": expire,
-    "quota": quota,
-    "buckets": buckets,
-}

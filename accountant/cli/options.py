@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,12 +44,35 @@ def allocation_facts(table: Allocation) -> dict[str, Any]:
     return {"budget": budget, "epsilon": table.epsilon, "releases": table.to_records()}
 
 
-def write_json(name: str, facts: dict[str, Any]) -> None:
-    """Write the facts as JSON to a file, or to stdout for ``-``; infinity as null."""
+def check_outputs(json: str | None, **files: str | None) -> None:
+    """Refuse files of ``--json`` and of other options that cannot be written, before computing."""
+    from accountant.files import check_writable
+
+    options = {f"--{option}": name for option, name in files.items()}
+    check_writable({"--json": None if json == "-" else json, **options})
+
+
+def refuse_existing(option: str, name: str | None, force: bool) -> None:
+    """Refuse to overwrite a file without ``--force``."""
+    from accountant.errors import ParameterError
+
+    if name is not None and Path(name).is_file() and not force:
+        raise ParameterError(option, name, "a file that is not there yet, or --force given")
+
+
+def print_report(report: object, json: str | None) -> None:
+    """Print what a command answers: on stderr where its JSON goes to stdout."""
+    print(report, file=sys.stderr if json == "-" else sys.stdout)
+
+
+def write_json(name: str | None, facts: dict[str, Any]) -> None:
+    """Write the facts as JSON to the file of ``--json``, if it is given; infinity as null."""
     import json
 
     from accountant.files import write_text
 
+    if name is None:
+        return
     document = {"schema": 1, **facts}
     write_text(name, json.dumps(_finite(document), indent=2, allow_nan=False) + "\n")
 
@@ -99,8 +124,8 @@ def repeated(plan: Plan, runs: str | None) -> Plan:
     from accountant.domains import RECORDS
     from accountant.plans.plan import Repeat
 
-    many = 1 if runs is None else RECORDS.check("--runs", parse_number(runs))
-    return plan if many == 1 else Repeat(plan, many)
+    count = 1 if runs is None else RECORDS.check("--runs", parse_number(runs))
+    return plan if count == 1 else Repeat(plan, count)
 
 
 def proof_of_plan(plan: Plan, delta: float, proof: str | None) -> CheckedProof | None:

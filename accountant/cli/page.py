@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
 
 from accountant.cli.exit_status import CommandLineError
 from accountant.cli.ledger_options import KeyFile, PinFile
-from accountant.cli.options import Delta, Epsilon, Force, ProofFile, budget_of, proof_of_plan
-from accountant.cli.progress import terminal_progress
+from accountant.cli.options import (
+    Delta,
+    Epsilon,
+    Force,
+    ProofFile,
+    budget_of,
+    proof_of_plan,
+    refuse_existing,
+)
 
 PROGRAM = "python -m accountant page"
 
@@ -56,25 +61,25 @@ def page(
     from accountant.files import check_writable, write_atomically
 
     check_writable({"--out": out})
-    if Path(out).is_file() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
+    refuse_existing("--out", out, force)
     if (plan is None) == (ledger is None):
         raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
         if (epsilon, delta, proof) != (None, None, None):
             raise CommandLineError("--ledger is given without a budget or a proof of a plan")
-        content = _history(ledger, dataset, pin, key)
+        content = _page_of_ledger(ledger, dataset, pin, key)
     elif (dataset, pin, key) != (None, None, None):
         raise ParameterError("--dataset, --pin, --key", dataset or pin, "given with --ledger")
     else:
-        content = _plan(str(plan), epsilon, delta, proof)
+        content = _page_of_plan(str(plan), epsilon, delta, proof)
     write_atomically(Path(out), content)
 
 
-def _plan(name: str, epsilon: str | None, delta: str | None, proof: str | None) -> str:
+def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str | None) -> str:
     import shlex
     from pathlib import Path
 
+    from accountant.cli.progress import progress_bar
     from accountant.errors import BudgetExceeded, ParameterError
     from accountant.formats.plan_toml import read_file
     from accountant.reports.plan_lines import lines_of_file, plan_of
@@ -92,12 +97,12 @@ def _plan(name: str, epsilon: str | None, delta: str | None, proof: str | None) 
         allowed = f"one that leaves a budget to share ({error})"
         raise ParameterError("plan", name, allowed) from None
     proved = proof_of_plan(plan_of(lines), budget.delta, proof)
-    with _progress_bar(step_count(lines)) as tick:
+    with progress_bar(step_count(lines), show_remaining_time=True) as tick:
         summary = summarise(lines, budget, tick, proved)
     return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 
-def _history(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:
+def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
@@ -115,14 +120,3 @@ def _history(ledger: str, name: str | None, pin: str | None, key: str | None) ->
         raise ParameterError(
             "--ledger", scheme_of(url), f"a book that can be read ({error})"
         ) from None
-
-
-@contextlib.contextmanager
-def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on stderr, if stderr is a terminal."""
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("computing"), BarColumn(), TextColumn("left"), TimeRemainingColumn())
-    with terminal_progress(*columns) as bar:
-        task = bar.add_task("computing", total=steps)
-        yield lambda: bar.advance(task)

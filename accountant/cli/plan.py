@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +14,8 @@ from accountant.cli.options import (
     PlanName,
     allocation_facts,
     budget_of,
+    check_outputs,
+    print_report,
     write_json,
 )
 
@@ -62,13 +63,12 @@ def plan(
     from accountant.accountants.tight import Tight
     from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
-    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.formatting import format_upper
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.what_if import for_groups
 
-    check_writable({"--json": None if json == "-" else json})
+    check_outputs(json)
     size = None if group is None else RECORDS.check("--group", parse_number(group))
     whole_plan, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)
@@ -81,15 +81,14 @@ def plan(
         lines.append(f"for groups of {size:,}: epsilon {format_upper(group_epsilon, 9)}")
         facts["groups"] = {"size": size, "epsilon": group_epsilon}
     facts["fits"] = cost <= budget.epsilon
-    lines += _words_of_rest(whole_plan, table, facts)
-    print("\n".join(lines), file=sys.stderr if json == "-" else sys.stdout)
-    if json is not None:
-        write_json(json, facts)
+    lines += _remaining_lines(whole_plan, table, facts)
+    print_report("\n".join(lines), json)
+    write_json(json, facts)
     if not facts["fits"]:
         raise typer.Exit(EXCEEDED)
 
 
-def _words_of_rest(whole_plan: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
+def _remaining_lines(whole_plan: Plan, table: Allocation, facts: dict[str, Any]) -> list[str]:
     """Return what remains of the budget and how much more would fit, and note it as facts."""
     from accountant.formatting import format_remaining
     from accountant.planning.capacity import remaining_capacity
@@ -103,5 +102,5 @@ def _words_of_rest(whole_plan: Plan, table: Allocation, facts: dict[str, Any]) -
         for release in table.releases
     ]
     facts["more"] = [{"release": label, "count": count} for label, count in capacities]
-    would = [f"{count} more of {label} would fit" for label, count in capacities]
-    return [f"fits the budget; {shown} is left", *would]
+    lines = [f"{count} more of {label} would fit" for label, count in capacities]
+    return [f"fits the budget; {shown} is left", *lines]

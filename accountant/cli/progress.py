@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,17 @@ def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
     # a bar that is started and disabled writes an empty line before rich 14.3
     with bar if screen.is_terminal else contextlib.nullcontext():
         yield bar
+
+
+@contextlib.contextmanager
+def progress_bar(steps: int, show_remaining_time: bool = False) -> Iterator[Callable[[], None]]:
+    """Show a bar of a number of steps; what it yields is called after each of them."""
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    time_columns = (TextColumn("left"), TimeRemainingColumn()) if show_remaining_time else ()
+    with terminal_progress(TextColumn("computing"), BarColumn(), *time_columns) as bar:
+        task = bar.add_task("computing", total=steps)
+        yield lambda: bar.advance(task)
 
 
 @contextlib.contextmanager

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from accountant.cli.exit_status import CommandLineError, parse_number, print_error
-from accountant.cli.options import Force, Json
-from accountant.cli.progress import terminal_progress
+from accountant.cli.options import Force, Json, check_outputs, print_report, refuse_existing
+from accountant.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from accountant.training.statement import TrainingStatement
 
 PROGRAM = "python -m accountant training"
 DIFFERS = 1
+# options that --opacus takes: they check what the file says, or ask for more numbers
+OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
+OPACUS_RECORD = (
+    "a JSON file of json.dump(opacus_record(engine, loader), file), by accountant.formats.opacus"
+)
 Examples = Annotated[str | None, typer.Option(metavar="N", help="Records of the training set.")]
 Batch = Annotated[
     str | None,
@@ -109,10 +112,7 @@ def training(
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
-    from pathlib import Path
-
-    from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_text
+    from accountant.files import write_text
 
     options = {
         "examples": examples, "batch": batch, "epochs": epochs, "steps": steps, "noise": noise,
@@ -121,58 +121,78 @@ def training(
         "microbatching": microbatching or None, "drop_last": drop_last or None,
     }  # fmt: skip
     given_options = {name: value for name, value in options.items() if value is not None}
-    check_writable({"--json": None if json == "-" else json, "--out": out})
-    if out is not None and Path(out).is_file() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
-    if replay is not None and given_options:
+    check_outputs(json, out=out)
+    refuse_existing("--out", out, force)
+    if replay is not None and (given_options or opacus is not None):
         raise CommandLineError("--replay is given alone: the file says what the run was")
-    if replay is not None and opacus is not None:
-        raise CommandLineError("--replay is given alone: the file says what the run was")
-    if opacus is not None:
-        statement = _read_opacus(opacus, given_options)
+    if replay is not None:
+        statement = _replayed(replay)
+    elif opacus is not None:
+        statement = _of_opacus(opacus, given_options)
     else:
-        statement = _computed(given_options) if replay is None else _replayed(replay)
-    print(statement, file=sys.stderr if json == "-" else sys.stdout)
+        statement = _of_options(given_options)
+    print_report(statement, json)
     write_text(json, statement.to_json())
     if out is not None:
         from accountant.reports.training_page import training_page
 
         page_options = given_options if opacus is None else {"opacus": opacus, **given_options}
-        write_text(out, training_page(statement, _again(page_options)))
+        write_text(out, training_page(statement, _command_line(page_options)))
 
 
-def _computed(given_options: dict[str, Any]) -> TrainingStatement:
+def _of_options(given_options: dict[str, Any]) -> TrainingStatement:
+    """Return the statement of the run that options describe."""
     from accountant.errors import ParameterError
     from accountant.training.dp_sgd import dp_sgd
     from accountant.training.rows import MOST_ROWS
 
-    text_options = {"loader", "relation"}
-    facts: dict[str, Any] = {
-        name: parse_number(value) if isinstance(value, str) and name not in text_options else value
-        for name, value in given_options.items()
-    }
+    facts = _with_numbers(given_options)
     for name in ("examples", "batch"):
         if name not in facts:
             raise CommandLineError(f"give --{name}; {PROGRAM} --help explains it")
     try:
-        with _progress_bar(MOST_ROWS) as tick:
+        with progress_bar(MOST_ROWS) as tick:
             return dp_sgd(**facts, on_row=tick)
     except ParameterError as error:
         option = f"--{error.argument.replace('_', '-')}"
         raise ParameterError(option, error.value, error.allowed) from None
 
 
-def _read_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
-    from accountant.cli.training_opacus import statement_of_file
+def _of_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
+    """Return the statement of the run whose history and loader a file of `opacus_record` holds."""
+    import json
+
+    from accountant.errors import ParameterError
+    from accountant.files import read_text
+    from accountant.formats.opacus_statement import statement_of_opacus
     from accountant.training.rows import MOST_ROWS
 
-    with _progress_bar(MOST_ROWS) as tick:
-        return statement_of_file(name, given_options, tick)
+    for option in given_options:
+        if option not in OPTIONS_OF_OPACUS:
+            option_name = option.replace("_", "-")
+            raise CommandLineError(f"--{option_name} is left out with --opacus, whose file says it")
+    try:
+        record = json.loads(read_text(Path(name)))
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise ParameterError("--opacus", name, OPACUS_RECORD)
+    with progress_bar(MOST_ROWS) as tick:
+        return statement_of_opacus(record, on_row=tick, **_with_numbers(given_options))
+
+
+def _with_numbers(given_options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with text parsed as numbers, but for names."""
+    return {
+        name: parse_number(value)
+        if isinstance(value, str) and name not in {"loader", "relation"}
+        else value
+        for name, value in given_options.items()
+    }
 
 
 def _replayed(name: str) -> TrainingStatement:
-    from pathlib import Path
-
+    """Return the statement of a file, computed again; another number is exit status 1."""
     from accountant.errors import ParameterError
     from accountant.files import read_text
     from accountant.training.document import StatementDiffers
@@ -189,7 +209,7 @@ def _replayed(name: str) -> TrainingStatement:
         raise typer.Exit(DIFFERS) from None
 
 
-def _again(given_options: dict[str, Any]) -> str:
+def _command_line(given_options: dict[str, Any]) -> str:
     """Return the command that makes the page again."""
     import shlex
 
@@ -198,13 +218,3 @@ def _again(given_options: dict[str, Any]) -> str:
         arguments.append(f"--{name.replace('_', '-')}")
         arguments += [] if value is True else [value]
     return shlex.join([*arguments, "--out", "FILE"]) if given_options else ""
-
-
-@contextlib.contextmanager
-def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on stderr, if stderr is a terminal."""
-    from rich.progress import BarColumn, TextColumn
-
-    with terminal_progress(TextColumn("computing"), BarColumn()) as bar:
-        task = bar.add_task("computing", total=steps)
-        yield lambda: bar.advance(task)

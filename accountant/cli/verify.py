@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accountant.cli.options import Json, Runs, write_json
+from accountant.cli.options import Json, Runs, check_outputs, print_report, repeated, write_json
 
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
 UNPROVED = 1
 MOST_PARTS = 12  # parts of a plan that are printed at most
+WIDTH = 100  # columns of the table of mechanisms
 
 
 def verify(
@@ -61,12 +62,11 @@ def verify(
 
     from accountant.cli.progress import waiting
     from accountant.errors import ParameterError
-    from accountant.files import check_writable
     from accountant.formatting import escape_control
     from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
     from accountant.proofs.claimed_losses import refuse_other_claims
 
-    check_writable({"--json": None if json == "-" else json})
+    check_outputs(json)
     if mechanisms:
         _verify_mechanisms(proof or plan or runs, json)
         return
@@ -83,10 +83,20 @@ def verify(
     else:
         _refuse_other_plan(verdict, plan, runs)
     digest_line = f"{len(document):,} bytes, SHA-256 {verdict.digest}, checked in {seconds:.1f} s"
-    lines = [*_words(verdict), *_words_of_plan(verdict.plan, plan), digest_line]
-    print("\n".join(map(escape_control, lines)), file=sys.stderr if json == "-" else sys.stdout)
-    if json is not None:
-        write_json(json, _facts(verdict, len(document), seconds))
+    lines = map(escape_control, [*_verdict_lines(verdict, plan), digest_line])
+    print_report("\n".join(lines), json)
+    facts = {
+        "verdict": verdict.word,
+        "reason": verdict.reason,
+        "delta": verdict.delta,
+        "lower": verdict.lower,
+        "upper": verdict.upper,
+        "plan": verdict.plan,
+        "sha256": verdict.digest,
+        "bytes": len(document),
+        "seconds": seconds,
+    }
+    write_json(json, facts)
     if verdict.word == NOT_PROVED:
         raise typer.Exit(UNPROVED)
 
@@ -94,7 +104,6 @@ def verify(
 def _verify_mechanisms(other_argument: str | None, json: str | None) -> None:
     """Prove what all mechanisms claim, and show it."""
     from accountant.cli.progress import waiting
-    from accountant.cli.verify_mechanisms import shown_lines, verdicts
     from accountant.errors import ParameterError
     from accountant.proofs.checked_proof import NOT_PROVED, refuse_without_flint
 
@@ -104,17 +113,15 @@ def _verify_mechanisms(other_argument: str | None, json: str | None) -> None:
         )
     refuse_without_flint()
     with waiting("proving"):
-        rows = list(verdicts())
-    print("\n".join(shown_lines(rows)), file=sys.stderr if json == "-" else sys.stdout)
-    if json is not None:
-        write_json(json, {"mechanisms": rows})
+        rows = list(_mechanism_verdicts())
+    print_report("\n".join(_table_lines(rows)), json)
+    write_json(json, {"mechanisms": rows})
     if any(row["verdict"] == NOT_PROVED for row in rows):
         raise typer.Exit(UNPROVED)
 
 
 def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
     """Raise `ParameterError` unless a proof is of the plan of a file."""
-    from accountant.cli.options import repeated
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_plan
     from accountant.proofs.claimed_losses import proof_plan
@@ -126,41 +133,78 @@ def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
         raise ParameterError("--plan", plan, f"the plan of the proof, {shown}")
 
 
-def _words(verdict: Verdict) -> list[str]:
-    """Return a verdict in words."""
+def _verdict_lines(verdict: Verdict, plan_name: str | None) -> Iterator[str]:
+    """Yield the verdict, what the plan of the proof releases, and whose claims the proof takes."""
     from accountant.proofs.checked_proof import NOT_PROVED, claimed_words
-
-    if verdict.word != NOT_PROVED:
-        return [f"{verdict.word}: {claimed_words(verdict)}"]
-    return [f"{verdict.word}: {verdict.reason}", f"so it is open whether {claimed_words(verdict)}"]
-
-
-def _words_of_plan(plan: dict[str, Any], name: str | None) -> Iterator[str]:
-    """Yield what the plan of a proof releases, and whose claims the proof rests on."""
     from accountant.proofs.claimed_losses import words_of_claims
     from accountant.proofs.plan_parts import shown_parts
 
-    parts = shown_parts(plan) if name is None else []
-    if name is None:
-        yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
+    if verdict.word == NOT_PROVED:
+        yield f"{verdict.word}: {verdict.reason}"
+        yield f"so it is open whether {claimed_words(verdict)}"
     else:
-        yield f"this plan is that of {name}"
-    if len(parts) > MOST_PARTS:
-        yield f"and {len(parts) - MOST_PARTS:,} other parts, which --json shows"
-    if claims := words_of_claims(plan):
+        yield f"{verdict.word}: {claimed_words(verdict)}"
+    if plan_name is not None:
+        yield f"this plan is that of {plan_name}"
+    else:
+        parts = shown_parts(verdict.plan)
+        yield from (f"this plan releases {part}" for part in parts[:MOST_PARTS] or ["nothing"])
+        if len(parts) > MOST_PARTS:
+            yield f"and {len(parts) - MOST_PARTS:,} other parts, which --json shows"
+    if claims := words_of_claims(verdict.plan):
         yield claims
 
 
-def _facts(verdict: Verdict, size: int, seconds: float) -> dict[str, Any]:
-    """Return a verdict as plain values."""
-    return {
-        "verdict": verdict.word,
-        "reason": verdict.reason,
-        "delta": verdict.delta,
-        "lower": verdict.lower,
-        "upper": verdict.upper,
-        "plan": verdict.plan,
-        "sha256": verdict.digest,
-        "bytes": size,
-        "seconds": seconds,
-    }
+def _mechanism_verdicts() -> Iterator[dict[str, Any]]:
+    """Yield for each declared mechanism what balls proved of its claim, as plain values."""
+    from accountant.proofs.checked_proof import NOT_PROVED
+    from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
+    from accountant.verifier.mechanisms import check
+
+    for mechanism in declared_mechanisms():
+        printed = repr(mechanism).partition("(")
+        row = {"mechanism": printed[0], "parameters": printed[2].removesuffix(")")}
+        if mechanism.why_no_formula:
+            yield row | {
+                "epsilons": [],
+                "verdict": "no formula",
+                "reason": mechanism.why_no_formula,
+            }
+            continue
+        try:
+            claim = claim_of(mechanism)
+        except (TypeError, ValueError) as error:  # a mechanism of another package
+            reason = f"its claim is not in numbers: {error}"
+            yield row | {"epsilons": [], "verdict": NOT_PROVED, "reason": reason}
+            continue
+        word, reason = check(claim)
+        grid = [epsilon for epsilon, _ in claim["profile"]]
+        integers = sum(len(table.get("ends", ())) for table in claim["tables"])
+        integers += len(claim["parameters"].get("words", ()))
+        yield row | {
+            "epsilons": grid,
+            "densities": len(claim["densities"]),
+            "integers": integers,
+            "verdict": word,
+            "reason": reason,
+        }
+
+
+def _table_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table: mechanism, parameters, epsilons and verdict, or why there is no formula."""
+    proved = [row for row in rows if row["epsilons"]]
+    width = max((len(row["mechanism"]) for row in rows), default=0)
+    for row in proved:
+        grid = row["epsilons"]
+        counts = f"{len(grid)} epsilons from {grid[0]:.3g} to {grid[-1]:.3g}"
+        counts += f", {row['densities']} outputs"
+        counts += f", {row['integers']:,} integers" if row["integers"] else ""
+        yield f"{row['verdict']:<12}  {row['mechanism']:<{width}}  {counts}"
+        space = " " * (14 + width + 2)
+        for text in filter(None, (row["parameters"], row["reason"])):
+            yield from textwrap.wrap(text, WIDTH, initial_indent=space, subsequent_indent=space)
+    others = [
+        (row["verdict"], row["mechanism"], row["reason"]) for row in rows if not row["epsilons"]
+    ]
+    for word, name, reason in dict.fromkeys(others):
+        yield f"{word:<12}  {name:<{width}}  {reason}"

@@ -26,24 +26,28 @@ def added_samples(noise: float, rate: float, added: int) -> Loss:
     if added == 1 or rate in {0.0, 1.0}:
         return PoissonSampled(GaussianLoss(added / noise), rate)
     remaining_mass, shares = 1.0, {}
-    for hits, chance in reversed(_chances_of_hits(rate, added)):
-        # rounding errors are subtracted from the fewest hits, because more hits only enlarge a loss
-        shares[float(hits)] = min(chance, remaining_mass)
-        remaining_mass -= shares[float(hits)]
+    # rounding errors are subtracted from the fewest samples, because more only enlarge a loss
+    for count, chance in reversed(_chances_of_counts(rate, added)):
+        shares[float(count)] = min(chance, remaining_mass)
+        remaining_mass -= shares[float(count)]
     shares[0.0] = remaining_mass
     positive_shares = {shift: share for shift, share in sorted(shares.items()) if share}
     return MixtureOfGaussians(noise, tuple(positive_shares), tuple(positive_shares.values()))
 
 
-def _chances_of_hits(rate: float, added: int) -> list[tuple[int, float]]:
-    """Return numbers of hits from 1 on and their chances, rounded up; rare ones count as all."""
+def _chances_of_counts(rate: float, added: int) -> list[tuple[int, float]]:
+    """Return of how many samples a record is part, from 1 on, with chances that are rounded up.
+
+    Once a count is rarer than `RARE`, all larger ones are taken for the largest.
+    """
     chances = []
-    for hits in range(1, added + 1):
-        log_ways = math.lgamma(added + 1) - math.lgamma(hits + 1) - math.lgamma(added - hits + 1)
-        log_chance = log_ways + hits * math.log(rate) + (added - hits) * math.log1p(-rate)
-        chances.append((hits, math.exp(log_chance) * ROUNDED_UP))
+    for count in range(1, added + 1):
+        # the binomial probability C(added, count) rate^count (1 - rate)^(added - count)
+        log_ways = math.lgamma(added + 1) - math.lgamma(count + 1) - math.lgamma(added - count + 1)
+        log_chance = log_ways + count * math.log(rate) + (added - count) * math.log1p(-rate)
+        chances.append((count, math.exp(log_chance) * ROUNDED_UP))
         # the next count is rarer by this factor, and each later count by a smaller factor
-        factor = (added - hits) / (hits + 1) * rate / (1 - rate)
-        if hits < added and factor < 0.5 and chances[-1][1] < RARE:
+        factor = (added - count) / (count + 1) * rate / (1 - rate)
+        if count < added and factor < 0.5 and chances[-1][1] < RARE:
             return [*chances, (added, RARE)]
     return chances

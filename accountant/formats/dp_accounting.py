@@ -17,7 +17,7 @@ from accountant.accountants.tradeoff_curves import tradeoff
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import EPSILON, IntegerRange, Interval, each_checked
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.formats.dp_event_releases import response_without_value
+from accountant.formats.dp_event_readers import response_without_value
 from accountant.formats.dp_events import from_dp_event
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency

@@ -23,6 +23,7 @@ from accountant.planning.allocation_table import Allocation
 from accountant.serialisation.plan_json import SCHEMA, parse_document
 
 NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
+Edit = tuple[int, int, str]  # start, end, and the text that replaces what lies between
 
 
 def with_noise(source: Path, kind: str, file: PlanFile, allocation: Allocation) -> str:
@@ -67,38 +68,38 @@ def _document(document: dict[str, Any], file: PlanFile, allocation: Allocation) 
 
 def _edited(text: str, file: PlanFile, allocation: Allocation) -> str:
     """Return the text of a TOML file with new numbers, which are set from its end on."""
-    at, edits = key_offsets(text), []
+    offsets, edits = key_offsets(text), []
     for i, scale in _scales(file, allocation).items():
-        if ("release", i, FITTED) in at:
-            edits.append(_number(text, at["release", i, FITTED], scale))
+        if ("release", i, FITTED) in offsets:
+            edits.append(_number_edit(text, offsets["release", i, FITTED], scale))
         else:
-            [choice] = [candidate for candidate in NOISE_CHOICES if ("release", i, candidate) in at]
-            edits.append(_new_key(text, at["release", i, choice], FITTED, scale))
-    edits += _budget_edits(text, at, allocation.budget)
+            [choice] = [
+                candidate for candidate in NOISE_CHOICES if ("release", i, candidate) in offsets
+            ]
+            edits.append(_new_key_edit(text, offsets["release", i, choice], FITTED, scale))
+    edits += _budget_edits(text, offsets, allocation.budget)
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
 
 
-Edit = tuple[int, int, str]  # start, end, and the text that replaces what lies between
-
-
-def _budget_edits(text: str, at: dict[Any, int], budget: Budget) -> list[Edit]:
-    if ("budget", "epsilon") not in at:
+def _budget_edits(text: str, offsets: dict[Any, int], budget: Budget) -> list[Edit]:
+    """Return the edits that give the text the budget; a table that is missing goes to its end."""
+    if ("budget", "epsilon") not in offsets:
         budget_table = f"\n[budget]\nepsilon = {budget.epsilon!r}\ndelta = {budget.delta!r}\n"
         return [(len(text), len(text), budget_table)]
     edits = []
     for name, value in (("epsilon", budget.epsilon), ("delta", budget.delta)):
-        if ("budget", name) in at:
-            start, end, replacement = _number(text, at["budget", name], value)
+        if ("budget", name) in offsets:
+            start, end, replacement = _number_edit(text, offsets["budget", name], value)
             if float(text[start:end].replace("_", "")) != value:
                 edits.append((start, end, replacement))
         elif value:
-            edits.append(_new_key(text, at["budget", "epsilon"], name, value))
+            edits.append(_new_key_edit(text, offsets["budget", "epsilon"], name, value))
     return edits
 
 
-def _number(text: str, at: int, value: float) -> Edit:
+def _number_edit(text: str, at: int, value: float) -> Edit:
     """Return the edit that gives the key at an offset another number."""
     match = NUMBER.match(text, at)
     if match is None:
@@ -106,7 +107,7 @@ def _number(text: str, at: int, value: float) -> Edit:
     return match.start(1), match.end(1), repr(value)
 
 
-def _new_key(text: str, at: int, name: str, value: float) -> Edit:
+def _new_key_edit(text: str, at: int, name: str, value: float) -> Edit:
     """Return the edit that puts a new key below the one at an offset, or before it in a row."""
     start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
     if text[start:at].strip():  # an inline table

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from accountant.amplification.poisson_sampling import PoissonSampled
@@ -26,7 +27,6 @@ METHODS = {
     "no-amplification": Adjacency.ADD_REMOVE,
     "without-replacement": Adjacency.REPLACE_ONE,
 }
-FIELDS = ("noise_multiplier", "sample_size", "population_size")
 FORMS = "an accountant of Flower or its state_dict(), or a list of its events or of DpEvents"
 DRAWS_FIXED = "FedAvg"  # its configure_train takes a fixed number of clients at random
 
@@ -74,7 +74,7 @@ def from_flower(
     recorded = history.state_dict() if hasattr(history, "state_dict") else history
     method = OrNone(OneOf(tuple(METHODS))).check("sampling", sampling)
     if isinstance(recorded, Mapping):
-        events, method = _state(recorded)
+        events, method = _events_of_state(recorded)
     else:
         if isinstance(recorded, (str, bytes)) or not isinstance(recorded, Iterable):
             raise ParameterError("history", type(history).__name__, FORMS)
@@ -86,10 +86,17 @@ def from_flower(
             raise ParameterError("sampling", None, f"one of {', '.join(map(repr, METHODS))}")
     if strategy is not None:
         _check_strategy(events, str(method), strategy)
-    return Sequential(_merged([(_plan(event, str(method)), count) for event, count in events]))
+    rounds = [(_plan_of_round(event, str(method)), count) for event, count in events]
+    # equal rounds that follow each other are one part with a count
+    return Sequential(
+        Repeat(part, sum(count for _, count in equal_rounds))
+        for part, equal_rounds in groupby(rounds, key=lambda part_and_count: part_and_count[0])
+    )
 
 
-def _state(state: Mapping[str, Any]) -> tuple[list[tuple[tuple[float, int, int], int]], str]:
+def _events_of_state(
+    state: Mapping[str, Any],
+) -> tuple[list[tuple[tuple[float, int, int], int]], str]:
     """Return the events of a `state_dict` with their counts, and how clients were drawn."""
     config, compositions = state.get("config"), state.get("compositions")
     if not isinstance(config, Mapping) or not isinstance(compositions, (list, tuple)):
@@ -115,17 +122,19 @@ def _state(state: Mapping[str, Any]) -> tuple[list[tuple[tuple[float, int, int],
 
 def _event(event: Any) -> tuple[float, int, int]:
     """Return noise, sample and population of an event of Flower."""
-    values = [
-        event.get(n) if isinstance(event, Mapping) else getattr(event, n, None) for n in FIELDS
-    ]
-    if all(value is None for value in values):
+    values = {
+        name: event.get(name) if isinstance(event, Mapping) else getattr(event, name, None)
+        for name in ("noise_multiplier", "sample_size", "population_size")
+    }
+    if all(value is None for value in values.values()):
         raise ParameterError("history", type(event).__name__, FORMS)
-    noise = POSITIVE.check(FIELDS[0], values[0])
-    population = COUNT.check(FIELDS[2], values[2])
-    return noise, IntegerRange(1, population).check(FIELDS[1], values[1]), population
+    noise = POSITIVE.check("noise_multiplier", values["noise_multiplier"])
+    population = COUNT.check("population_size", values["population_size"])
+    sample = IntegerRange(1, population).check("sample_size", values["sample_size"])
+    return noise, sample, population
 
 
-def _plan(event: tuple[float, int, int], method: str) -> Plan:
+def _plan_of_round(event: tuple[float, int, int], method: str) -> Plan:
     noise, sample, population = event
     if method == "poisson":
         return PoissonSampled(GaussianLoss(1 / noise), sample / population)
@@ -135,17 +144,6 @@ def _plan(event: tuple[float, int, int], method: str) -> Plan:
         return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
     # one client in the place of another moves the sum by up to two clipping lengths
     return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
-
-
-def _merged(parts: list[tuple[Plan, int]]) -> list[Plan]:
-    """Return repeated parts; equal ones that follow each other are counted."""
-    merged: list[tuple[Plan, int]] = []
-    for part, count in parts:
-        if merged and merged[-1][0] == part:
-            merged[-1] = (part, merged[-1][1] + count)
-        else:
-            merged.append((part, count))
-    return [Repeat(part, count) for part, count in merged]
 
 
 def _check_strategy(

@@ -25,7 +25,7 @@ from accountant.plans.plan import Plan
 COUNT = IntegerRange(1)
 LOADERS = ("poisson", "poisson batches")
 OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...) states the cost"
-PLAN_OF_NOISE = Callable[[float], Plan]
+PlanOfNoise = Callable[[float], Plan]
 SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
 KERAS = (
     *SHARED,
@@ -101,7 +101,7 @@ def from_jax_privacy(
     ...     print("5.614 is true" in str(error), "0.7181 would be" in str(error))
     True True
     """
-    config_fields = _fields(config)
+    config_fields = _checked_fields(config)
     if loader is not None and loader not in LOADERS:
         raise ParameterError("loader", loader, OTHER)
     if config_fields.get("noise_multiplier") is None:
@@ -110,14 +110,14 @@ def from_jax_privacy(
     claim = config_fields.get("epsilon") if epsilon is None else epsilon
     at = config_fields.get("delta") if delta is None else delta
     if "batch_size" in config_fields:
-        plan_of, why, hint = _keras(config_fields, loader)
+        plan_of, problems, hint = _keras(config_fields, loader)
     else:
-        plan_of, why, hint = _banded(config_fields), [], ""
+        plan_of, problems, hint = _banded(config_fields), [], ""
     if claim is not None:
-        why += _too_small(plan_of, noise, claim, at, hint)
-    if why:
-        numbered = "; ".join(f"({i}) {difference}" for i, difference in enumerate(why, 1))
-        allowed = f"what was run, and differs: {numbered if len(why) > 1 else why[0]}"
+        problems += _too_small_claim(plan_of, noise, claim, at, hint)
+    if problems:
+        numbered = "; ".join(f"({i}) {problem}" for i, problem in enumerate(problems, 1))
+        allowed = f"what was run, and differs: {numbered if len(problems) > 1 else problems[0]}"
         shown = {
             name: config_fields[name]
             for name in ("epsilon", "noise_multiplier")
@@ -127,7 +127,7 @@ def from_jax_privacy(
     return plan_of(noise)
 
 
-def _fields(config: Any) -> dict[str, Any]:
+def _checked_fields(config: Any) -> dict[str, Any]:
     """Return the fields of a configuration, whose names are known."""
     if is_dataclass(config) and not isinstance(config, type):
         config = asdict(config)
@@ -138,19 +138,15 @@ def _fields(config: Any) -> dict[str, Any]:
     unknown = sorted(map(str, set(config) - set(known_fields)))
     if unknown:
         raise ParameterError("config", unknown[0], f"of the fields {', '.join(known_fields)}")
-    needed = ("batch_size", "train_steps", "train_size")
-    needed = (
-        needed if known_fields is KERAS else ("iterations", "expected_participations", "strategy")
-    )
-    for name in needed:
+    needed_by_keras = ("batch_size", "train_steps", "train_size")
+    needed_by_bands = ("iterations", "expected_participations", "strategy")
+    for name in needed_by_keras if known_fields is KERAS else needed_by_bands:
         if name not in config:
             raise ParameterError(name, None, "among the fields of the config")
     return dict(config)
 
 
-def _keras(
-    config_fields: dict[str, Any], loader: str | None
-) -> tuple[PLAN_OF_NOISE, list[str], str]:
+def _keras(config_fields: dict[str, Any], loader: str | None) -> tuple[PlanOfNoise, list[str], str]:
     """Return the plan of a noise, what is wrong with the loader, and the cost of one batch."""
     records = COUNT.check("train_size", config_fields["train_size"])
     batch = IntegerRange(1, records).check("batch_size", config_fields["batch_size"])
@@ -164,10 +160,11 @@ def _keras(
     if added * batch > records:
         allowed = f"at most train_size / batch_size = {records // batch:,}"
         raise ParameterError("gradient_accumulation_steps", added, allowed)
-    why = [NO_LOADER] if loader is None and not in_fit else []
+    problems = [NO_LOADER] if loader is None and not in_fit else []
+    has_separate_samples = in_fit or loader == "poisson batches"
 
     def plan_of(noise: float) -> Plan:
-        if added > 1 and (in_fit or loader == "poisson batches"):
+        if added > 1 and has_separate_samples:
             return steps * added_samples(noise, batch / records, added)
         return steps * PoissonSampled(GaussianLoss(1 / noise), added * batch / records)
 
@@ -176,17 +173,16 @@ def _keras(
         parts = f"{added:,} batches of {batch:,} are added for each update"
         single_sample = f"one Poisson sample of {added * batch:,} of {records:,} records"
         separate_samples = f"{added:,} Poisson samples of {batch:,} of {records:,} records"
-        is_separate = in_fit or loader == "poisson batches"
-        hint = f"{parts}, {separate_samples if is_separate else single_sample}"
+        hint = f"{parts}, {separate_samples if has_separate_samples else single_sample}"
         delta, noise = config_fields.get("delta"), config_fields["noise_multiplier"]
         if delta is not None:
             alone = steps * PoissonSampled(GaussianLoss(1 / noise), batch / records)
             cost = Tight().epsilon(alone, POSITIVE_DELTA.check("delta", delta))
             hint += f", and {format_upper(cost, 4)} would be that of a single batch an update"
-    return plan_of, why, hint
+    return plan_of, problems, hint
 
 
-def _banded(config_fields: dict[str, Any]) -> PLAN_OF_NOISE:
+def _banded(config_fields: dict[str, Any]) -> PlanOfNoise:
     """Return the plan of a noise for a banded matrix mechanism with cyclic Poisson samples."""
     strategy = config_fields["strategy"]
     if isinstance(strategy, (str, Mapping)) or not isinstance(strategy, Sized) or not len(strategy):
@@ -194,10 +190,10 @@ def _banded(config_fields: dict[str, Any]) -> PLAN_OF_NOISE:
     steps = COUNT.check("iterations", config_fields["iterations"])
     bands = IntegerRange(1, steps).check("bands of the strategy", len(strategy))
     allowed_participations = Interval(0.0, steps / bands, "(]")
-    often = allowed_participations.check(
+    participations = allowed_participations.check(
         "expected_participations", config_fields["expected_participations"]
     )
-    rate, rounds = min(1.0, often * bands / steps), -(-steps // bands)
+    rate, rounds = min(1.0, participations * bands / steps), -(-steps // bands)
     largest = OrNone(COUNT).check("truncated_batch_size", config_fields.get("truncated_batch_size"))
     records = OrNone(COUNT).check("num_examples", config_fields.get("num_examples"))
     if largest is None:
@@ -209,18 +205,18 @@ def _banded(config_fields: dict[str, Any]) -> PLAN_OF_NOISE:
     return lambda noise: rounds * TruncatedPoisson(GaussianLoss(1 / noise), *sizes)
 
 
-def _too_small(
-    plan_of: PLAN_OF_NOISE, noise: float, epsilon: object, delta: object, hint: str
+def _too_small_claim(
+    plan_of: PlanOfNoise, noise: float, epsilon: object, delta: object, hint: str
 ) -> list[str]:
     """Return in words by how much a claim is too small, and the noise that keeps it."""
     claimed = POSITIVE.check("epsilon", epsilon)
     if delta is None:
         raise ParameterError("delta", None, "given beside the epsilon that is claimed")
     at = POSITIVE_DELTA.check("delta", delta)
-    true = Tight().epsilon(plan_of(noise), at)
-    if true <= claimed:
+    cost = Tight().epsilon(plan_of(noise), at)
+    if cost <= claimed:
         return []
-    message = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(true, 4)} is true"
+    message = f"epsilon {claimed:g} is claimed at delta {at:g}, and {format_upper(cost, 4)} is true"
     message += f" ({hint})" * bool(hint)
     try:
         smallest_noise = calibrate(plan_of, epsilon=claimed, delta=at)

@@ -46,11 +46,11 @@ def register() -> None:
     def create_accountant(mechanism: str) -> Any:
         return TightAccountant() if mechanism == MECHANISM else original(mechanism)
 
-    create_accountant.makes_tight = True  # type: ignore[attr-defined]  # to wrap it once
+    vars(create_accountant)["makes_tight"] = True  # so that it is wrapped once
     for name, module in list(sys.modules.items()):
-        holds = name.partition(".")[0] == "opacus" and vars(module).get("create_accountant")
-        if holds is original:
-            module.create_accountant = create_accountant  # type: ignore[attr-defined]  # it has it
+        is_of_opacus = name.partition(".")[0] == "opacus"
+        if is_of_opacus and vars(module).get("create_accountant") is original:
+            vars(module)["create_accountant"] = create_accountant
 
 
 def opacus_record(engine: Any, loader: Any = None) -> dict[str, Any]:

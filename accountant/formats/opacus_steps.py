@@ -48,12 +48,12 @@ def opacus_steps(history: Any, noise: Interval = POSITIVE) -> list[OpacusSteps]:
         entries = getattr(source, "history", source)
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
         raise ParameterError("history", entries, f"a list of {ENTRY}")
-    return [_steps(entry, noise) for entry in entries]
-
-
-def _steps(entry: Any, noise: Interval) -> OpacusSteps:
-    if not isinstance(entry, (tuple, list)) or len(entry) not in {3, 4}:
-        raise ParameterError("history", entry, f"a list of {ENTRY}")
-    multiplier = noise.check("noise_multiplier", entry[0])
-    rate, steps = RATE.check("sample_rate", entry[1]), COUNT.check("steps", entry[2])
-    return OpacusSteps(multiplier, rate, steps, *(ADDED.check("added", n) for n in entry[3:]))
+    history_steps = []
+    for entry in entries:
+        if not isinstance(entry, (tuple, list)) or len(entry) not in {3, 4}:
+            raise ParameterError("history", entry, f"a list of {ENTRY}")
+        multiplier = noise.check("noise_multiplier", entry[0])
+        rate, steps = RATE.check("sample_rate", entry[1]), COUNT.check("steps", entry[2])
+        added = [ADDED.check("added", number) for number in entry[3:]]
+        history_steps.append(OpacusSteps(multiplier, rate, steps, *added))
+    return history_steps

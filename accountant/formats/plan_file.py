@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -75,7 +74,11 @@ class PlanFile:
         if again:
             open_ = [{**table, FITTED: None} for table in tables]
             releases = tuple(from_table(table, ("release", i)) for i, table in enumerate(open_))
-        _refuse_repeated_names(release.name for release in releases)
+        earlier_names: set[str] = set()
+        for i, release in enumerate(releases):
+            if release.name and release.name in earlier_names:
+                raise PlanFileError(("release", i, "name"), release.name, "a name of its own")
+            earlier_names.add(release.name)
         return cls(releases, budget)
 
 
@@ -99,11 +102,3 @@ def _budget(table: Any) -> Budget:
         return Budget(**table)
     except ParameterError as error:
         raise PlanFileError((*path, error.argument), error.value, error.allowed) from None
-
-
-def _refuse_repeated_names(names: Iterable[str]) -> None:
-    earlier_names: set[str] = set()
-    for i, name in enumerate(names):
-        if name and name in earlier_names:
-            raise PlanFileError(("release", i, "name"), name, "a name of its own")
-        earlier_names.add(name)

@@ -37,7 +37,7 @@ from accountant.files import read_text
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
 from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_and_column, tokens
 from accountant.plans.plan import Plan
-from accountant.serialisation.plan_json import KeyPath, PlanFileError, parse_document
+from accountant.serialisation.plan_json import PlanFileError, parse_document
 
 MAX_FILE_SIZE = 1_000_000  # characters
 MAX_TOKEN_LENGTH = 1_000  # characters of a number or a bare key
@@ -141,7 +141,11 @@ def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) ->
     try:
         return part(PlanFile.from_dict(document, again))
     except PlanFileError as error:
-        raise _error_at_path(text, error.path, str(error)) from None
+        # the error is at its key, or else at the last key above it that the text has
+        offsets, path = key_offsets(text), error.path
+        above = (path[:length] for length in range(len(path), 0, -1))
+        offset = next((offsets[key] for key in above if key in offsets), 0)
+        raise PlanSyntaxError(*line_and_column(text, offset), str(error)) from None
     except ParameterError as error:
         raise PlanSyntaxError(1, 1, str(error)) from None
 
@@ -165,12 +169,3 @@ def _parse_toml(text: str) -> dict[str, Any]:
             (int(position[1]), int(position[2])) if position else (text.count("\n") + 1, 1)
         )
         raise PlanSyntaxError(line, column, re.sub(r" \(at .*\)$", "", str(error))) from None
-
-
-def _error_at_path(text: str, path: KeyPath, why: str) -> PlanSyntaxError:
-    """Return the error at the key of ``path``, or at the last key of it in the text."""
-    offsets = key_offsets(text)
-    for length in range(len(path), 0, -1):
-        if path[:length] in offsets:
-            return PlanSyntaxError(*line_and_column(text, offsets[path[:length]]), why)
-    return PlanSyntaxError(1, 1, why)

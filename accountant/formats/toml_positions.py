@@ -7,13 +7,15 @@ first, since `tomllib` takes the square of a dotted key's length and recurses in
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
-from typing import Any
 
 LineAndColumn = tuple[int, int]
 KeyPath = tuple[str | int, ...]
 MAX_DEPTH = 100
 
+# strings over several lines, then strings in a line; then a comment, a sign, or a bare word; a
+# quote that fits none of these opens a string that is never closed
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
     r"|'''(?:[^']|'(?!''))*'{3,5}"
@@ -80,25 +82,27 @@ class _TokenScanner:
 
     def _header(self) -> tuple[KeyPath, int]:
         # [[a]] tells its tokens from [a] by a second bracket
-        many = self._tokens[self._next + 1][0] == "["
-        self._next += 1 + many
+        is_array = self._tokens[self._next + 1][0] == "["
+        self._next += 1 + is_array
         at = self._tokens[self._next][1]
         path: KeyPath = ()
         keys = self._key()
         for i, key in enumerate(keys):
             path = (*path, key)
-            if i == len(keys) - 1 and many:
+            if i == len(keys) - 1 and is_array:
                 self._elements[path] = self._elements.get(path, -1) + 1
             if path in self._elements:
                 path = (*path, self._elements[path])
-        self._next += 1 + many
+        self._next += 1 + is_array
         return path, at
 
     def _key(self) -> list[str]:
-        keys = []
+        keys: list[str] = []
         while (token := self._tokens[self._next][0]) not in ("=", "]", "\n"):
-            if token != ".":
-                keys.append(_unquoted(token))
+            if token[0] in "\"'":
+                keys += tomllib.loads(f"{token} = 0")  # the key without its quotes and escapes
+            elif token != ".":
+                keys.append(token)
             self._next += 1
         return keys
 
@@ -127,12 +131,3 @@ class _TokenScanner:
                 yield from self._value((*path, count))
                 count += 1
         self._next += 1
-
-
-def _unquoted(token: str) -> str:
-    import tomllib
-
-    if token[0] not in "\"'":
-        return token
-    document: dict[str, Any] = tomllib.loads(f"{token} = 0")
-    return next(iter(document))

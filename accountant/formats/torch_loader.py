@@ -62,32 +62,40 @@ def _live_facts(loader: Any) -> LoaderFacts:
     if inner is not None:
         return replace(_live_facts(inner), physical=loader.max_physical_batch_size)
     dataset = _length(loader.dataset)
-    drawn = getattr(loader, "batch_sampler", None)
-    drawn = loader.sampler if drawn is None else drawn
-    if dataset is None or drawn is None:
+    sampler = getattr(loader, "batch_sampler", None)
+    sampler = loader.sampler if sampler is None else sampler
+    if dataset is None or sampler is None:
         raise ParameterError("loader", type(loader).__name__, LIVE)
     physical = None
-    if _class(drawn) == SPLITTING:
-        physical, drawn = drawn.max_batch_size, drawn.sampler
-    if _class(drawn) in POISSON:
-        return _poisson(loader, drawn, dataset, physical)
+    if _class(sampler) == SPLITTING:
+        physical, sampler = sampler.max_batch_size, sampler.sampler
+    if _class(sampler) in POISSON:
+        return _poisson(loader, sampler, dataset, physical)
     # a sampler of records, in batches of the batch sampler or else of the loader itself
-    holds_batches = _class(drawn) == "BatchSampler"
-    source, records = (drawn, drawn.sampler) if holds_batches else (loader, drawn)
-    batch = getattr(source, "batch_size", None)
-    replicas = RECORDS.check("num_replicas", getattr(records, "num_replicas", 1))
-    order, an_epoch, among = _order(records, dataset, batch)
+    holds_batches = _class(sampler) == "BatchSampler"
+    batcher, record_sampler = (sampler, sampler.sampler) if holds_batches else (loader, sampler)
+    batch = getattr(batcher, "batch_size", None)
+    replicas = RECORDS.check("num_replicas", getattr(record_sampler, "num_replicas", 1))
+    order, drawn, records = _order(record_sampler, dataset, batch)
     if batch is None:  # the sampler gives lists itself, or the loader gives single records
         order, batch = "unknown", 1
     batch = RECORDS.check("batch_size", batch)
-    drop_last = bool(getattr(source, "drop_last", False))
-    batches = an_epoch // batch if drop_last else -(-an_epoch // batch)
+    drop_last = bool(getattr(batcher, "drop_last", False))
+    batches = drawn // batch if drop_last else -(-drawn // batch)
     if not batches:
         raise ParameterError("loader", type(loader).__name__, "one that gives at least one batch")
     return LoaderFacts(
-        order, type(records).__name__, among, batches, min(batch, an_epoch) * replicas, None,
-        drop_last, dataset, physical, replicas,
-    )  # fmt: skip
+        order=order,
+        sampler=type(record_sampler).__name__,
+        records=records,
+        batches=batches,
+        batch=min(batch, drawn) * replicas,
+        rate=None,
+        drop_last=drop_last,
+        dataset=dataset,
+        physical=physical,
+        replicas=replicas,
+    )
 
 
 def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
@@ -118,23 +126,20 @@ def _length(values: Any) -> int | None:
 
 def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> LoaderFacts:
     """Return the facts of a Poisson sampler of Opacus."""
-    shared = _class(sampler) == POISSON[1]
-    records = getattr(sampler, "total_size" if shared else "num_samples", dataset)
+    is_distributed = _class(sampler) == POISSON[1]
     rate = RATE.check("sample_rate", getattr(sampler, "sample_rate", None))
-    steps = getattr(sampler, "num_batches" if shared else "steps", None)
-    aim = getattr(loader, "batch_size", None)
-    batches = int(1 / rate) if steps is None else steps
+    steps = getattr(sampler, "num_batches" if is_distributed else "steps", None)
     return LoaderFacts(
-        "poisson",
-        type(sampler).__name__,
-        records,
-        batches,
-        aim,
-        rate,
-        bool(getattr(loader, "drop_last", False)),
-        dataset,
-        physical,
-        getattr(sampler, "num_replicas", 1),
+        order="poisson",
+        sampler=type(sampler).__name__,
+        records=getattr(sampler, "total_size" if is_distributed else "num_samples", dataset),
+        batches=int(1 / rate) if steps is None else steps,
+        batch=getattr(loader, "batch_size", None),
+        rate=rate,
+        drop_last=bool(getattr(loader, "drop_last", False)),
+        dataset=dataset,
+        physical=physical,
+        replicas=getattr(sampler, "num_replicas", 1),
     )
 
 
@@ -146,8 +151,8 @@ def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int
         return "fixed_order", drawn, dataset
     if name == "SubsetRandomSampler":
         indices = list(sampler.indices)
-        once = len(set(map(int, indices))) == len(indices)
-        return ("shuffled" if once else "repeated"), len(indices), len(indices)
+        is_distinct = len(set(map(int, indices))) == len(indices)
+        return ("shuffled" if is_distinct else "repeated"), len(indices), len(indices)
     if name == "WeightedRandomSampler":
         return "weighted", drawn, dataset
     if name == "DistributedSampler":
@@ -159,6 +164,6 @@ def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int
             return "repeated", drawn, dataset
         if drawn == dataset:
             return "shuffled", drawn, dataset
-        one_batch = batch is not None and batch >= drawn
-        return ("fixed_size" if one_batch else "part_of_shuffle"), drawn, dataset
+        is_one_batch = batch is not None and batch >= drawn
+        return ("fixed_size" if is_one_batch else "part_of_shuffle"), drawn, dataset
     return "unknown", drawn, dataset

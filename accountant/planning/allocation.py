@@ -1,19 +1,37 @@
-"""How much noise each release should have: planned before the data are used."""
+"""How much noise each release should have: planned before the data are used.
+
+Scales are found in proportion by Lagrange multipliers and then multiplied by one factor, at which
+an exact accountant says that all cost what the budget has.
+
+Exact accountants are faster with few different losses.  So many different scales are rounded to a
+logarithmic grid: a grid point is 9 % above the last, so that no scale moves by more than 4.4 %, and
+not all one way.  Around the least error that costs 3/2 of its mean square, 0.1 %.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 
 from accountant.accountants.budget import Budget
+from accountant.accountants.tight import Tight
 from accountant.errors import BudgetExceeded, ParameterError
+from accountant.numerics import Array
 from accountant.planning.allocation_table import Allocation, sequential_plan
-from accountant.planning.common_factor import common_factor
+from accountant.planning.calibration import calibrate
+from accountant.planning.calibration_search import PlanCost
 from accountant.planning.lagrangian import lagrangian_scales
 from accountant.planning.requests import Wanted
-from accountant.planning.scale_grid import MAX_EXACT_RELEASES, scales_at, snap_to_grid
 from accountant.plans.plan import Plan, Sequential
+
+MAX_EXACT_RELEASES = 64  # different releases whose scales are not moved to the grid
+LOG_GRID_STEP = math.log(2) / 8
+SEARCH_ACCOUNTANT = Tight(width=1e-6)
+# A plan that this accountant admits is admitted by any sharper accountant.
+MARGIN = 1e-7
+MAX_STEPS = 8
 
 
 def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
@@ -82,8 +100,11 @@ def _shared_scales(
     distinct = [requests[kind_of.index(i)] for i in range(len(kinds))]
     optimal_scales = lagrangian_scales(distinct, counts, fixed_plan, budget)
     units = [request.unit for request in distinct]
+    relative_scales = optimal_scales / units
     is_exact = len(kinds) <= MAX_EXACT_RELEASES
-    relative_scales = optimal_scales / units if is_exact else snap_to_grid(optimal_scales, units)
+    if not is_exact:
+        grid_points = np.round(np.log(relative_scales) / LOG_GRID_STEP)
+        relative_scales = np.exp(LOG_GRID_STEP * grid_points)
 
     def plan(factor: float) -> Plan:
         scales = scales_at(distinct, relative_scales, factor)
@@ -92,6 +113,67 @@ def _shared_scales(
     factor, epsilon = common_factor(plan, budget, 1e-6 if is_exact else 1e-4)
     scales = scales_at(distinct, relative_scales, factor)
     return tuple(scales[i] for i in kind_of), epsilon
+
+
+def common_factor(
+    plan_of: Callable[[float], Plan], budget: Budget, tolerance: float
+) -> tuple[float, float]:
+    """Return a factor near 1 and the plan's epsilon there, ``tolerance`` below the budget's."""
+    target = budget.epsilon * (1 - MARGIN)
+    cost = PlanCost(plan_of, lambda plan: SEARCH_ACCOUNTANT.epsilon(plan, budget.delta))
+    aim = math.log(target * (1 - tolerance / 2))
+    # the cost falls with the factor, at first about as 1 / factor
+    log_factor, slope = 0.0, -1.2
+    for _ in range(MAX_STEPS):
+        epsilon = cost(math.exp(log_factor))
+        if (1 - tolerance) * target <= epsilon <= target:
+            return math.exp(log_factor), epsilon
+        if not 0 < epsilon < math.inf:
+            break
+        log_excess = math.log(epsilon) - aim
+        log_step = max(-1.0, min(1.0, -log_excess / slope))
+        next_epsilon = cost(math.exp(log_factor + log_step))
+        if not 0 < next_epsilon < math.inf or next_epsilon == epsilon or log_step == 0:
+            break
+        slope = min(math.log(next_epsilon / epsilon) / log_step, -0.1)
+        log_factor += log_step
+    factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=SEARCH_ACCOUNTANT)
+    return factor, cost(factor)
+
+
+def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
+    """Return the scales of all of ``wanted`` at a common factor.
+
+    Equal losses of one mechanism come out as equal floats, so that accountants merge them.
+    """
+    losses_by_key: dict[Hashable, Hashable] = {}
+    try:
+        return tuple(
+            _mergeable_scale(release, scale * factor, losses_by_key)
+            for release, scale in zip(wanted, grid_scales.tolist(), strict=True)
+        )
+    except ParameterError as error:
+        raise ParameterError("factor", factor, str(error)) from None
+
+
+def _mergeable_scale(
+    release: Wanted, grid_scale: float, losses_by_key: dict[Hashable, Hashable]
+) -> float:
+    """Return ``grid_scale`` units, or a float just above if that has the loss of an earlier one."""
+    nominal_scale = float(
+        min(max(release.unit * grid_scale, release.domain.low), release.domain.high)
+    )
+    if not isinstance(release.family, type):
+        return nominal_scale
+    other_fields = tuple(pair for pair in release.fields if pair[0] != "sensitivity")
+    key = (release.family, other_fields, grid_scale)
+    scale = nominal_scale
+    for _ in range(4):
+        losses = tuple(release.plan(scale).losses())
+        if losses_by_key.setdefault(key, losses) == losses:
+            return scale
+        scale = math.nextafter(scale, math.inf)
+    return nominal_scale
 
 
 def merged_losses(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -86,21 +85,21 @@ class Allocation(TableDisplay):
         return Table(COLUMNS, rows, caption)
 
     def __str__(self) -> str:
-        rows = [COLUMNS, *self._rows()]
-        widths = [max(len(row[i]) for row in rows) for i in range(5)]
-        lines = [
-            f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
-            for a, b, c, d, e in rows
-        ]
-        budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
-        return "\n".join([*lines, f"epsilon {format_upper(self.epsilon, 9)}; {budget}"])
-
-    def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        rows = [COLUMNS]
         for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
             noise_scale = _own_scale(release) if scale is None else scale
             noise = "" if noise_scale is None else f"{noise_scale:.6g}"
             shown = "" if error is None else f"{error:.6g}"
-            yield release.label, f"{release.count:,}", noise, shown, _noise_source(release)
+            count = f"{release.count:,}"
+            rows.append((release.label, count, noise, shown, _noise_source(release)))
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = [
+            f"{label:<{widths[0]}}  {count:>{widths[1]}}  {noise:>{widths[2]}}  "
+            f"{error:>{widths[3]}}  {source}".rstrip()
+            for label, count, noise, error, source in rows
+        ]
+        budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
+        return "\n".join([*lines, f"epsilon {format_upper(self.epsilon, 9)}; {budget}"])
 
 
 def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:

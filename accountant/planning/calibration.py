@@ -137,12 +137,12 @@ def calibrate(
         def build(value: float) -> Plan:
             return as_plan(plan_of(**fixed, **{name: value}))
 
-        found: float | None = None
+        parameter: float | None = None
         mechanism: Any = plan_of
         if goal.delta is not None and bracket is None:
-            start = mechanism.closed_form(goal.target, goal.delta, **fixed)
-            found = on_the_private_side(build, goal, domain, start)
-        return build(search(build, domain=domain) if found is None else found)
+            closed_form = mechanism.closed_form(goal.target, goal.delta, **fixed)
+            parameter = on_the_private_side(build, goal, domain, closed_form)
+        return build(search(build, domain=domain) if parameter is None else parameter)
     if fixed:
         raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
     if not callable(plan_of):

@@ -74,18 +74,17 @@ def goal_of(
 
 
 def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goal:
-    # the total variation is delta at an epsilon of 0
-    def quick(plan: Plan) -> float:
-        return attack_advantage(plan).upper
+    """Return the goal of a total variation: the advantage, and delta at an epsilon of 0."""
+    if not isinstance(accountant, Tight):
+        return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant)
+    if argument == "advantage":
+        return Goal(argument, target, lambda plan: attack_advantage(plan).upper, accountant)
 
     def middle(plan: Plan) -> float:
         return sum(attack_advantage(plan)) / 2
 
-    if isinstance(accountant, Tight) and argument == "advantage":
-        return Goal(argument, target, quick, accountant)
-    start_measure = middle if isinstance(accountant, Tight) else None
     return Goal(
-        argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=start_measure
+        argument, target, lambda plan: accountant.delta(plan, 0.0), accountant, rough=middle
     )
 
 
@@ -99,13 +98,12 @@ def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
         raise ParameterError("tpr", tpr, f"in (fpr, 1): guessing has {level:g} already")
 
     def excess(plan: Plan) -> float:
-        """What an attack gains over guessing: noise takes it to 0."""
+        """Return what an attack gains over guessing: noise takes it to 0."""
         tpr_upper = true_positive_rate(plan, level).upper
-        return (
-            (tpr_upper - level) * (1 + 4 * ULP)
-            if tpr_upper > power
-            else min(tpr_upper - level, power - level)
-        )
+        # rounding of the subtraction does not change on which side of the target it is
+        if tpr_upper > power:
+            return (tpr_upper - level) * (1 + 4 * ULP)
+        return min(tpr_upper - level, power - level)
 
     rough_power = RoughPower(level)
     return Goal(

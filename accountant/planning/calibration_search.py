@@ -1,15 +1,19 @@
-"""The search for the least noise that meets a goal: every answer was seen to meet it."""
+"""The search for a parameter whose plan costs a target: every answer was seen to meet it.
+
+`PlanCost` remembers costs, `bracket_target` walks to two parameters around the target, and
+`least_noise` closes in on it between them.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
 from accountant.accountants.tight import Tight
-from accountant.domains import Interval
+from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.numerics.search import geometric_mean
-from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
 from accountant.planning.calibration_goals import Goal, epsilon_goal
 from accountant.planning.quick_search import (
     TOLERANCE,
@@ -21,6 +25,92 @@ from accountant.planning.quick_search import (
 from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # of the parameter, where a slope is measured
+
+
+class PlanCost:
+    """Cost of the plan at a parameter value, cached; NaN where the plan cannot be built."""
+
+    def __init__(self, build: Callable[[float], Plan], measure: Callable[[Plan], float]) -> None:
+        self._build, self._measure = build, measure
+        self._costs: dict[float, float] = {}
+
+    def __call__(self, parameter: float) -> float:
+        """Return the cost at ``parameter``."""
+        if parameter not in self._costs:
+            try:
+                plan = self._build(parameter)
+            except ParameterError as error:
+                if error.argument in {"plan", "plan_of"}:  # no plan at any parameter value
+                    raise
+                self._costs[parameter] = math.nan
+            else:
+                self._costs[parameter] = self._measure(plan)
+        return self._costs[parameter]
+
+
+def checked_bracket(bracket: object) -> tuple[float, float]:
+    """Return the bracket, checked to be two positive parameter values."""
+    if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
+        raise ParameterError("bracket", bracket, "a pair of positive parameter values")
+    end_1, end_2 = (POSITIVE.check("bracket", end) for end in bracket)
+    return end_1, end_2
+
+
+def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
+    """Return two parameters of which one meets the target, or the furthest two tried.
+
+    Walks both ways from the first value at which the plan exists, in growing strides; where the
+    plan ceases to exist, closes in on that edge.
+    """
+    jumps = (sign * jump for jump in (0.5, *(2**k for k in range(10))) for sign in (-1, 1))
+    further = (_clipped_power_of_two(math.log2(start) + jump) for jump in jumps)
+    candidates = itertools.chain([start], further)
+    start = next((x for x in candidates if not math.isnan(cost(x))), start)
+    secant_ends = secant_bracket(cost, target, start)
+    if secant_ends is not None:
+        return secant_ends
+    meets = cost(start) <= target
+    furthest = [start, start]
+    edge: list[float | None] = [None, None]
+    for stride in range(1, 61):
+        jump = 0.125 * (2.0**stride - 1)
+        for side, sign in enumerate((1.0, -1.0)):
+            end = _clipped_power_of_two(math.log2(start) + sign * jump)
+            beyond = edge[side]
+            if beyond is not None:
+                end = geometric_mean(furthest[side], beyond)
+            if math.isnan(cost(end)):
+                edge[side] = end
+            elif (cost(end) <= target) != meets:
+                return furthest[side], end
+            else:
+                furthest[side] = end
+    return furthest[1], furthest[0]
+
+
+def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, float] | None:
+    """Return two values around the target by secants of ln cost on ln parameter; else None."""
+    previous, current = start, start * 1.25
+    for _ in range(10):
+        previous_cost, current_cost = cost(previous), cost(current)
+        if not (0 < previous_cost < math.inf and 0 < current_cost < math.inf):
+            return None
+        if (previous_cost <= target) != (current_cost <= target):
+            return previous, current
+        slope = math.log(current_cost / previous_cost) / math.log(current / previous)
+        if abs(slope) < 1e-3:
+            return None
+        # The step goes a little past the target, so that a next point lies on its other side.
+        aim = math.log(target / current_cost) / slope
+        jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
+        previous, current = current, current * math.exp(jump)
+        if not 1e-290 < current < 1e290:
+            return None
+    return None
+
+
+def _clipped_power_of_two(exponent: float) -> float:
+    return float(2.0 ** max(-990.0, min(990.0, exponent)))
 
 
 def on_the_private_side(

@@ -20,9 +20,7 @@ COST_TOLERANCE = 1.0003
 
 
 def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
-    """The greatest ``n`` up to `CAPACITY_CAP` for which the plan and n times ``part`` fit the
-    budget.
-    """
+    """Return how many times ``part`` fits the budget after the plan, up to `CAPACITY_CAP`."""
 
     def with_more(n: int) -> Plan:
         return Sequential([plan, Repeat(part, n)])
@@ -48,8 +46,9 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
 def _largest_count_within(
     cost: Callable[[int], float], limit: float, guess: int, slope: float
 ) -> int:
-    """The greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if none, by guarded
-    secants.
+    """Return the greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if there is none.
+
+    It searches by secants, and by halving where these leave the interval or are slow.
     """
     low, high, count, tried = -1, CAPACITY_CAP + 1, guess, 0
     previous: tuple[int, float] | None = None
@@ -75,21 +74,21 @@ def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
     if budget.delta == 0:
         part_epsilon = Basic().epsilon(part, 0.0)
         remaining_epsilon = budget.epsilon - Basic().epsilon(plan, 0.0)
-        return (
-            (int(min(remaining_epsilon / part_epsilon, CAPACITY_CAP)), part_epsilon)
-            if remaining_epsilon > 0 and 0 < part_epsilon < math.inf
-            else (0, 0.0)
-        )
+        if not (remaining_epsilon > 0 and 0 < part_epsilon < math.inf):
+            return 0, 0.0
+        return int(min(remaining_epsilon / part_epsilon, CAPACITY_CAP)), part_epsilon
+    # Canonne, Kamath & Steinke (2020), Proposition 12, with a for the order less 1:
+    # epsilon = R(a + 1) + (ln(1 / delta) - ln(1 + a)) / a - ln(1 + 1 / a)
     a = np.geomspace(1e-2, 1e4, 200)
     conversion = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
     with np.errstate(all="ignore"):  # orders without a finite value are left out
         spent, part_cost = RDP().curve(plan, a + 1) + conversion, RDP().curve(part, a + 1)
-        fit = np.where(part_cost > 0, (budget.epsilon - spent) / part_cost, np.inf)
-    fit = np.where(np.isfinite(spent) & ~np.isnan(fit), fit, -np.inf)
-    best = int(np.argmax(fit))
-    if not 0 < fit[best] < math.inf:
+        count = np.where(part_cost > 0, (budget.epsilon - spent) / part_cost, np.inf)
+    count = np.where(np.isfinite(spent) & ~np.isnan(count), count, -np.inf)
+    best = int(np.argmax(count))
+    if not 0 < count[best] < math.inf:
         return 0, float(part_cost[best])
-    return int(min(fit[best], CAPACITY_CAP)), float(part_cost[best])
+    return int(min(count[best], CAPACITY_CAP)), float(part_cost[best])
 
 
 def capacity_if_known(plan: Plan, part: Plan, budget: Budget) -> int | None:

@@ -103,11 +103,11 @@ def explanation(
 def _rates_in_words(plan: Plan, suspicion: str) -> str:
     """Return how often an attacker is right at best, each number rounded up."""
     power = format_upper(100 * true_positive_rate(plan, FALSE_ALARMS).upper, 4)
-    hits = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
+    right = format_upper(100 * (1 - bayes_risk(plan, 0.5).lower), 4)
     share = f"{100 * FALSE_ALARMS:g} %"
     return (
         f"Where an attacker may conclude wrongly that {suspicion} in {share} of the cases in "
         f"which that is wrong, it concludes so rightly in at most {power} % of the others. Where "
-        f"both are equally likely beforehand, it is right at most {hits} % of the time; a guess "
+        f"both are equally likely beforehand, it is right at most {right} % of the time; a guess "
         "is right 50 % of the time."
     )

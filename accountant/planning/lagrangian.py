@@ -12,18 +12,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
 from accountant.accountants.budget import Budget
+from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.ordered_sums import ordered_dot
-from accountant.planning.renyi_orders import LOG_INFINITY, RenyiOrderGrid
+from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
+from accountant.numerics.search import least_float_that
 from accountant.planning.requests import Wanted
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, directions
 
+LOG_INFINITY = 700.0  # as a logarithm
+ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 LOG_SCALE_STEP = 0.02  # of ln scale: for derivatives
 # The error of the scales is about the square of the last move.
 MAX_STEPS, MOVE_TOLERANCE, MAX_MOVE = 30, 0.03, 3.0
@@ -61,17 +65,20 @@ class _Lagrangian:
             logs = np.clip(logs, low, high)
             costs, falls, errors, rises = self._costs_and_errors(logs, valid_logs)
             valid_logs = logs.copy()
-            factor, tilt = self._orders.common_log_factor(costs, falls)
-            fall = falls[:, tilt]
-            gain = np.log(self._counts * fall) + costs[:, tilt] - fall * factor
-            pain = np.log(self._counts * self._weights * rises) + errors + rises * factor
-            wish, pull = gain - pain, fall + rises
-            # The moves do not change delta, to first order.
-            share = np.exp(gain - gain.max()) / pull
-            centre = ordered_dot(wish, share) / share.sum()
-            move = np.clip((wish - centre) / pull, -MAX_MOVE, MAX_MOVE)
-            logs = logs + factor + move
-            if np.abs(move).max() < MOVE_TOLERANCE and abs(factor) < 1:
+            log_factor, order = self._orders.common_log_factor(costs, falls)
+            fall = falls[:, order]
+            # the logarithms of - n K' and of n w E', derivatives by ln scale, at the common factor
+            log_saving = np.log(self._counts * fall) + costs[:, order] - fall * log_factor
+            log_harm = np.log(self._counts * self._weights * rises) + errors + rises * log_factor
+            # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is
+            # the logarithm of the multiplier for all; with this multiplier the moves do not change
+            # delta, to first order.
+            log_ratio, closing = log_saving - log_harm, fall + rises
+            share = np.exp(log_saving - log_saving.max()) / closing
+            log_multiplier = ordered_dot(log_ratio, share) / share.sum()
+            move = np.clip((log_ratio - log_multiplier) / closing, -MAX_MOVE, MAX_MOVE)
+            logs = logs + log_factor + move
+            if np.abs(move).max() < MOVE_TOLERANCE and abs(log_factor) < 1:
                 break
         scales: Array = np.exp(np.clip(logs, low, high))
         return scales
@@ -79,7 +86,10 @@ class _Lagrangian:
     def _costs_and_errors(
         self, logs: Array, valid_logs: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """Return ln K with minus its slope, and ln error with its slope; mends invalid ``logs``."""
+        """Return ln K with minus its slope, and ln error with its slope, at each of ``logs``.
+
+        Where no mechanism has such a scale, ``logs`` is moved towards the last valid one.
+        """
         rows = []
         for i, request in enumerate(self._wanted):
             for offset in _retry_offsets(valid_logs[i] - logs[i]):
@@ -95,23 +105,16 @@ class _Lagrangian:
                 logs[i] += offset
                 break
             else:
-                raise ParameterError(
-                    "releases", request.label, "mechanisms that exist at some scale"
-                )
+                allowed = "mechanisms that exist at some scale"
+                raise ParameterError("releases", request.label, allowed)
             if log_cost.min() >= LOG_INFINITY:
-                raise ParameterError(
-                    "releases", request.label, "releases with a cost at this delta"
-                )
+                allowed = "releases with a cost at this delta"
+                raise ParameterError("releases", request.label, allowed)
             if not 0 < error <= error_after:
                 raise ParameterError("error", error, "a positive number that grows with the scale")
-            rows.append(
-                (
-                    log_cost,
-                    (log_cost - log_cost_after) / LOG_SCALE_STEP,
-                    math.log(error),
-                    math.log(error_after / error) / LOG_SCALE_STEP,
-                )
-            )
+            fall = (log_cost - log_cost_after) / LOG_SCALE_STEP
+            rise = math.log(error_after / error) / LOG_SCALE_STEP
+            rows.append((log_cost, fall, math.log(error), rise))
         costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
         return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
 
@@ -121,3 +124,68 @@ def _retry_offsets(offset: float) -> Sequence[float]:
     if math.isnan(offset):
         return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]
     return [0.0, offset / 2, 0.9 * offset, offset]
+
+
+@final
+class RenyiOrderGrid:
+    """Rényi orders, less 1 (``a``), around the one at which a budget's delta is decided.
+
+    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released too.
+    ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
+    for all.
+    """
+
+    def __init__(self, counts: Sequence[float], fixed_plan: Plan, budget: Budget) -> None:
+        self._counts, self._budget = np.array(counts, float), budget
+        # Gaussians whose rho is rho in all cost rho + 2 sqrt(rho nats), at a = sqrt(nats / rho)
+        nats = -math.log(budget.delta) if budget.delta else 1.0
+        root = budget.epsilon / (math.sqrt(nats + budget.epsilon) + math.sqrt(nats))
+        self._orders_minus_one = (
+            ORDER_FACTORS * math.sqrt(nats) / root if budget.delta else np.ones(1)
+        )
+        self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
+        self._fixed_cost = np.exp(self.log_cost(fixed_plan))
+        if budget.delta:
+            # the part of delta that remains after the masses at infinity
+            remaining_delta = max(budget.delta - infinity_mass(fixed_plan), budget.delta / 2)
+            self._log_remaining_delta = math.log(remaining_delta)
+
+    @np.errstate(all="ignore")  # some orders are beyond the range of floats
+    def log_cost(self, plan: Plan) -> Array:
+        """Return ``ln K`` at every order; ``ln epsilon`` where delta is 0."""
+        a, pure = self._orders_minus_one, not self._budget.delta
+
+        def fact(loss: Loss) -> Array | float:
+            return loss.max_loss if pure else loss.renyi(a + 1)
+
+        items = list(plan.losses())
+        if all(isinstance(item, Loss) and item.reversed is item for item, _ in items):
+            direction_costs = [sum(n * fact(cast("Loss", item)) for item, n in items) * a]
+        else:
+            direction_costs = [fold_plan(direction, fact) * a for direction in directions(plan)]
+        worst = np.maximum.reduce(direction_costs) * np.ones_like(a)
+        logs: Array = np.clip(np.log(np.nan_to_num(worst, nan=np.inf)), -LOG_INFINITY, LOG_INFINITY)
+        return logs
+
+    def common_log_factor(self, costs: Array, cost_slopes: Array) -> tuple[float, int]:
+        """Return the log of the common factor of scales that meets delta, and the order's index."""
+        factor = least_float_that(
+            lambda log: self._excess(costs, cost_slopes, log)[0] <= 0, -60.0, 60.0, steps=27
+        )
+        return factor, self._excess(costs, cost_slopes, factor)[1]
+
+    def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
+        """Return how far ln delta is above its target, and the index of the deciding order."""
+        a, epsilon = self._orders_minus_one, self._budget.epsilon
+        total_cost = self._fixed_cost + ordered_sum(
+            self._counts, np.exp(np.minimum(costs - cost_slopes * factor, LOG_INFINITY))
+        )
+        if not self._budget.delta:
+            return float(total_cost[0] - epsilon), 0
+        # the saddle point of h(a) = K(a) - a epsilon - ln a - ln(1 + a):
+        # delta is about e^h / sqrt(2 pi h'')
+        height = total_cost - a * epsilon - np.log(a) - np.log1p(a)
+        at = min(max(int(np.argmin(height)), 1), a.size - 2)
+        slopes = np.diff(height[at - 1 : at + 2]) / np.diff(a[at - 1 : at + 2])
+        bend = max(2 * float(slopes[1] - slopes[0]) / (a[at + 1] - a[at - 1]), 1e-300)
+        return float(height[at]) - math.log(2 * math.pi * bend) / 2 - self._log_remaining_delta, at

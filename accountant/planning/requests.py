@@ -9,13 +9,14 @@ from typing import Any, cast, final
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
+from accountant.numerics.search import greatest_float_that
 from accountant.planning.error_measures import Measure
-from accountant.planning.error_targets import largest_scale
 from accountant.plans.plan import COUNT, Plan, as_plan
 
 Family = type[Plan] | Plan | Callable[[float], Plan]
 AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
+RELATIVE_TOLERANCE = 1e-12  # of a scale that meets a target
 NOISE_SCALE_RANGE = 1e12  # a parameter of such a range is a noise scale
 
 
@@ -215,3 +216,30 @@ def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str,
     if not domain.high >= NOISE_SCALE_RANGE * domain.low > 0:
         raise ParameterError("family", family, "a mechanism calibrated by a noise scale")
     return name, domain
+
+
+def largest_scale(
+    error: Callable[[float], float], target: float, start: float, domain: Interval
+) -> float | None:
+    """Return the greatest scale seen with ``error(scale) <= target``; None where none meets it."""
+    low = high = min(max(start, domain.low), domain.high)
+    while error(low) > target:
+        if low == domain.low:
+            return None
+        low, high = max(low / 8, domain.low), low
+    # most errors are proportional to the scale, or nearly
+    guess = low * (target / error(low)) * (1 - RELATIVE_TOLERANCE / 2) if error(low) > 0 else low
+    if low < guess <= domain.high and error(guess) <= target:
+        low = guess
+        high = min(guess * (1 + RELATIVE_TOLERANCE), domain.high)
+    while error(high) <= target:
+        if high == domain.high:
+            return high
+        low, high = high, min(8 * high, domain.high)
+    return greatest_float_that(
+        lambda scale: error(scale) <= target,
+        low,
+        high,
+        relative=RELATIVE_TOLERANCE,
+        mean=lambda good, bad: good + (bad - good) / 2,
+    )

@@ -47,24 +47,26 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     0.005
     """
     factor = POSITIVE.check("factor", factor)
-    return tuple(_with_larger_data(release, factor) for release in releases)
-
-
-def _with_larger_data(release: Wanted, factor: float) -> Wanted:
-    fields = dict(release.fields)
-    if "sensitivity" not in fields:
-        raise ParameterError("releases", release.label, "of a class that is given its sensitivity")
-    fields["sensitivity"] = fields["sensitivity"] / factor
-    return Wanted(
-        release.family,
-        release.error,
-        count=release.count,
-        scale=release.scale,
-        target=release.target,
-        weight=release.weight,
-        name=release.name,
-        **fields,
-    )
+    with_more = []
+    for release in releases:
+        fields = dict(release.fields)
+        if "sensitivity" not in fields:
+            allowed = "of a class that is given its sensitivity"
+            raise ParameterError("releases", release.label, allowed)
+        fields["sensitivity"] = fields["sensitivity"] / factor
+        with_more.append(
+            Wanted(
+                release.family,
+                release.error,
+                count=release.count,
+                scale=release.scale,
+                target=release.target,
+                weight=release.weight,
+                name=release.name,
+                **fields,
+            )
+        )
+    return tuple(with_more)
 
 
 def one_more(found: Allocation, release: Wanted) -> Allocation:

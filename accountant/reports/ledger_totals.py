@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import final
@@ -103,7 +102,16 @@ class LedgerTotals:
 
     def shares(self, status: Status) -> dict[str, list[GroupShare]]:
         """Return the groups of each grouping in order of first use; each adds up to epsilon."""
-        return {name: list(_shares(status, groups)) for name, groups in self._groups.items()}
+        shares = {}
+        for grouping, groups in self._groups.items():
+            total_amount = sum(group.amount for group in groups.values())
+            shares[grouping] = [
+                GroupShare(
+                    group, status.epsilon * (group.amount / total_amount) if total_amount else 0.0
+                )
+                for group in groups.values()
+            ]
+        return shares
 
     @property
     def unfinished_runs(self) -> list[GroupTotal]:
@@ -111,19 +119,11 @@ class LedgerTotals:
         return [run for run in self._groups["run"].values() if run.to_come]
 
 
-def _shares(status: Status, groups: dict[str, GroupTotal]) -> Iterator[GroupShare]:
-    total_amount = sum(group.amount for group in groups.values())
-    for group in groups.values():
-        yield GroupShare(
-            group, status.epsilon * (group.amount / total_amount) if total_amount else 0.0
-        )
-
-
 def _planned_releases(line: Line) -> int | None:
-    """The number of releases of a plan; None if it is not known, or users have parts of it."""
+    """Return the number of releases of a plan; None if it is unknown, or users have own parts."""
     try:
         leaves = list(islice(from_dict(line.facts).leaves(), MAX_LEAVES))
     except ParameterError:  # its class is of a package that is not installed here
         return None
-    parallel = any(isinstance(leaf, Parallel) for leaf in leaves)
-    return None if parallel or len(leaves) == MAX_LEAVES else len(leaves)
+    is_parallel = any(isinstance(leaf, Parallel) for leaf in leaves)
+    return None if is_parallel or len(leaves) == MAX_LEAVES else len(leaves)

@@ -81,24 +81,24 @@ def scaled_count(count: int, count_factor: float) -> int:
 
 def scale_noise(plan: Plan, factor: float) -> Plan:
     """Return the plan with ``factor`` times the noise; parts without a noise scale stay."""
-    return plan if factor == 1 else map_leaves(plan, lambda leaf: _leaf_with_noise(leaf, factor))
+
+    def scaled(leaf: Plan) -> Plan:
+        if isinstance(leaf, GaussianLoss):
+            return GaussianLoss(leaf.mu / factor)
+        if isinstance(leaf, LaplaceLoss):
+            return LaplaceLoss(leaf.shift / factor)
+        inner: object = leaf
+        while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
+            inner = inner.inner
+        # a parameter that is a probability, as in randomised response, is no noise scale
+        if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
+            mechanism: Plan = leaf.with_noise_factor(factor)
+            return mechanism
+        return leaf
+
+    return plan if factor == 1 else map_leaves(plan, scaled)
 
 
 def has_noise_scale(plan: Plan) -> bool:
     """Return whether more noise changes the plan."""
     return scale_noise(plan, 2.0) != plan
-
-
-def _leaf_with_noise(leaf: Plan, factor: float) -> Plan:
-    if isinstance(leaf, GaussianLoss):
-        return GaussianLoss(leaf.mu / factor)
-    if isinstance(leaf, LaplaceLoss):
-        return LaplaceLoss(leaf.shift / factor)
-    inner: object = leaf
-    while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
-        inner = inner.inner
-    # a parameter that is a probability, as in randomised response, is no noise scale
-    if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
-        scaled: Plan = leaf.with_noise_factor(factor)
-        return scaled
-    return leaf

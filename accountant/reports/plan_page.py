@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,6 @@ from accountant.reports.html_document import csv_address, render
 from accountant.reports.plan_summary import MAX_CAPACITY_LINES, PlanSummary
 from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
-from accountant.reports.what_if_grid import WhatIf
 from accountant.serialisation.plan_json import to_json
 
 SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
@@ -45,51 +44,50 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         Slider("delta", "delta", grid.deltas, here, "delta"),
     )
     shown = [k for k, delta in enumerate(grid.deltas) if delta in SHOWN_DELTAS or k == here]
+    if math.isfinite(summary.epsilon):
+        plan = summary.plan
+        meaning = explanation(summary.epsilon, budget.delta, plan.relation, plan=plan)
+    else:
+        meaning = f"Nothing: at delta {format_short(budget.delta)} it is infinite."
     return render(
         "plan.html", summary=summary, title=title, command_line=command_line, sliders=sliders,
-        left=format_remaining(budget.epsilon, summary.epsilon), meaning=_meaning(summary),
+        left=format_remaining(budget.epsilon, summary.epsilon), meaning=meaning,
         curves=curves_figure(grid.deltas, summary.curves, budget), shown_deltas=shown,
-        change=change_figure(grid.deltas, grid.epsilon[i][j], axes, budget),
+        change=change_figure(grid.deltas, grid.plan_epsilons, axes, budget),
         max_lines=MAX_CAPACITY_LINES, capacity=_format_capacity, ratio=_format_ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),
         data=_data(summary, sliders, axes), stem=Path(title).stem,
-        saved_lines=csv_address(_line_rows(summary)), saved_grid=csv_address(_grid_rows(summary)),
-        saved_curves=csv_address(_curve_rows(summary)),
+        **_saved_tables(summary),
     )  # fmt: skip
 
 
-def _line_rows(summary: PlanSummary) -> Iterator[list[object]]:
-    yield ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
+def _saved_tables(summary: PlanSummary) -> dict[str, str]:
+    """Return the addresses of tables that a reader can save as CSV."""
+    line_rows: list[list[object]] = [
+        ["name", "release", "error", "times", "one costs", "all cost", "room for more"]
+    ]
     for cost in summary.costs:
         line, costs = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
-        yield [line.name, repr(line.part), line.error, line.count, *costs]
-
-
-def _grid_rows(summary: PlanSummary) -> Iterator[list[object]]:
-    """The cells of every grid at the budget's delta."""
-    yield ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+        line_rows.append([line.name, repr(line.part), line.error, line.count, *costs])
+    # the cells of every grid at the budget's delta
+    grid_rows: list[list[object]] = [
+        ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
+    ]
+    budget, delta_index = summary.budget, summary.budget_delta_index
     for grid in (summary.grid, *summary.line_grids):
-        line = None if grid.turned is None else summary.costs[grid.turned].line
-        name = "all" if line is None else line.name or repr(line.part)
-        for i, noise in enumerate(grid.noise_factors):
-            for j, number in enumerate(grid.count_factors):
-                epsilon = grid.epsilon[i][j][summary.budget_delta_index]
-                cell_values = (grid.releases[j], summary.budget.delta, epsilon)
-                yield [name, noise, number, *cell_values, epsilon <= summary.budget.epsilon]
-
-
-def _curve_rows(summary: PlanSummary) -> Iterator[list[object]]:
-    yield ["accountant", *summary.grid.deltas]
-    for name, curve in summary.curves.items():
-        yield [name, *curve]
-
-
-def _meaning(summary: PlanSummary) -> str:
-    if math.isfinite(summary.epsilon):
-        return explanation(
-            summary.epsilon, summary.budget.delta, summary.plan.relation, plan=summary.plan
-        )
-    return f"Nothing: at delta {format_short(summary.budget.delta)} it is infinite."
+        changed = None if grid.turned is None else summary.costs[grid.turned].line
+        name = "all" if changed is None else changed.name or repr(changed.part)
+        for noise, row in zip(grid.noise_factors, grid.epsilon, strict=True):
+            for number, releases, cell in zip(grid.count_factors, grid.releases, row, strict=True):
+                cost_and_fit = (cell[delta_index], cell[delta_index] <= budget.epsilon)
+                grid_rows.append([name, noise, number, releases, budget.delta, *cost_and_fit])
+    curve_rows: list[list[object]] = [["accountant", *summary.grid.deltas]]
+    curve_rows += [[name, *curve] for name, curve in summary.curves.items()]
+    return {
+        "saved_lines": csv_address(line_rows),
+        "saved_grid": csv_address(grid_rows),
+        "saved_curves": csv_address(curve_rows),
+    }
 
 
 def _format_capacity(capacity: int | None) -> str:
@@ -105,8 +103,7 @@ def _format_ratio(value: float, smallest: float) -> str:
 
 def _axes(summary: PlanSummary) -> Axes[float]:
     """Return axes that include the budget, the plan, and a factor of 20 around either."""
-    i, j = summary.grid.plan_index
-    plan_epsilons = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
+    plan_epsilons = [value for value in summary.grid.plan_epsilons if 0 < value < math.inf]
     shown = [*plan_epsilons, summary.budget.epsilon]
     low, high = padded_range(shown)
     grids = (summary.grid, *summary.line_grids)
@@ -116,25 +113,26 @@ def _axes(summary: PlanSummary) -> Axes[float]:
 
 
 def _data(summary: PlanSummary, sliders: Sequence[Slider], axes: Axes[float]) -> dict[str, Any]:
-    """Return the values for the script, by the ids of the sliders."""
-    grids = (summary.grid, *summary.line_grids)
+    """Return the values for the script, by the ids of the sliders.
+
+    Of each grid these are the printed epsilons, and of each epsilon whether the budget admits it.
+    """
+    grids = [
+        {
+            "releases": grid.releases,
+            "epsilon": [[[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon],
+            "fits": [
+                ["".join(str(int(x <= summary.budget.epsilon)) for x in cell) for cell in row]
+                for row in grid.epsilon
+            ],
+        }
+        for grid in (summary.grid, *summary.line_grids)
+    ]
     return {
         **{slider.id: slider.values for slider in sliders},
         "words": {slider.id: [format_short(x) for x in slider.values] for slider in sliders},
-        "grids": [_grid_data(grid, summary.budget.epsilon) for grid in grids],
+        "grids": grids,
         "here": [slider.index for slider in sliders],
         "budget": summary.budget.epsilon,
         "axes": axes.as_data(),
-    }
-
-
-def _grid_data(grid: WhatIf, epsilon: float) -> dict[str, Any]:
-    """Return the printed epsilons of a grid, and of each whether it is within the budget."""
-    return {
-        "releases": grid.releases,
-        "epsilon": [[[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon],
-        "fits": [
-            ["".join("1" if value <= epsilon else "0" for value in cell) for cell in row]
-            for row in grid.epsilon
-        ],
     }

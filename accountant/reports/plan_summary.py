@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from accountant.accountants.attack_rates import AttackRate, attack_rates
-from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.errors import ParameterError, UnsupportedPlan
@@ -16,7 +15,7 @@ from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat
 from accountant.proofs.checked_proof import CheckedProof
 from accountant.proofs.plan_parts import same_plan
-from accountant.reports.every_accountant import ALL_ACCOUNTANTS
+from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (
     ProgressCallback,
@@ -48,7 +47,7 @@ class LineCost:
 @final
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``.
+    """The numbers of a page; a curve has an epsilon for each of ``grid.deltas``, NaN for none.
 
     ``grid`` changes all lines together, each of ``line_grids`` one line alone.  Where there is a
     ``proof`` the plan's epsilon is what it proves.
@@ -66,8 +65,8 @@ class PlanSummary:
     def __post_init__(self) -> None:
         if self.proof is None:
             return
-        of_this = same_plan(to_dict(self.proof.plan), to_dict(self.plan))
-        if not of_this or self.proof.delta != self.budget.delta:
+        is_of_plan = same_plan(to_dict(self.proof.plan), to_dict(self.plan))
+        if not is_of_plan or self.proof.delta != self.budget.delta:
             raise ParameterError("proof", self.proof, "of this plan, at the budget's delta")
         if self.proof.epsilon != self.epsilon:
             raise ParameterError("proof", self.proof.epsilon, f"of epsilon {self.epsilon!r}")
@@ -80,8 +79,7 @@ class PlanSummary:
     @property
     def epsilon(self) -> float:
         """Return the plan's epsilon at the budget's delta."""
-        i, j = self.grid.plan_index
-        return self.grid.epsilon[i][j][self.budget_delta_index]
+        return self.grid.plan_epsilons[self.budget_delta_index]
 
 
 def step_count(lines: Sequence[PlanLine]) -> int:
@@ -105,12 +103,15 @@ def summarise(
     )
     costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
-    i, j = grid.plan_index
     for accountant in ALL_ACCOUNTANTS:
-        is_tight = isinstance(accountant, Tight)
-        curves[accountant.name] = (
-            grid.epsilon[i][j] if is_tight else _curve(accountant, plan, deltas)
-        )
+        if isinstance(accountant, Tight):
+            curve = grid.plan_epsilons
+        else:
+            try:
+                curve = tuple(accountant.epsilons(plan, deltas).tolist())
+            except UnsupportedPlan:
+                curve = (math.nan,) * len(deltas)
+        curves[accountant.name] = curve
         on_step()
     rates = attack_rates(plan).rows
     return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
@@ -144,11 +145,3 @@ def _costs(
         room = capacity_if_known(plan, line.part, budget) if has_capacity else None
         yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
         on_step()
-
-
-def _curve(accountant: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
-    """Return an accountant's epsilons; NaN where it has no answer."""
-    try:
-        return tuple(accountant.epsilons(plan, deltas).tolist())
-    except UnsupportedPlan:
-        return (math.nan,) * len(deltas)

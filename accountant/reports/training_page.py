@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import final
@@ -21,7 +20,7 @@ from accountant.training.statement import COLUMNS, TrainingStatement
 @final
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One loader's bar on a logarithmic scale: sure up to one share, possible up to another."""
+    """One loader's bar: shares of a logarithmic scale up to the lower and the upper end."""
 
     loader: str
     text: str
@@ -63,25 +62,30 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
     >>> "shuffled passes" in page
     True
     """
-    low, high = padded_range(_ends(statement))
+    ends = (end for row in _own_rows(statement) for end in (row.lower, row.upper))
+    low, high = padded_range(end for end in ends if math.isfinite(end))
     scale = LogScale(low / 2, high)  # room for the smallest bar
+    tables = [_table(statement, "One record", RECORD, (False, True))]
+    if statement.run.examples_per_user is not None:
+        name = f"One user of at most {statement.run.examples_per_user:,} records"
+        tables.append(_table(statement, name, USER, (statement.run.microbatching,)))
+    if math.isfinite(statement.epsilon):
+        meaning = explanation(statement.epsilon, statement.delta, statement.relation)
+    else:
+        meaning = f"Nothing: there is no bound of epsilon ({statement.relation})."
+    csv_rows = [COLUMNS, *([getattr(row, name) for name in COLUMNS] for row in statement.rows)]
     return render(
         "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
-        meaning=_meaning(statement), bars=_bars(statement, scale), scale=scale,
-        tables=list(_tables(statement)), meanings=MEANINGS, user_unit=USER,
+        meaning=meaning, bars=_bars(statement, scale), scale=scale,
+        tables=tables, meanings=MEANINGS, user_unit=USER,
         own_costs=[statement.row(relation=relation) for relation in statement.relations],
-        saved=csv_address(_csv_rows(statement)), json_lines=statement.to_json().splitlines(),
+        saved=csv_address(csv_rows), json_lines=statement.to_json().splitlines(),
         command_line=command_line, version=version("dp-attest"),
     )  # fmt: skip
 
 
 def _own_rows(statement: TrainingStatement) -> list[TrainingCost]:
     return [statement.row(loader) for loader in LOADERS]
-
-
-def _ends(statement: TrainingStatement) -> Iterator[float]:
-    for row in _own_rows(statement):
-        yield from (end for end in (row.lower, row.upper) if math.isfinite(end))
 
 
 def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
@@ -102,14 +106,6 @@ def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
     ]
 
 
-def _tables(statement: TrainingStatement) -> Iterator[CostTable]:
-    run_micro = statement.run.microbatching
-    yield _table(statement, "One record", RECORD, (False, True))
-    if statement.run.examples_per_user is not None:
-        name = f"One user of at most {statement.run.examples_per_user:,} records"
-        yield _table(statement, name, USER, (run_micro,))
-
-
 def _table(
     statement: TrainingStatement, name: str, unit: str, columns: tuple[bool, ...]
 ) -> CostTable:
@@ -128,15 +124,3 @@ def _table(
         for loader_name in LOADERS
     ]
     return CostTable(name, heads, below, tuple(rows))
-
-
-def _csv_rows(statement: TrainingStatement) -> Iterator[list[object]]:
-    yield list(COLUMNS)
-    for row in statement.rows:
-        yield [getattr(row, name) for name in COLUMNS]
-
-
-def _meaning(statement: TrainingStatement) -> str:
-    if math.isfinite(statement.epsilon):
-        return explanation(statement.epsilon, statement.delta, statement.relation)
-    return f"Nothing: there is no bound of epsilon ({statement.relation})."

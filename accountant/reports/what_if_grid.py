@@ -25,10 +25,10 @@ ProgressCallback = Callable[[], None]
 @final
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """``epsilon[i][j][k]`` at ``noise[i]``, ``often[j]`` and ``deltas[k]``; NaN: no such plan.
+    """``epsilon[i][j][k]`` at factor i of the noise, factor j of the counts, and delta k.
 
-    Every value is an upper bound; those at factors of 1 are `Tight`'s own.  The factors are of the
-    line at the index ``turned`` alone, or of all lines.
+    Every value is an upper bound, NaN where there is no such plan; those at factors of 1 are
+    `Tight`'s own.  The factors are of the line at the index ``turned`` alone, or of all lines.
     """
 
     noise_factors: tuple[float, ...]
@@ -42,6 +42,12 @@ class WhatIf:
     def plan_index(self) -> tuple[int, int]:
         """Return the indices of the plan itself."""
         return self.noise_factors.index(1.0), self.count_factors.index(1.0)
+
+    @property
+    def plan_epsilons(self) -> tuple[float, ...]:
+        """Return the epsilons of the plan itself, one for each delta."""
+        i, j = self.plan_index
+        return self.epsilon[i][j]
 
 
 def delta_axis(budget: Budget) -> tuple[float, ...]:

@@ -30,7 +30,8 @@ class PlanFileError(ParameterError):
 
     def __init__(self, path: KeyPath, value: object, why: str) -> None:
         self.path, self.why = path, why
-        super().__init__(_format_path(path), value, why)
+        steps = (f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
+        super().__init__("".join(steps).lstrip(".") or "the document", value, why)
 
 
 def to_json(plan: Plan) -> str:
@@ -224,8 +225,3 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> Any:
     raise PlanFileError((), word, "a finite number")
-
-
-def _format_path(path: KeyPath) -> str:
-    text = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.lstrip(".") or "the document"

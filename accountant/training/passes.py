@@ -36,7 +36,7 @@ def steps_of_passes(run: TrainingRun) -> int:
     return math.ceil(run.passes * run.batches)
 
 
-def kept_squares(run: TrainingRun, size: int = 1) -> int:
+def blanked_squares(run: TrainingRun, size: int = 1) -> int:
     """Return by how much ``size`` blank records move one pass: squares, summed over batches."""
     # the records fill one batch, then the next
     full, remainder = divmod(size, run.batch)

@@ -86,7 +86,8 @@ def rows_of(
             return brackets[plan][1]
 
         lower, upper = certified(scheme, certify)
-        # neglected hits, and square roots that are rounded up, move the lower end by much less
+        # counts of records that were left out, and square roots that were rounded up, move the
+        # lower end by much less
         if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
             lower *= 1 - 1e-12
         tick()

@@ -20,6 +20,7 @@ from accountant.amplification.random_allocation import RandomAllocation
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch, shuffled_pair
 from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
@@ -80,18 +81,18 @@ def record_scheme(
     return SCHEMES[loader](run, noise, relation, microbatching)
 
 
-def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     def plan(clips: float) -> Plan:
-        return run.draws * PoissonSampled(gaussian(z, clips), run.sampling_rate, relation)
+        return run.draws * PoissonSampled(gaussian(noise, clips), run.sampling_rate, relation)
 
     return _as_without_microbatches(plan, micro)
 
 
-def _truncated_poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _truncated_poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     sizes = run.sampling_rate, run.examples, run.largest_batch
 
     def plan(clips: float) -> Plan:
-        return run.draws * TruncatedPoisson(gaussian(z, clips), *sizes, relation)
+        return run.draws * TruncatedPoisson(gaussian(noise, clips), *sizes, relation)
 
     return _as_without_microbatches(plan, micro)
 
@@ -104,9 +105,9 @@ def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Sche
     return Scheme((plan(1),), (plan(1),))
 
 
-def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     # the record takes the place of another, alone or in its microbatch
-    moved = gaussian(z, 2)
+    moved = gaussian(noise, 2)
     if relation is ADD_REMOVE:
         attained = run.draws * PoissonSampled(moved, run.batch / run.examples)
         return Scheme((attained,), (attained,))
@@ -116,17 +117,18 @@ def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) ->
         # place both take, the sum moves by up to 2 clips for the record and 1 for the blank.
         rate = run.batch / run.examples
         right_side, left_side = (
-            side((0.0, gaussian(z, clips).mu), (1 - rate, rate)) for clips in (2, 2 if micro else 1)
+            side((0.0, gaussian(noise, clips).mu), (1 - rate, rate))
+            for clips in (2, 2 if micro else 1)
         )
         above = (node, run.draws * MixturePairLoss(MixturePair(right_side, left_side)))
-        return Scheme(above, (run.draws * PoissonSampled(gaussian(z, 1), rate),), "bound")
+        return Scheme(above, (run.draws * PoissonSampled(gaussian(noise, 1), rate),), "bound")
     return Scheme((node,), (node,))
 
 
-def _random_allocation(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     def plan(clips: float, epochs: int) -> Plan:
         stated = ADD_REMOVE if relation is REPLACE_ONE else relation
-        part = gaussian(z, clips)
+        part = gaussian(noise, clips)
         return RandomAllocation(part, run.batches, epochs=epochs, relation=stated)
 
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
@@ -134,7 +136,7 @@ def _random_allocation(run: TrainingRun, z: float, relation: Adjacency, micro: b
     node = plan(2 if micro else 1, begun_passes)
     if relation is not REPLACE_ONE:
         return Scheme((node,), lower_plans, "bound" if micro or begun_passes > whole_passes else "")
-    fixed = begun_passes * OnePass(gaussian(z, 2), run.batches)
+    fixed = begun_passes * OnePass(gaussian(noise, 2), run.batches)
     return Scheme((Grouped(node, 2), fixed), lower_plans, "group")
 
 
@@ -150,75 +152,76 @@ def unbounded(why: str) -> Scheme:
     return Scheme((Stated(PairLoss((1.0, 0.0), (0.0, 1.0)), ADD_REMOVE),), (), why)
 
 
-def shuffled_removal(run: TrainingRun, z: float, size: int = 1) -> Plan:
+def shuffled_removal(run: TrainingRun, noise: float, size: int = 1) -> Plan:
     """Return what bounds ``size`` records removed from shuffled passes."""
-    moved = gaussian(z, root_up(shuffled_removal_squares(run, size)))
+    moved = gaussian(noise, root_up(shuffled_removal_squares(run, size)))
     return math.ceil(run.passes) * Stated(moved, ADD_REMOVE)
 
 
-def ordered_removal(run: TrainingRun, z: float, size: int = 1) -> Plan:
+def ordered_removal(run: TrainingRun, noise: float, size: int = 1) -> Plan:
     """Return what ``size`` records removed from passes in a fixed order cost."""
-    return Stated(gaussian(z, root_up(ordered_removal_squares(run, size))), ADD_REMOVE)
+    return Stated(gaussian(noise, root_up(ordered_removal_squares(run, size))), ADD_REMOVE)
 
 
-def _shuffled(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _shuffled(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     if relation is ADD_REMOVE:
         why = removal_bound(run, 1, microbatching=micro)
         if why:
             return unbounded(why)
-        below = _least_of_removal(run, z, math.floor(run.passes))
-        return Scheme((shuffled_removal(run, z),), below, "order" if run.batches > 1 else "")
+        below = _least_of_removal(run, noise, math.floor(run.passes))
+        return Scheme((shuffled_removal(run, noise),), below, "order" if run.batches > 1 else "")
     clips = 2 if micro or relation is REPLACE_ONE else 1
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
-    node = ShuffledEpoch(gaussian(z, clips), run.batches, relation)
-    bound = begun_passes * OnePass(Stated(gaussian(z, clips), relation), run.batches)
-    lower_plans = _least_shuffled(run, z, relation, micro, whole_passes)
+    node = ShuffledEpoch(gaussian(noise, clips), run.batches, relation)
+    bound = begun_passes * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
+    lower_plans = _least_shuffled(run, noise, relation, micro, whole_passes)
     return Scheme((bound,), lower_plans, "order", begun_passes * node)
 
 
-def _least_of_removal(run: TrainingRun, z: float, passes: int) -> tuple[Plan, ...]:
+def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan, ...]:
     """Return lower bounds for whole shuffled passes, with a record and without it."""
     if not passes:
         return ()
     if run.dropped:  # a record that was left out takes the place of the removed one
-        return _least_shuffled(run, z, REPLACE_ONE, False, passes)
+        return _least_shuffled(run, noise, REPLACE_ONE, False, passes)
     # with equal records the last batch has one record less
-    alike = passes * Stated(gaussian(z, 1), ADD_REMOVE)
+    with_equal_records = passes * Stated(gaussian(noise, 1), ADD_REMOVE)
     if run.batches == 1:
-        return (alike,) if passes == run.passes else ()
+        return (with_equal_records,) if passes == run.passes else ()
     last_share = (run.last_batch or run.batch) / run.examples
-    return alike, passes * Stated(removal_pair(1 / z, run.batches, last_share), ADD_REMOVE)
+    pair = removal_pair(1 / noise, run.batches, last_share)
+    return with_equal_records, passes * Stated(pair, ADD_REMOVE)
 
 
 def _least_shuffled(
-    run: TrainingRun, z: float, relation: Adjacency, micro: bool, passes: int
+    run: TrainingRun, noise: float, relation: Adjacency, micro: bool, passes: int
 ) -> tuple[Plan, ...]:
     """Return lower bounds for whole passes, from pairs of data sets that differ in a record."""
     if not passes:
         return ()
     if run.batches == 1 and not run.dropped:
-        return _fixed_order(run, z, relation, micro).below if passes == run.passes else ()
+        return _fixed_order(run, noise, relation, micro).below if passes == run.passes else ()
     moves_twice = micro or relation is REPLACE_ONE
-    mu = (2 if moves_twice else 1) / z
+    mu = (2 if moves_twice else 1) / noise
     if run.dropped:  # a pass uses the record with this chance
         pair = shuffled_pair(mu, 0.0, run.batches)
         return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
     if micro and relation is ZERO_OUT and run.last_batch:
-        mu, moves_twice = 1 / z, False  # the last microbatch may hold the record alone
+        mu, moves_twice = 1 / noise, False  # the last microbatch may hold the record alone
     # the others contribute the opposite of the record, or what it is replaced by
     return (passes * shuffled_pair(mu, 0.0 if moves_twice else mu, run.batches),)
 
 
-def _fixed_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> Scheme:
+def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     if relation is ADD_REMOVE:
         why = removal_bound(run, 1, microbatching=micro)
         if why:
             return unbounded(why)
-        plan = ordered_removal(run, z)
+        plan = ordered_removal(run, noise)
         return Scheme((plan,), (plan,))
     clips = 2 if micro or relation is REPLACE_ONE else 1
     # the record of the first batch is in every pass that was begun
-    plan = math.ceil(run.passes) * OnePass(Stated(gaussian(z, clips), relation), run.batches)
+    plan = math.ceil(run.passes) * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
     return Scheme((plan,), (plan,))
 
 
@@ -245,8 +248,6 @@ def certified(
 def _answers(
     plans: Iterable[Plan], certify: Callable[[Plan], tuple[float, float]]
 ) -> Iterable[tuple[float, float]]:
-    from accountant.errors import ParameterError, UnsupportedPlan
-
     for plan in plans:
         try:
             yield certify(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
@@ -13,14 +14,16 @@ from accountant.formatting import format_upper
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import SAMPLING_RELATIONS, check_relation
 from accountant.table_display import Table
+from accountant.training import words
 from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
 from accountant.training.facts import StatementFacts
-from accountant.training.rows import rows_of
+from accountant.training.loaders import LOADERS, TITLES
+from accountant.training.rows import RECORD, USER, rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
-from accountant.training.text import page_of
 
 FALSE_POSITIVES = 1e-3
+WIDTH, CELL = 80, 20  # columns of the page of text, and of a cell of its tables
 COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
 
 
@@ -66,7 +69,36 @@ class TrainingStatement(StatementFacts):
     """
 
     def __str__(self) -> str:
-        return page_of(self)
+        lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(self)), ""]
+        lines += [f"    {line}" for line in words.cost_words(self)]
+        if self.user_epsilon is not None:
+            lines += [f"    {line}" for line in words.cost_words(self, USER)]
+        lines += ["", *_filled(words.interval_words(self))]
+        if self.own_delta:
+            lines += _filled("No delta was given: it is examples^-1.1, rounded down to one digit.")
+        lines += _filled(words.attack_words(self))
+        lines += [""] * bool(words.warnings(self))
+        for warning in words.warnings(self):
+            lines += _filled(f"! {warning}", 2)
+        lines += [
+            "",
+            "Epsilon of every loader at the same noise, length and delta (*: of this run)",
+        ]
+        # fewer digits where lines get too long
+        tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
+        lines += [
+            "",
+            *next((table for table in tables if max(map(len, table)) <= WIDTH), tables[-1]),
+        ]
+        if self.run.examples_per_user is None:
+            lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
+        lines.append("")
+        for note in words.notes(self):
+            lines += _filled(note)
+        lines += ["", "Assumptions"]
+        for assumption in words.assumptions(self):
+            lines += _filled(f"- {assumption}", 2)
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         upper = format_upper(self.epsilon, 6)
@@ -160,3 +192,28 @@ def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
     if epsilon < 50:
         power = min(power, delta + math.exp(epsilon) * FALSE_POSITIVES)
     return min(round_up(best), 1.0), min(round_up(power), 1.0)
+
+
+def _filled(text: str, indent: int = 0) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _epsilon_table(statement: StatementFacts, digits: int) -> list[str]:
+    """Return the rows of records, without and with microbatches, then those of users."""
+    run_micro = statement.run.microbatching
+    blocks = [("one record, plain", RECORD, False), ("with microbatches", RECORD, True)]
+    if statement.run.examples_per_user is not None:
+        blocks.append(("one user", USER, run_micro))
+    lines: list[str] = []
+    for name, unit, micro in blocks:
+        lines += ["", name.ljust(CELL) + "".join(str(r).ljust(CELL) for r in SAMPLING_RELATIONS)]
+        for loader in LOADERS:
+            is_own = loader == statement.run.loader and micro == run_micro
+            text = f"{'*' if is_own else ' '} {TITLES[loader]}".ljust(CELL)
+            for relation in SAMPLING_RELATIONS:
+                cost = statement.row(loader, unit=unit, relation=relation, microbatching=micro)
+                text += f"{words.interval(cost, digits):<{CELL - 1}} "
+            lines.append(text)
+    return [line.rstrip() for line in lines[1:]]

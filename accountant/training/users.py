@@ -18,12 +18,12 @@ from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import side
 from accountant.losses.public_choice import PublicChoice
 from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.numerics.rounding import ULP
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan
-from accountant.training.hits import Hits, binomial_hits, hypergeometric_hits
 from accountant.training.loaders import PASSES
-from accountant.training.passes import kept_squares, root_up
+from accountant.training.passes import blanked_squares, root_up
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import (
     ADD_REMOVE,
@@ -38,7 +38,13 @@ from accountant.training.schemes import (
     unbounded,
 )
 
-FEW_RECORDS, MANY_RECORDS = 8, 200
+FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are told apart
+MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
+NEGLIGIBLE = 1e-34  # relative to the likeliest count, far below any delta over the steps
+MOST_COUNTS = 500  # of a mixture
+
+# how many of a user's records a batch may hold, each with its chance, and the chance of all others
+RecordCounts = tuple[tuple[tuple[int, float], ...], float]
 
 
 def user_scheme(
@@ -56,12 +62,12 @@ def user_scheme(
         above: tuple[Plan, ...] = (removal(run, noise, size),)
     else:
         above = USER_PLANS[loader](run, noise, relation, microbatching)
-    exact = not (microbatching or is_long(run, loader)) and (
+    is_attained = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
-    # a user with one record is a user
-    below = above if exact and above else of_record.below
-    return Scheme(above, below, NOTES[loader] or ("" if exact else "bound"))
+    # some user may have a single record, so that what bounds a record's cost below holds for users
+    below = above if is_attained and above else of_record.below
+    return Scheme(above, below, NOTES[loader] or ("" if is_attained else "bound"))
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
@@ -69,80 +75,91 @@ def is_long(run: TrainingRun, loader: str) -> bool:
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
 
 
-def _poisson(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    hits = binomial_hits(_size(run), run.sampling_rate)
-    clips = 2 if micro else 1
-    if hits is None:
+def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
+    counts = binomial_counts(_size(run), run.sampling_rate)
+    if counts is None:
         return ()
-    return (_drawn(run, _hit_loss(hits, clips, z, relation), hits),)
+    clips = 2 if micro else 1
+    return (_drawn(run, _step_loss(counts, clips, noise, relation), counts),)
 
 
-def _drawn(run: TrainingRun, step: Loss, hits: Hits) -> Plan:
-    """Return the steps; a step whose number of hits was neglected reveals everything."""
-    _, rare = hits
+def _drawn(run: TrainingRun, step: Loss, counts: RecordCounts) -> Plan:
+    """Return the steps; a step whose count of records was left out reveals everything."""
+    _, rare = counts
     return run.draws * (step + ApproxLoss(0.0, rare)) if rare else run.draws * step
 
 
 def _truncated_poisson(
-    run: TrainingRun, z: float, relation: Adjacency, micro: bool
+    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
 ) -> tuple[Plan, ...]:
     size, rate, batch = _size(run), run.sampling_rate, run.largest_batch
-    hits = binomial_hits(size, rate)
-    if hits is None:
+    counts = binomial_counts(size, rate)
+    if counts is None:
         return ()
     others, clips = run.examples - size, 2 if micro else 1
-    # nothing is cut unless more than batch - size others are sampled
+    # records are cut from a batch only if at least so many others are sampled
     fewest_others = batch - size + 1
-    # two cases take long for many records; the worse one, a full batch, covers both
+    # Two cases take long for many records.  The worse one, a full batch, covers both.
     if size > FEW_RECORDS or fewest_others < 1:
-        full = 1.0
+        full_chance = 1.0
     elif fewest_others > others:
-        full = 0.0
+        full_chance = 0.0
     else:
-        full = binomial_tail(others, rate, fewest_others)
-    cases = ((1 - full, clips), (full, 2 * clips))
-    # in a full batch a blank also takes the place of another record
+        full_chance = binomial_tail(others, rate, fewest_others)
+    cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
+    # in a full batch a record, or a blank, also takes the place of another record
     possible_cases = [
-        (chance, _hit_loss(hits, moved, z, relation, moved - clips))
+        (chance, _step_loss(counts, moved, noise, relation, moved - clips))
         for chance, moved in cases
         if chance > 0
     ]
     chances, losses = zip(*possible_cases, strict=True)
-    return (_drawn(run, PublicChoice(losses, chances), hits),)
+    return (_drawn(run, PublicChoice(losses, chances), counts),)
 
 
-def _fixed_size(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    hits, blank = hypergeometric_hits(_size(run), run.batch, run.examples), 2 if micro else 1
-    return () if hits is None else (_drawn(run, _hit_loss(hits, 2, z, relation, blank), hits),)
+def _fixed_size(
+    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
+) -> tuple[Plan, ...]:
+    counts = hypergeometric_counts(_size(run), run.batch, run.examples)
+    if counts is None:
+        return ()
+    blank = 2 if micro else 1
+    return (_drawn(run, _step_loss(counts, 2, noise, relation, blank), counts),)
 
 
-def _hit_loss(hits: Hits, clips: int, z: float, relation: Adjacency, blank: int = 0) -> Loss:
-    """Return the loss of a step that each hit moves by ``clips``, and each blank by ``blank``."""
-    numbers, _ = hits
-    shifts, weights = tuple(clips * j for j, _ in numbers), tuple(weight for _, weight in numbers)
+def _step_loss(
+    counts: RecordCounts, clips: int, noise: float, relation: Adjacency, blank: int = 0
+) -> Loss:
+    """Return the loss of a step that each record moves by ``clips``, each blank by ``blank``."""
+    chances, _ = counts
+    shifts, weights = tuple(clips * j for j, _ in chances), tuple(weight for _, weight in chances)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
-        return MixtureOfGaussians(z, shifts, weights)
+        return MixtureOfGaussians(noise, shifts, weights)
     clips_back = clips if relation is REPLACE_ONE else blank
     right_side, left_side = (
-        side([gaussian(z, c * j).mu if j else 0.0 for j, _ in numbers], weights)
-        for c in (clips, clips_back)
+        side([gaussian(noise, moved * j).mu if j else 0.0 for j, _ in chances], weights)
+        for moved in (clips, clips_back)
     )
     return MixturePairLoss(MixturePair(right_side, left_side))
 
 
-def _allocated(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    of_record = record_scheme(run, z, "random_allocation", ADD_REMOVE, microbatching=micro)
+def _allocated(
+    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
+) -> tuple[Plan, ...]:
+    of_record = record_scheme(run, noise, "random_allocation", ADD_REMOVE, microbatching=micro)
     size = _size(run) * (2 if relation is REPLACE_ONE else 1)
     # all records of a user may draw the same step
     clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
-    together = math.ceil(run.passes) * OnePass(gaussian(z, clips), run.batches)
+    together = math.ceil(run.passes) * OnePass(gaussian(noise, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)
 
 
-def _worst_order(run: TrainingRun, z: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    clips = root_up(kept_squares(run, _size(run)))
+def _worst_order(
+    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
+) -> tuple[Plan, ...]:
+    clips = root_up(blanked_squares(run, _size(run)))
     clips *= 2 if micro or relation is REPLACE_ONE else 1
-    moved = Stated(gaussian(z, clips), relation)
+    moved = Stated(gaussian(noise, clips), relation)
     return (math.ceil(run.passes) * OnePass(moved, run.batches),)
 
 
@@ -166,3 +183,55 @@ NOTES = {
 
 def _size(run: TrainingRun) -> int:
     return run.examples_per_user or 1
+
+
+def binomial_counts(size: int, rate: float) -> RecordCounts | None:
+    """Return the counts, with chances, where each of ``size`` records is drawn by its own coin."""
+    if rate >= 1:
+        return ((size, 1.0),), 0.0
+    odds = rate / (1 - rate)
+    return _chances_from_ratio(0, size, lambda j: (size - j) / (j + 1) * odds)
+
+
+def hypergeometric_counts(size: int, batch: int, examples: int) -> RecordCounts | None:
+    """Return the counts, with chances, where ``batch`` of the ``examples`` are drawn."""
+    others = examples - size
+    return _chances_from_ratio(
+        max(0, batch - others),
+        min(size, batch),
+        lambda j: (size - j) * (batch - j) / ((j + 1) * (others - batch + j + 1)),
+    )
+
+
+def _chances_from_ratio(
+    smallest: int, largest: int, ratio: Callable[[int], float]
+) -> RecordCounts | None:
+    """Return the chances of ``smallest`` to ``largest``, rounded towards more records.
+
+    ``ratio(j)``, the chance of j + 1 over that of j, falls.  Counts with hardly a chance are left
+    out, and their chance is returned with the others'.  None stands for too many counts.
+    """
+    low, high = smallest, largest
+    while low < high:  # the likeliest count is the first whose successor is not likelier
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
+    likeliest, chance = low, {low: 1.0}
+    for direction in (1, -1):
+        j = likeliest
+        while smallest <= j + direction <= largest and chance[j] > NEGLIGIBLE:
+            step = ratio(j) if direction > 0 else 1 / ratio(j - 1)
+            j += direction
+            chance[j] = chance[j - direction] * step
+            if len(chance) > MOST_COUNTS:
+                return None
+    counts, rare = sorted(chance), 0.0
+    total = math.fsum(chance.values())
+    if counts[-1] < largest:  # the remaining chance is below the last chance over 1 - ratio
+        last_count = counts[-1]
+        rare = 2 * chance[last_count] / max(1 - ratio(last_count), 1e-6) / total
+    # each is exact to a few ulps a step; what the others are raised by is taken from the first
+    raised = [chance[j] / total * (1 + 8 * len(counts) * ULP) for j in counts[1:]]
+    first_chance = max(1 - math.fsum(raised), 0.0)
+    normaliser = math.fsum([first_chance, *raised])
+    chances = [chance_up / normaliser for chance_up in (first_chance, *raised)]
+    return tuple(zip(counts, chances, strict=True)), rare

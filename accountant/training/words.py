@@ -38,8 +38,7 @@ def interval(row: TrainingCost, digits: int = 4) -> str:
 def run_words(statement: StatementFacts) -> str:
     """Return what was trained, in one paragraph."""
     run = statement.run
-    many = "step" if run.taken == 1 else "steps"
-    length = f"{run.taken:,} {many}"
+    length = f"{run.taken:,} {'step' if run.taken == 1 else 'steps'}"
     if run.epochs is not None:
         epochs = "1 epoch" if run.epochs == 1 else f"{run.epochs:,.15g} epochs"
         length = f"{epochs} ({length})"
@@ -57,7 +56,7 @@ def run_words(statement: StatementFacts) -> str:
     return (
         f"DP-SGD over {run.examples:,} examples with batches of {run.batch:,}, {noise}, {length}, "
         f"{micro} microbatching, and {of_users}. "
-        f"Loader: {TITLES[run.loader]}; {_meaning(statement)}."
+        f"Loader: {TITLES[run.loader]}; {_loader_words(statement)}."
     )
 
 
@@ -67,7 +66,7 @@ def noise_words(statement: StatementFacts) -> str:
     return f"{statement.noise:.12g}" if is_given else format_upper(statement.noise, 8)
 
 
-def _meaning(statement: StatementFacts) -> str:
+def _loader_words(statement: StatementFacts) -> str:
     run = statement.run
     description = MEANINGS[run.loader]
     if run.loader in {"poisson", "truncated_poisson"}:

@@ -130,7 +130,7 @@ def test_a_claim_that_is_not_so_is_not_proved(proof, capsys):
     assert "so it is open whether epsilon of this plan at delta 1e-6 is at " in out
 
 
-def test_no_proof_no_file(tmp_path, capsys):
+def test_a_plan_without_a_proof_writes_no_file(tmp_path, capsys):
     path, out = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
     path.write_text('[[release]]\nkind = "TruncatedLaplace"\nscale = 1.0\nreach = 40.0\n')
     status, said, err = ran(capsys, "certify", path, "--delta", "1e-6", "--proof", out)

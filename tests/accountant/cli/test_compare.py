@@ -64,7 +64,7 @@ def test_json_plans_are_read_back(plan, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
-def test_it_draws(tmp_path, kind):
+def test_a_figure_is_drawn(tmp_path, kind):
     pytest.importorskip("matplotlib")
     plan, out = tmp_path / "plan.toml", tmp_path / f"cost.{kind}"
     # curves of a Gaussian are quicker than those of the plan above

@@ -65,7 +65,7 @@ def test_terms_are_changed_and_shown(url, capsys):
     assert run("verify", url) == 0
 
 
-def test_who_used_what_is_a_table_of_80_columns(url, capsys):
+def test_quotas_are_a_table_of_80_columns(url, capsys):
     assert run("quota", url, "d", "--set", "a=b=0.3333333333", "--reason", "odd names") == 0
     said = capsys.readouterr().out
     assert said.splitlines() == [

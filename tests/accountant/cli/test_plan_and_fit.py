@@ -229,7 +229,7 @@ PLAN = '[budget]\nepsilon = 1.0\ndelta = 1e-6\n[[release]]\nkind = "Gaussian"\ns
     [("plan", "--epsilon"), ("fit", "--epsilon"),
      ("plan", "--delta"), ("explain", "--delta"), ("fit", "--delta")],
 )  # fmt: skip
-def test_an_empty_option_is_no_absent_one(tmp_path, capsys, command, option):
+def test_an_empty_option_is_not_taken_for_an_absent_one(tmp_path, capsys, command, option):
     file = tmp_path / "plan.toml"
     file.write_text(PLAN)
     assert main([command, str(file), option, ""]) == 2

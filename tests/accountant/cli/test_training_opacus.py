@@ -45,7 +45,7 @@ def test_a_recorded_run_is_stated_under_its_own_loader(file, capsys):
         ({"history": [[4.0, 0.5, 2]]}, ["--replay", "x.json"], "--replay is given alone"),
     ],
 )  # fmt: skip
-def test_what_is_no_record_or_differs_is_refused(file, capsys, record, options, words):
+def test_files_without_a_record_and_other_options_are_refused(file, capsys, record, options, words):
     assert main(["training", "--opacus", file(record), *options]) == 2
     assert words in capsys.readouterr().err
     assert main(["training", "--opacus", "no such file"]) == 2

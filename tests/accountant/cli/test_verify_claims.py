@@ -87,7 +87,7 @@ def test_a_proof_of_another_claim_is_of_another_plan(plan, proof, capsys):
     assert "as claimed (PureLoss(epsilon=0.001))" in err
 
 
-def test_without_a_road_one_line_says_what_stands_and_what_to_do(tmp_path, capsys):
+def test_without_a_method_one_line_says_what_stands_and_what_to_do(tmp_path, capsys):
     path, out = tmp_path / "plan.toml", tmp_path / "cost.proof.json"
     path.write_text('[[release]]\nkind = "TruncatedLaplace"\nscale = 1.0\nreach = 40.0\n')
     status, said, err = ran(capsys, "certify", path, "--delta", "1e-6", "--proof", out)

@@ -26,7 +26,7 @@ from accountant import (
     from_dp_event,
     to_dp_event,
 )
-from accountant.formats.dp_event_releases import NON_PRIVATE
+from accountant.formats.dp_event_readers import NON_PRIVATE
 from tests.accountant.formats import dp_event_stand_ins as main
 
 GAUSSIAN = peer.GaussianDpEvent(2.0)
@@ -103,7 +103,7 @@ def test_claims_are_stated_for_the_neighbours_and_noise_for_contributions():
     assert 4.0 < far.shift < 4.000001
 
 
-def test_what_is_not_private_costs_infinity():
+def test_non_private_events_cost_infinity():
     for event in (peer.NonPrivateDpEvent(), main.EpsilonDeltaDpEvent(1.0, 1.0)):
         plan = from_dp_event(peer.ComposedDpEvent([event, GAUSSIAN]))
         assert Tight().epsilon(plan, 0.5) == math.inf

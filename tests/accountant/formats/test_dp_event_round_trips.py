@@ -31,7 +31,7 @@ from accountant import (
     from_dp_event,
     to_dp_event,
 )  # fmt: skip
-from accountant.formats.dp_event_releases import NON_PRIVATE
+from accountant.formats.dp_event_readers import NON_PRIVATE
 from tests.accountant.formats import dp_event_stand_ins as main
 
 

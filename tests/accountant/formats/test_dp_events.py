@@ -74,7 +74,7 @@ def test_export_merges_what_is_one_gaussian():
      PoissonSampled(Stated(GaussianLoss(1.0), "replace-one"), 0.1, "replace-one")],
     ids=repr,
 )  # fmt: skip
-def test_what_has_no_event_is_refused(plan):
+def test_plans_without_an_event_are_refused(plan):
     with pytest.raises(UnsupportedPlan, match="dp-accounting has no event of this loss"):
         to_dp_event(plan)
 

@@ -52,7 +52,7 @@ def test_its_answers_are_below_those_of_dp_accounting():
     assert found[0] < rdp.rdp[0]
 
 
-def test_what_is_composed_one_by_one_is_counted():
+def test_equal_events_composed_one_by_one_are_counted():
     ours = TightAccountant()
     for _ in range(3):
         ours.compose(GAUSSIAN).compose(dp_sgd(2.0, 5), 2)
@@ -63,7 +63,7 @@ def test_what_is_composed_one_by_one_is_counted():
     assert copy.deepcopy(ours).plan == ours.plan
 
 
-def test_nothing_costs_nothing_and_what_is_not_private_everything():
+def test_no_events_cost_nothing_and_events_without_noise_cost_infinity():
     none = TightAccountant()
     assert (none.get_epsilon(0.0), none.get_delta(0.0), none.get_rdp([2.0])[0]) == (0.0, 0.0, 0.0)
     silent = dp_event.GaussianDpEvent(0.0)

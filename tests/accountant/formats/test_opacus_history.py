@@ -53,7 +53,7 @@ def refused(history=HISTORY, facts=FACTS, **options):
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_what_make_private_returned_is_read_at_its_own_rate(name):
+def test_loaders_of_make_private_are_read_at_their_own_rate(name):
     run = RUNS[name]
     plan = from_opacus(run["history"], loader(name), epochs=run["epochs"], batch=run["batch"])
     facts = loader_facts(loader(name))

@@ -116,7 +116,7 @@ def test_a_strategy_that_did_otherwise_is_refused(method, strategy, words):
 
 
 @pytest.mark.parametrize("method", PLANS)
-def test_a_strategy_that_did_so_is_read(method):
+def test_a_strategy_that_did_as_counted_is_read(method):
     inner = Coins() if method == "poisson" else FedAvg()
     assert from_flower(state(method), Clipping(inner)).parts[0].count == 20
 
@@ -165,7 +165,7 @@ def test_batches_that_are_drawn_one_by_one_can_hold_a_record_several_times():
     assert Tight(1e-4).epsilon(plan, 1e-5) == pytest.approx(6.748140813, rel=1e-8)
 
 
-def test_added_samples_are_the_hits_of_a_group_all_of_which_is_added():
+def test_added_samples_are_those_of_a_group_all_of_which_is_added():
     for noise, rate, added in ((1.0, 0.01, 8), (2.0, 0.999, 2)):
         one = PoissonSampled(GaussianLoss(1 / noise), rate)
         group, found = sampled_group_loss(one, added, added), added_samples(noise, rate, added)
@@ -176,7 +176,7 @@ def test_added_samples_are_the_hits_of_a_group_all_of_which_is_added():
 
 
 @pytest.mark.parametrize(("added", "rate"), [(2, 0.9), (4, 0.0625), (300, 0.001), (5, 1 - 1e-16)])
-def test_the_chances_of_hits_are_rounded_towards_more_hits(added, rate):
+def test_chances_of_counts_are_rounded_towards_more_samples(added, rate):
     from scipy.stats import binom
 
     loss = added_samples(1.0, rate, added)
@@ -188,7 +188,7 @@ def test_the_chances_of_hits_are_rounded_towards_more_hits(added, rate):
         assert truth * (1 - 1e-11) <= more <= truth * (1 + 1e-9) + 2e-18
 
 
-def test_what_keeps_its_claim_is_read():
+def test_a_configuration_that_keeps_its_claim_is_read():
     plan = from_jax_privacy(JAX["one batch"])
     assert (plan.part, plan.count) == (PoissonSampled(GaussianLoss(1.0), 0.01), 100)
     with pytest.raises(ParameterError, match="poisson_sampling_in_fit is off"):
@@ -233,7 +233,7 @@ def test_no_config_is_trusted(change):
         {**BANDED, "strategy": 3},
     ],
 )  # fmt: skip
-def test_what_is_no_config_is_refused(wrong):
+def test_malformed_configurations_are_refused(wrong):
     with pytest.raises(ParameterError):
         from_jax_privacy(wrong)
     with pytest.raises(ParameterError, match="loader"):

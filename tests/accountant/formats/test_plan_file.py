@@ -15,7 +15,7 @@ from tests.accountant.example_files import WANTED
 from tests.strategies import plan_files, printable_names
 
 
-def test_a_wanted_file_is_what_it_says():
+def test_a_file_of_requests_is_read():
     file = file_from_toml(WANTED)
     assert file.budget == Budget(1.0, 1e-6)
     ages, top, sampled, fixed = file.releases

@@ -80,7 +80,7 @@ def test_gaussians_have_a_closed_form():
     assert found.total == pytest.approx(np.sum(count * weight * best), rel=2e-6)
 
 
-def test_so_have_pure_laplaces():
+def test_pure_laplaces_have_a_closed_form():
     # sum n w sqrt(2) s is least with sum n Delta / s = epsilon where s is as (Delta / w)^(1/2)
     found = allocate(
         [wanted(Laplace, 2.0, weight=3.0, count=5), wanted(Laplace, 0.1, weight=1.0)], Budget(0.7)
@@ -173,7 +173,7 @@ def test_never_past_the_budget_and_no_less_than_it_gives(releases, limits):
 
 
 @given(wanted_lists, st.integers(2, 4))
-def test_equal_releases_get_equal_noise_and_order_means_nothing(releases, copies):
+def test_equal_releases_get_equal_noise_in_any_order(releases, copies):
     copy = Wanted(Laplace, Deviation(), sensitivity=1.0, weight=1.0, name="again", count=copies)
     found = allocate([*releases, copy], BUDGET)
     assert found.scales[0] == found.scales[-1]
@@ -181,7 +181,7 @@ def test_equal_releases_get_equal_noise_and_order_means_nothing(releases, copies
     assert backwards.total == pytest.approx(found.total, rel=1e-5)
 
 
-def test_units_mean_nothing():
+def test_units_do_not_change_an_allocation():
     one = allocate([wanted(Laplace, weight=1.0), wanted(Gaussian, weight=2.0)], BUDGET)
     other = allocate(
         [wanted(Laplace, 1e6, weight=1e-6), wanted(Gaussian, 1e-6, weight=2e6)], BUDGET
@@ -239,7 +239,7 @@ def test_fixed_noise_and_plans_come_first():
     assert alone.total == 0
 
 
-def test_what_is_given_must_fit():
+def test_given_noise_must_fit_the_budget():
     for releases in (
         [Wanted(Laplace, scale=0.5)],
         [Wanted(Laplace, Deviation(), target=1.0), wanted(Laplace, weight=1.0)],
@@ -299,7 +299,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("make", "words"), BAD, ids=range(len(BAD)))
-def test_what_cannot_be_planned_is_refused(make, words):
+def test_requests_that_cannot_be_planned_are_refused(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
 

@@ -19,7 +19,7 @@ from accountant.planning import calibration_goals
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
-def test_calibrate_turns_either_way_and_takes_a_bracket():
+def test_calibrate_takes_rising_and_falling_costs_and_a_bracket():
     noise = calibrate(lambda s: 10 * Gaussian(s), epsilon=1.0, delta=1e-5)
     assert 0.999 <= Tight().epsilon(10 * Gaussian(noise), 1e-5) <= 1.0
     share = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0)
@@ -63,7 +63,7 @@ def test_calibrate_says_what_is_missing(plan_of, words):
             calibrate(lambda s: 2 * Gaussian(s), epsilon=1.0, delta=1e-6, accountant=bad)
 
 
-def test_calibrate_finds_knobs_that_live_in_a_corner():
+def test_calibrate_finds_parameters_near_the_edge_of_their_range():
     # keep lies in (1/k, 1), near its lower end; no bracket is needed
     for k, epsilon in ((10, 1.0), (1000, 0.01), (2, 8.0), (2, 20.0)):
         keep = calibrate(lambda x, k=k: RandomizedResponse(k, x), epsilon=epsilon)

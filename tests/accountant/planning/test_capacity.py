@@ -8,7 +8,7 @@ from mechanisms import Gaussian, Laplace
 
 
 @pytest.mark.parametrize(("scale", "most"), [(10.0, 6), (2.5, 1), (1.6, 0)])
-def test_room_is_what_just_fits(scale, most):
+def test_capacity_is_the_largest_count_that_fits(scale, most):
     assert remaining_capacity(Laplace(2.5), Laplace(scale), Budget(1.0)) == most
     budget = Budget(1.0, 1e-6)
     count = remaining_capacity(Gaussian(30.0), Gaussian(50.0), budget)

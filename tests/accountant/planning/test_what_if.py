@@ -67,7 +67,7 @@ def test_the_records_an_error_needs(target):
     assert str(found).startswith(f"{found.records:,} records suffice")
 
 
-def test_a_lower_bound_stands_beside():
+def test_a_lower_bound_is_printed_with_the_count():
     found = records_needed([mean(1, weight=1.0)], BUDGET, 0, 0.1, 1, lambda error, budget: 7)
     assert found.lower == 7 <= found.records
     assert str(found).endswith("no private algorithm has it with fewer than 7")

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accountant.reports.html_document import render
-from accountant.reports.svg_axes import Axes, LinearScale, LogScale
-from accountant.reports.time_scale import TimeScale
+from accountant.reports.svg_axes import Axes, LinearScale, LogScale, TimeScale
 
 
 def labels(scale):

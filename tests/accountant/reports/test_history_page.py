@@ -121,7 +121,7 @@ def test_the_next_window_begins_at_the_first_midnight_of_its_own(label, when):
     assert _next_window(label)[0] == f"{when}T00:00:00"
 
 
-def test_what_a_window_took_over_may_be_spent(tmp_path):
+def test_amounts_that_earlier_windows_left_may_be_spent(tmp_path):
     """Two months before leave their budget: the open one may spend three times as much."""
     with Book.open(tmp_path / "b.db") as book:
         book.dataset("x", budget=Budget(1.0), window="month", carry=2)

@@ -128,7 +128,7 @@ def test_it_starts_with_the_plan_and_tights_number(opened, summary):
     assert page.title() == "plan \\u202e<i>.toml: privacy budget"
 
 
-def test_what_it_says_of_an_epsilon_is_never_too_little(opened, summary):
+def test_meanings_of_an_epsilon_are_rounded_up(opened, summary):
     """A conclusion gains e^eps; the best guess is right (e^eps + delta) / (1 + e^eps) of the time.
 
     Kairouz, Oh & Viswanath (2015), Theorem 2.1.
@@ -240,7 +240,7 @@ def test_between_grid_points_the_more_cautious_one_is_shown(opened, summary):
         assert (page.inner_text("#note") != "") == (float(typed) != float(taken))
 
 
-def test_what_the_grid_does_not_cover_is_said(opened, summary):
+def test_typed_values_beyond_the_grid_are_noted(opened, summary):
     page = opened()
     for typed in ("0.1", "", "x", "-1", "<b>", "Infinity"):
         page.click("#back")
@@ -282,7 +282,7 @@ def test_without_a_script_the_tables_are_there(opened, summary, name):
         assert format_upper(summary.epsilon) in page.inner_text("#grid td.here")
 
 
-def test_nothing_may_be_asked_for_even_by_mistake(opened):
+def test_the_policy_of_a_page_forbids_requests_and_other_scripts(opened):
     """The policy in the page forbids what a later mistake in it could ask for."""
     page = opened()
     refused = page.evaluate("() => fetch('/spent.db').then(() => 'answered', () => 'refused')")

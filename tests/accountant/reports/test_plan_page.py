@@ -17,7 +17,7 @@ from accountant.cli.page import page
 from accountant.formatting import (
     format_upper,
 )
-from accountant.reports.every_accountant import ALL_ACCOUNTANTS
+from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, lines_of, plan_of
 from accountant.reports.plan_page import plan_page
 from accountant.reports.plan_summary import summarise

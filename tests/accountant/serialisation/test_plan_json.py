@@ -105,7 +105,7 @@ def test_bad_json_is_refused(text, words):
         from_json(text)
 
 
-def test_what_cannot_be_written_is_refused():
+def test_plans_that_cannot_be_written_are_refused():
     class Undeclared(Stated.__mro__[1]):
         losses = leaves = reversed = None
 

@@ -20,8 +20,8 @@ from accountant import (
 )
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
-from accountant.training.calibration import least_noise, longest_run
 from accountant.training.document import StatementDiffers, check_same, read_document
+from accountant.training.dp_sgd import least_noise, longest_run
 from accountant.training.loaders import LOADERS, PASSES
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme

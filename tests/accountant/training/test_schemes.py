@@ -9,10 +9,9 @@ import pytest
 from accountant import RDP, PoissonSampled, Tight
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
-from accountant.training.hits import binomial_hits, hypergeometric_hits
 from accountant.training.rows import rows_of
 from accountant.training.run import TrainingRun
-from accountant.training.users import user_scheme
+from accountant.training.users import binomial_counts, hypergeometric_counts, user_scheme
 
 GRID = np.linspace(-14.0, 14.0, 20_001)
 RIEMANN = 1e-6  # error of the sum at the kink of a stick
@@ -110,20 +109,22 @@ def test_users_of_truncated_samples(batch):
         )
 
 
-def test_chances_of_hits_are_exact_and_lean_to_more():
+def test_chances_of_record_counts_are_exact_and_rounded_towards_more_records():
     for size, rate in ((3, 0.2), (60, 0.9), (2000, 1e-3), (10**6, 1e-5)):
-        hits, rare = binomial_hits(size, rate)
+        counts, rare = binomial_counts(size, rate)
         assert 0 <= rare < 1e-33
-        assert math.fsum(chance for _, chance in hits) == pytest.approx(1, abs=1e-14)
-        assert math.fsum(j * chance for j, chance in hits) == pytest.approx(size * rate, rel=1e-10)
+        assert math.fsum(chance for _, chance in counts) == pytest.approx(1, abs=1e-14)
+        assert math.fsum(j * chance for j, chance in counts) == pytest.approx(
+            size * rate, rel=1e-10
+        )
     exact = [math.comb(5, j) * math.comb(15, 4 - j) / math.comb(20, 4) for j in range(5)]
-    assert [chance for _, chance in hypergeometric_hits(5, 4, 20)[0]] == pytest.approx(exact)
-    assert hypergeometric_hits(4, 3, 4) == (((3, 1.0),), 0.0)
-    assert binomial_hits(7, 1.0) == (((7, 1.0),), 0.0)
-    assert binomial_hits(10**9, 0.5) is None
-    # tails, exactly: more hits are never rarer than they are
-    hits, rare = binomial_hits(40, 0.125)
-    found = dict(hits)
+    assert [chance for _, chance in hypergeometric_counts(5, 4, 20)[0]] == pytest.approx(exact)
+    assert hypergeometric_counts(4, 3, 4) == (((3, 1.0),), 0.0)
+    assert binomial_counts(7, 1.0) == (((7, 1.0),), 0.0)
+    assert binomial_counts(10**9, 0.5) is None
+    # tails, exactly: more records are never rarer than they are
+    counts, rare = binomial_counts(40, 0.125)
+    found = dict(counts)
     for least in range(1, 41):
         tail = sum(math.comb(40, j) * 7 ** (40 - j) for j in range(least, 41))  # over 8^40
         kept = math.fsum([rare, *(c for j, c in found.items() if j >= least)])
