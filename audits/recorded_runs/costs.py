@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
+from scipy.special import softmax
 
+from accountant.accountants.tight import Tight
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.recorded_runs.coins_and_selections import (
-    gaussians_released,
-    without_coins,
-    without_selections,
-)
-from audits.recorded_runs.events import Event, EventKind
+from accountant.plans.plan import Sequential
+from audits.recorded_runs.draws.parametric_draws import pair_losses
 from audits.recorded_runs.noise_shifts import (
     Constraints,
     Laws,
@@ -25,12 +26,42 @@ from audits.recorded_runs.noise_shifts import (
     least_cost,
     some_rows,
 )
-from audits.recorded_runs.shared_parts import distances
-from audits.recorded_runs.spent import Spent
+from audits.recorded_runs.shared_parts import Moved, distances
+from audits.recorded_runs.tape import Event, EventKind
 
 MOST_SHIFTS = 200  # different Laplace shifts that are kept apart; more are rounded up
 NO_MOVE = 1e-13  # relative to the largest move: the rounding of least squares
 SMALL = 1e-9  # relative: shifts that differ by less count as equal
+ROUND_OFF = 1e-12  # rounding of sums of probabilities
+
+
+@final
+@dataclass(slots=True)
+class Spent:
+    """Losses of one pair of runs, and what is not known of them."""
+
+    losses: Counter[Loss] = field(default_factory=Counter)
+    calls: Counter[Loss] = field(default_factory=Counter)
+    # as losses, but a call whose value moved by a part of its sensitivity costs that part
+    scaled: Counter[Loss] = field(default_factory=Counter)
+    infinite: list[tuple[Event, str]] = field(default_factory=list)
+    # losses that are not known: with any of them the cost is unknown
+    unknown: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)  # assumptions on laws that the losses rest on
+    no_coins: bool = False  # uniform numbers were compared with others, and are no coins
+
+    def epsilon(self, delta: float, scaled: bool = False) -> float:
+        """Upper bound of epsilon of the known losses at delta, by `Tight`.
+
+        ``scaled`` charges parts of calls.
+        """
+        losses = self.losses + self.scaled if scaled else self.losses + self.calls
+        if self.infinite:
+            return math.inf
+        if not losses:
+            return 0.0
+        plan = Sequential([count * loss for loss, count in losses.items()])
+        return Tight().epsilon(plan, delta)
 
 
 def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
@@ -209,4 +240,107 @@ def _without_gaussian_sums(
                 spent.unknown.append(_compared_at(question))
         else:
             spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
+    return remaining
+
+
+def without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove the coins: uniform numbers that are compared with plain numbers."""
+    remaining = Constraints(released=constraints.released)
+    levels: dict[int, list[tuple[float, float]]] = {}
+    for left_side, right_side, event in constraints.compared:
+        coin = _coin_levels(left_side, right_side, laws) or _coin_levels(
+            right_side, left_side, laws
+        )
+        if coin is None:
+            remaining.compared.append((left_side, right_side, event))
+            continue
+        for noise, data_level, neighbour_level in coin:
+            levels.setdefault(noise, []).append((data_level, neighbour_level))
+    for level_pairs in levels.values():
+        if all(data_level == neighbour_level for data_level, neighbour_level in level_pairs):
+            continue
+        ordered = sorted(
+            {
+                (_level(data_level), _level(neighbour_level))
+                for data_level, neighbour_level in level_pairs
+            }
+        )
+        cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
+        if min(cell.min() for cell in cells) < 0:
+            spent.no_coins = True
+            spent.unknown.append("the loss of a uniform number that is compared with many others")
+            continue
+        for loss, count in pair_losses(cells[0], cells[1]):
+            spent.losses[loss] += count
+    return remaining
+
+
+def _level(level: float) -> float:
+    """A level as a probability: sums of probabilities end at 1 up to their rounding."""
+    if level < ROUND_OFF:
+        return 0.0
+    return 1.0 if level > 1 - ROUND_OFF else level
+
+
+def _coin_levels(
+    noisy: Moved, threshold: Moved, laws: Laws
+) -> list[tuple[int, float, float]] | None:
+    """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
+    if not noisy.noises.size:
+        return []
+    if (threshold.noises >= 0).any() or noisy.noises.shape[-1] != 1 or (noisy.noises < 0).any():
+        return None
+    if any(
+        laws.block(k).law != "uniform" for k in {int(noisy.noises.min()), int(noisy.noises.max())}
+    ):
+        return None
+    noises = noisy.noises[:, 0]
+    with np.errstate(all="ignore"):
+        data_levels = (threshold.value - noisy.value) / noisy.factors[:, 0]
+        neighbour_levels = (
+            threshold.value + threshold.moved - noisy.value - noisy.moved
+        ) / noisy.other_factors[:, 0]
+    return list(zip(noises.tolist(), data_levels.tolist(), neighbour_levels.tolist(), strict=True))
+
+
+def without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove selections with Gumbel noise: the exponential mechanism."""
+    remaining = Constraints(released=constraints.released)
+    for left_side, right_side, event in constraints.compared:
+        numbers = left_side if event.name == "argmin" else right_side
+        selects = event.name in ("argmax", "argmin") and numbers.noises.shape[-1] == 1
+        blocks = {laws.block(int(k)).law for k in numbers.noises[:1, 0] if k >= 0}
+        if not selects or blocks != {"gumbel"} or len(set(numbers.factors.ravel())) != 1:
+            remaining.compared.append((left_side, right_side, event))
+            continue
+        scale = abs(float(numbers.factors[0, 0])) * laws.law(int(numbers.noises[0, 0]))[1]
+        if not np.all(np.isfinite(numbers.moved)) or scale <= 0:
+            spent.infinite.append((event, "a score is no number, or the noise has scale 0"))
+            continue
+        probabilities = softmax(numbers.value / scale)
+        neighbour_probabilities = softmax((numbers.value + numbers.moved) / scale)
+        for loss, count in pair_losses(probabilities, neighbour_probabilities):
+            spent.losses[loss] += count
+    return remaining
+
+
+def gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
+    """Treat compared Gaussian noise as released: a bound, since a comparison reveals less."""
+    gaussian = {k for k, block in enumerate(laws.blocks) if block.law == "gaussian"}
+    remaining = Constraints(released=list(constraints.released))
+    for left_side, right_side, event in constraints.compared:
+        kinds = [
+            {
+                int(np.searchsorted([b.start for b in laws.blocks], k, side="right")) - 1
+                for k in side.noises.ravel()
+                if k >= 0
+            }
+            for side in (left_side, right_side)
+        ]
+        if any(kind & gaussian for kind in kinds):
+            remaining.released += [
+                (side, event) for side in (left_side, right_side) if (side.noises >= 0).any()
+            ]
+        else:
+            remaining.compared.append((left_side, right_side, event))
     return remaining

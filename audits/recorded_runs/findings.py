@@ -11,10 +11,9 @@ import numpy as np
 from audits.recorded_runs.comparisons import same_value, where_they_differ
 from audits.recorded_runs.costs import call_moved
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
-from audits.recorded_runs.tape import Parted, Tape
+from audits.recorded_runs.tape import Event, EventKind, NoiseBlock, Parted, Tape
 
 TOLERANCE = 1e-9  # relative rounding error of a sum of the same rows in another order
 
@@ -51,7 +50,7 @@ class RecordedFinding:
 
 def control_flow(parted: Parted) -> RecordedFinding:
     """The place where the second run diverged from the first."""
-    return RecordedFinding("control flow", parted.site, parted.words)
+    return RecordedFinding("control flow", parted.site, parted.reason)
 
 
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:

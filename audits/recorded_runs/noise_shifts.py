@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from audits.recorded_runs.events import COMPARISON, Event, EventKind, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
+from audits.recorded_runs.tape import COMPARISON, Event, EventKind, NoiseBlock
 
 BOUNDED = {
     "laplace",

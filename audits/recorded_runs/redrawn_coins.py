@@ -15,12 +15,11 @@ from typing import Any, final
 import numpy as np
 
 from audits.recorded_runs.comparisons import where_they_differ
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Redrawn, Tape
+from audits.recorded_runs.tape import Event, EventKind, Redrawn, Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import plain_result
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
-from audits.recorded_runs.events import DrawSite
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import Parted, Redrawn, Tape, running
+from audits.recorded_runs.tape import DrawSite, Parted, Redrawn, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 

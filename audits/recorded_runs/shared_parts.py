@@ -8,8 +8,8 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.recorded_runs.events import Event, View
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, Tape
+from audits.recorded_runs.views import View
 
 
 @final

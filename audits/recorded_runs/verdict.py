@@ -14,11 +14,10 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Outcome
+from audits.recorded_runs.costs import Spent
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import RecordedFinding, exception_of
-from audits.recorded_runs.spent import Spent
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, EventKind, Tape
 
 # kinds of findings whose cost no loss of a draw bounds
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}

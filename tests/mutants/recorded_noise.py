@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audits.recorded_runs import array_functions, costs, explanations, followed_steps
+from audits.recorded_runs import costs, explanations, followed_steps, followed_values
 from tests.mutants.edits import edit
 
 
@@ -19,7 +19,7 @@ def unknown_losses_cost_nothing(patch):
 
 def clipping_is_linear(patch):
     """Clipped Gaussian noise is taken for Gaussian noise."""
-    patch.setattr(array_functions, "LINEAR", {*array_functions.LINEAR, np.clip})
+    patch.setattr(followed_values, "LINEAR", {*followed_values.LINEAR, np.clip})
 
 
 def columns_without_signs(patch):

@@ -11,9 +11,8 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import Event, EventKind, current_tape, running
 
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
 

@@ -15,9 +15,8 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.recorded_runs.draws.declared_calls import named_arguments
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import EventKind, current_tape, running
 
 LEFT_OUT = {"random_state", "accountant"}
 # functions whose privacy is not that of noise added to a value: a quantile by the exponential

@@ -17,10 +17,10 @@ from audits.recorded_runs.draws.record_coins import (
     is_one_per_record,
     places_of_records,
 )
-from audits.recorded_runs.events import EventKind, View
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import Tape, current_tape, running
+from audits.recorded_runs.tape import EventKind, Tape, current_tape, running
+from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState

@@ -21,9 +21,8 @@ from audits.recorded_runs.draws.record_coins import (
     order_of_records,
     places_of_records,
 )
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, EventKind, Tape
 
 Sample = Callable[..., Any]
 Losses = list[tuple[Loss, int]]

@@ -11,9 +11,8 @@ from audits.recorded_runs.call_sites import is_importing
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import recorded_noise
 from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import EventKind, current_tape, running
 
 PLAIN_RANDOM = random.Random
 TABLES = {

@@ -10,10 +10,9 @@ import numpy as np
 
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noise
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.tape import EventKind, current_tape
 
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
