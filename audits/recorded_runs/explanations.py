@@ -1,4 +1,9 @@
-"""Findings of a pair of runs, and the explanation that leaves none: which draws are public."""
+"""Findings of a pair of runs, and the explanation that leaves none: which draws are public.
+
+Random thresholds, centres and projections may be public.  Such draws are the same in both runs and
+hide nothing, so they cost nothing; a pair of runs that can be explained so is explained
+(docs/proofs/recorded_runs.md, statement 4).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ from audits.recorded_runs.views import View
 
 Run = tuple[Tape, Any]  # a tape and the result
 Pairs = list[tuple[Event, Event]]
-NO_NOISE = {"uniform", "unknown"}  # laws that rarely protect a value
+NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
 
 
 @final
@@ -74,7 +79,7 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
     """The explanation, with the findings of a run on other data of the same size."""
     pairs = list(pairs_of_events(first_run[0], distant_run[0]))
     findings = list(on_other_data(first_run[0], distant_run[0], pairs))
-    if not _raised(first_run) and not _raised(distant_run):
+    if not any(exception_of(result) for _, result in (first_run, distant_run)):
         findings += _partings(pairs, first_run, distant_run)
     if not findings:
         return explanation
@@ -85,10 +90,6 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
     return explanation._replace(
         verdict=verdict, suspects=_suspects(pairs, first_run[0], distant_run[0], [])
     )
-
-
-def _raised(run: Run) -> bool:
-    return bool(exception_of(run[1]))
 
 
 def _partings(
@@ -126,9 +127,11 @@ def best(tried: list[Explanation]) -> Recorded:
     counted = [explanation.verdict for explanation in tried if explanation.counts] or [
         tried[-1].verdict
     ]
-    unsuspected = [verdict for verdict in counted if not verdict.findings]
-    if unsuspected:
-        return min(unsuspected, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked)))
+    without_findings = [verdict for verdict in counted if not verdict.findings]
+    if without_findings:
+        return min(
+            without_findings, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked))
+        )
     # noise that was wrongly taken for public changes the result: such a verdict is no better
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
@@ -138,7 +141,7 @@ def best(tried: list[Explanation]) -> Recorded:
 def blamed_draws(
     pairs: Pairs, first_tape: Tape, second_tape: Tape, conflicts: list[tuple[Event, str]]
 ) -> frozenset[DrawSite]:
-    """Places of the draws in the first finding, as if noise were computed with private numbers.
+    """Places of the draws in the first event that differs, or at which the runs part.
 
     Later findings may be consequences of the first one; the next runs show whether they are.
     """
@@ -147,9 +150,9 @@ def blamed_draws(
         if recorded.view is None or replayed.view is None:
             continue
         moved = moved_view(recorded.view, replayed.view)
-        factors = moved.same_factors or is_only_compared(recorded, replayed)
-        equal = same_inputs(recorded, replayed) and moved.same_noise and factors
-        if not equal or id(recorded) in conflicting:
+        has_same_factors = moved.same_factors or is_only_compared(recorded, replayed)
+        is_equal = same_inputs(recorded, replayed) and moved.same_noise and has_same_factors
+        if not is_equal or id(recorded) in conflicting:
             return first_tape.origins_of(recorded.view)
     views: list[View | None] = []
     if second_tape.parted is not None:
@@ -173,7 +176,7 @@ def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
 
 
 def is_threshold(pairs: Pairs, first_tape: Tape) -> bool:
-    """True if a uniform number was compared with a private one and is known as well: no coin."""
+    """True if a uniform number was compared with a private one and is also released: no coin."""
     compared_noises = [view.noises for view in _moved_questions(pairs, first_tape, {"uniform"})]
     released_noises = [
         recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
@@ -189,16 +192,14 @@ def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _moved_questions(pairs: Pairs, first_tape: Tape, laws: set[str]) -> Iterator[View]:
-    """Noise of these laws in questions of which a plain side moved."""
+    """Sides with noise of these laws, of questions of which a value moved."""
     blocks = [(b.start, b.stop) for b in first_tape.blocks if b.law in laws]
     for recorded, replayed in pairs:
-        if recorded.sides is None or replayed.sides is None or not _moved(recorded, replayed):
+        if recorded.sides is None or replayed.sides is None:
+            continue
+        sides = zip(recorded.sides, replayed.sides, strict=True)
+        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in sides):
             continue
         for side in recorded.sides:
             if any(np.any((side.noises >= a) & (side.noises < b)) for a, b in blocks):
                 yield side
-
-
-def _moved(recorded: Event, replayed: Event) -> bool:
-    sides = zip(recorded.sides or (), replayed.sides or (), strict=True)
-    return any(not np.array_equal(a.value, b.value, equal_nan=True) for a, b in sides)

@@ -78,12 +78,12 @@ def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
 
 
 def on_other_data(
-    first_tape: Tape, far: Tape, pairs: list[tuple[Event, Event]]
+    first_tape: Tape, distant_tape: Tape, pairs: list[tuple[Event, Event]]
 ) -> Iterator[RecordedFinding]:
     """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
     calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
     yield from unequal_inputs(calls)
-    yield from unequal_bounds(first_tape, far)
+    yield from unequal_bounds(first_tape, distant_tape)
     yield from _unequal_factors(pairs)
 
 
@@ -98,11 +98,11 @@ def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
             yield name
 
 
-def _comparable(thing: Any) -> Any:
+def _comparable(value: Any) -> Any:
+    """A number as a float, so that 1 and 1.0 are the same; other values as they are."""
+    is_number = isinstance(value, (int, float, np.generic))
     return (
-        np.asarray(thing, dtype=float)
-        if isinstance(thing, (int, float, np.generic)) and not (isinstance(thing, (bool, np.bool_)))
-        else thing
+        np.asarray(value, float) if is_number and not isinstance(value, np.bool_ | bool) else value
     )
 
 

@@ -1,4 +1,4 @@
-"""Replace generators and mechanisms for the time of a run, and put everything back after it."""
+"""Replace generators and mechanisms by recording ones, and put them back after the run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,12 @@ def patched(
         yield go_back
     finally:
         for owner, name, old in reversed(undo):
-            _put_back(owner, name, old)
+            if isinstance(owner, dict):
+                owner[name] = old
+            elif name == "cell_contents" or old is not _absent:
+                setattr(owner, name, old)
+            else:
+                delattr(owner, name)
         _one_at_a_time.release()
 
 
@@ -120,21 +125,12 @@ def _go_to(source: Any, state: Any) -> None:
         source.bit_generator.state = state
 
 
-def _put_back(owner: Any, name: Any, old: Any) -> None:
-    if isinstance(owner, dict):
-        owner[name] = old
-    elif name == "cell_contents" or old is not _absent:
-        setattr(owner, name, old)
-    else:
-        delattr(owner, name)
-
-
 def _replacements(
     declared: Mapping[Any, Primitive], sources: list[Any]
 ) -> Iterator[tuple[Any, str, Any]]:
     state, shared, system = sources
-    yield from _of_numpy(state)
-    yield from _of_python(shared, system)
+    yield from _numpy_patches(state)
+    yield from _python_patches(shared, system)
     yield from library_patches()
     yield from torch_patches()
     for named, primitive in declared.items():
@@ -144,7 +140,7 @@ def _replacements(
         yield owner, name, staticmethod(new) if is_static else new
 
 
-def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
+def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -177,22 +173,24 @@ def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> C
 
 
 def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def array(thing: Any, *arguments: Any, **options: Any) -> Any:
-        if current_tape() is not None and type(thing) in (list, tuple):
+    """``np.array``, which follows the noise of numbers in lists and tuples."""
+
+    def array(value: Any, *arguments: Any, **options: Any) -> Any:
+        if current_tape() is not None and type(value) in (list, tuple):
             kind = options.get("dtype", arguments[0] if arguments else None)
             if kind is not None and np.dtype(kind) != float:
-                return plain(use(thing), *arguments, **options)
+                return plain(use(value), *arguments, **options)
             with contextlib.suppress(TypeError, ValueError):  # e.g. a ragged nest
-                followed = follow_nest(thing)
+                followed = follow_nest(value)
                 if followed is not None:
                     return followed
-        return plain(thing, *arguments, **options)
+        return plain(value, *arguments, **options)
 
     return array
 
 
 class _Clipping:
-    """Stands in for numpy's own functions in the method ``clip``: bounds are kept by place."""
+    """Stands in for numpy's own functions in the method ``clip``: the tape gets its bounds."""
 
     def __init__(self, functions: Any) -> None:
         self._functions = functions
@@ -215,7 +213,7 @@ class _Clipping:
 
 
 def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Arrays that code makes to write noise into: they remember it."""
+    """A function that makes arrays; within a run these follow the noise that is written to them."""
 
     def blank(*arguments: Any, **options: Any) -> Any:
         array = plain(*arguments, **options)
@@ -242,7 +240,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
     return function
 
 
-def _of_python(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
+def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, _method_or_plain(getattr(shared, name), plain)
@@ -285,13 +283,13 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
     generators: dict[int, Any] = {}
 
-    def replacement(thing: Any) -> Any:
-        if id(thing) in new_of:
-            return new_of[id(thing)]
-        if type(thing) in PLAIN_KINDS and id(thing) not in generators:
-            make: Any = recording_generator if type(thing) is PLAIN_GENERATOR else recording_state
-            generators[id(thing)] = make(thing)
-        return generators.get(id(thing))
+    def replacement(value: Any) -> Any:
+        if id(value) in new_of:
+            return new_of[id(value)]
+        if type(value) in PLAIN_KINDS and id(value) not in generators:
+            make: Any = recording_generator if type(value) is PLAIN_GENERATOR else recording_state
+            generators[id(value)] = make(value)
+        return generators.get(id(value))
 
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
@@ -301,13 +299,13 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
             return
         references = [
-            (name, thing)
-            for name, thing in list(names.items())
-            if id(thing) in replaced or id(type(thing)) in kinds
+            (name, value)
+            for name, value in list(names.items())
+            if id(value) in replaced or id(type(value)) in kinds
         ]
-        for name, thing in references:
-            undo.append((names, name, thing))
-            names[name] = replacement(thing)
+        for name, value in references:
+            undo.append((names, name, value))
+            names[name] = replacement(value)
 
     for label, module in list(sys.modules.items()):
         if module is None or label.startswith(LEFT_ALONE):

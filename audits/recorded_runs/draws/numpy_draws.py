@@ -38,7 +38,10 @@ def recorded_noise(
     parameters = {
         key: value for key, value in bound_arguments.items() if key not in (table.place, "out")
     }
-    factor, spread = _spread(table, bound_arguments)
+    factor, spread = 1.0, bound_arguments[table.spread] if table.spread else 1.0
+    if table.law == "geometric":  # each further trial costs -log(1 - p)
+        with np.errstate(all="ignore"):
+            spread = -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
     if name == "uniform":
         location, factor = (
             bound_arguments["low"],
@@ -68,14 +71,6 @@ def recorded_noise(
     if out is not None:
         np.copyto(np.asarray(out), event.output)
     return wrap(event)
-
-
-def _spread(table: DrawTable, bound_arguments: dict[str, Any]) -> tuple[Any, Any]:
-    """The factor of the noise, and the scale of its law."""
-    if table.law == "geometric":  # each further trial costs -log(1 - p)
-        with np.errstate(all="ignore"):
-            return 1.0, -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
-    return 1.0, bound_arguments[table.spread] if table.spread else 1.0
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
@@ -151,9 +146,9 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
         if tape is None:
             return original(self, *arguments, **options)
 
-        def sample(*given: Any, **more: Any) -> Any:
+        def sample(*plain_arguments: Any, **plain_options: Any) -> Any:
             with running(None):
-                return original(self, *given, **more)
+                return original(self, *plain_arguments, **plain_options)
 
         parametric: Any = PARAMETRIC[name]
         return parametric(tape, sample, *arguments, **options)
@@ -233,8 +228,8 @@ def _methods(base: Any) -> dict[str, Any]:
 class _LooksLikeBase(type):
     """A class whose instances are all of the base's, as it stands in for the base."""
 
-    def __instancecheck__(cls, thing: Any) -> bool:
-        return isinstance(thing, cls.__mro__[1])
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__mro__[1])
 
 
 class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
