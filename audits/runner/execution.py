@@ -114,7 +114,8 @@ def run_all(
     except KeyboardInterrupt:
         # Finished rows that are not yet reported are kept as well.
         for future, subject in futures.items():
-            if subject not in rows and _has_row(future):
+            is_finished = future.done() and not future.cancelled() and future.exception() is None
+            if subject not in rows and is_finished:
                 on_row(future.result())
         raise
     finally:
@@ -131,11 +132,6 @@ def run_by_name(family: str, subject: str, settings: Settings) -> Any:
         if case.subject == subject:
             return case.run(settings)
     raise ParameterError("NAME", subject, "known to the worker: install the same packages there")
-
-
-def _has_row(future: Future[Done]) -> bool:
-    """Whether a row was computed, without waiting for it."""
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _result(future: Future[Done], subject: str) -> Done:

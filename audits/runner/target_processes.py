@@ -157,7 +157,10 @@ class TargetProcesses(IsolatedRelease):
             channel.send(request)
             answer = channel.receive(max_bytes)
             if isinstance(answer, dict) and "error" in answer:
-                raise self._failed(self._error(str(answer["error"])[:MAX_ERROR]))
+                message = str(answer["error"])[:MAX_ERROR]
+                if "MemoryError" in message:  # the limit that it may come from
+                    message += f" (within --max-memory {self._limits.memory:g} GiB)"
+                raise self._failed(message)
             return decode(answer)
         except BrokenMessage:
             raise self._failed("code that answers with outputs, and not too large") from None
@@ -174,11 +177,6 @@ class TargetProcesses(IsolatedRelease):
         with self._lock:
             self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
             return self.failure
-
-    def _error(self, message: str) -> str:
-        """An error that a process of the function sent, with the limit that it may come from."""
-        within = f" (within --max-memory {self._limits.memory:g} GiB)"
-        return message + within * ("MemoryError" in message)
 
     def _reason(self) -> str:
         """Why the connection was closed, as the supervisor reports."""

@@ -70,10 +70,6 @@ def _load_arrays(word: str) -> Any:
     return next(iter(arrays.values())) if len(arrays) == 1 else arrays
 
 
-def _load_json(word: str) -> Any:
-    return json.loads(Path(word).read_text(encoding="utf-8"))
-
-
 def _load_table(word: str) -> Any:
     """A pandas data frame of a .csv or .parquet file."""
     try:
@@ -95,7 +91,7 @@ def _needs(library: str) -> str:
 READERS: dict[str, Callable[[str], Any]] = {
     ".npy": _load_array,
     ".npz": _load_arrays,
-    ".json": _load_json,
+    ".json": lambda word: json.loads(Path(word).read_text(encoding="utf-8")),
     ".csv": _load_table,
     ".parquet": _load_table,
 }
