@@ -133,20 +133,12 @@ def neighbours_near(
     """Both data sets changed in the same few places, or a new neighbour of the first."""
     first_value, second_value = pair
     name = "near the best"
-    if (
-        np.shape(first_value) == np.shape(second_value)
-        and np.ndim(first_value)
-        and rng.random() < 0.7
-    ):
-        places = rng.integers(
-            0, len(first_value), size=int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
-        )
-        fresh = (
-            np.asarray(box.random(rng))[: len(first_value)]
-            if len(first_value) <= box.shape[0]
-            else None
-        )
-        if fresh is not None:
+    are_alike = np.shape(first_value) == np.shape(second_value) and np.ndim(first_value)
+    if are_alike and rng.random() < 0.7:
+        place_count = int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
+        places = rng.integers(0, len(first_value), size=place_count)
+        if len(first_value) <= box.shape[0]:
+            fresh = np.asarray(box.random(rng))[: len(first_value)]
             changed_first, changed_second = first_value.copy(), second_value.copy()
             same = [at for at in places if np.array_equal(first_value[at], second_value[at])]
             changed_first[same], changed_second[same] = fresh[same], fresh[same]

@@ -55,18 +55,15 @@ def algorithm_facts(
     if plain.size:
         yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
         yield "largest loss", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
-        yield "rarest loss seen", _rarest_loss(result, 0.95)
-
-
-def _rarest_loss(result: Any, confidence: float) -> str:
-    """The largest epsilon at which the samples bound the profile from below."""
-    epsilons = result.epsilon_grid()
-    lower = result.profile_lower(epsilons, confidence)
-    detectable = [i for i in range(len(lower)) if lower[i] > 1e-12]
-    if not detectable:
-        return "none"
-    at = detectable[-1]
-    return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
+        # the largest epsilon at which the samples bound the profile from below
+        epsilons = result.epsilon_grid()
+        lower = result.profile_lower(epsilons, 0.95)
+        bounded = [i for i in range(len(lower)) if lower[i] > 1e-12]
+        rarest_loss = "none"
+        if bounded:
+            at = bounded[-1]
+            rarest_loss = f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} (95%)"
+        yield "rarest loss seen", rarest_loss
 
 
 def profile_rows(curve: ProfileCurve) -> list[list[str]]:
