@@ -47,19 +47,17 @@ def _difference_of_values(one: Any, other: Any) -> str:
     plain: Any
     for plain in (str, bytes, int):  # bools are whole numbers
         if isinstance(one, plain):
-            return "" if plain.__eq__(one, other) else _plain_difference(one, other)
+            if plain.__eq__(one, other):
+                return ""
+            if plain is int:
+                return f"by {describe_value(abs(int(one) - int(other)))}"
+            # texts may be records, so their sizes alone are shown
+            return f"{describe_value(one)} against {describe_value(other)}"
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
         parts_of_one, parts_of_other = parts
         return next(filter(None, map(difference, parts_of_one, parts_of_other)), "")
     return _array_difference(np.asarray(one), np.asarray(other))
-
-
-def _plain_difference(one: Any, other: Any) -> str:
-    """How far apart two whole numbers are, or the sizes of two texts: they may be records."""
-    if isinstance(one, int):
-        return f"by {describe_value(abs(int(one) - int(other)))}"
-    return f"{describe_value(one)} against {describe_value(other)}"
 
 
 def _difference_of_attributes(one: Any, other: Any) -> str:

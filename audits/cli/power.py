@@ -11,7 +11,6 @@ from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
-    from mechanisms import Mechanism
 
 POWERS = (0.5, 0.95)
 
@@ -54,23 +53,21 @@ def power(
         check_truth(epsilon, true)
         pairs = example_pairs(true, at)
     else:
-        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in _named_mechanisms(name)]
+        from audits.runner.execution import select_cases
+        from mechanisms import registry
+
+        instances = {
+            repr(mechanism): mechanism for kind in registry() for mechanism in kind.instances()
+        }
+        every = [case for case in select_cases([]) if case.subject in instances]
+        mechanisms = [instances[case.subject] for case in select_cases([name], every)]
+        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in mechanisms]
     needed = [
         [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
     ]
     claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
     title = f"{claimed}, delta {at:g}, confidence {level:g}: runs in all"
     _show_runs_needed(title, needed, options)
-
-
-def _named_mechanisms(name: str) -> list[Mechanism]:
-    """The mechanisms that ``python -m audits NAME`` would audit."""
-    from audits.runner.execution import select_cases
-    from mechanisms import registry
-
-    instances = {repr(mechanism): mechanism for cls in registry() for mechanism in cls.instances()}
-    every = [case for case in select_cases([]) if case.subject in instances]
-    return [instances[case.subject] for case in select_cases([name], every)]
 
 
 def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], options: Options) -> None:

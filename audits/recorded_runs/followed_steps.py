@@ -32,7 +32,6 @@ LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 ROUND_OFF = 1e-9  # rounding of sums of probabilities
-Wrap = Callable[[Event], Any]
 
 
 def event_of(operand: Any) -> Event | None:
@@ -74,8 +73,8 @@ def view_of(operand: Any) -> View:
     return event.view
 
 
-def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any, wrap: Wrap) -> Any:
-    """One call of a universal function of which an input is followed."""
+def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
+    """Call a universal function of which an input is followed: an event, or a plain result."""
     out = options.pop("out", None)
     tape = current_tape()
     followed = [x for x in inputs if event_of(x) is not None]
@@ -83,17 +82,19 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any,
     is_plain_call = method == "__call__" and not options and are_numbers
     result: Any = NotImplemented
     if tape is not None and is_plain_call and any(map(_is_unused, inputs)):
-        result = _arithmetic(tape, ufunc, inputs, followed, wrap)
+        result = _arithmetic(tape, ufunc, inputs, followed)
     if result is NotImplemented and tape is not None and _all_pure(followed):
-        result = _function_of_noise(tape, ufunc, method, inputs, options, wrap)
+        result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:
         harmless = ufunc.__name__ in HARMLESS
         plain_inputs = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*plain_inputs, **options)
     if out is None or out[0] is None:
         return result
-    np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
-    return result if event_of(result) is not None else out[0]
+    output = result.output if isinstance(result, Event) else plain(result)
+    np.copyto(np.asarray(plain(out[0])), output, casting="unsafe")
+    is_followed = isinstance(result, Event) or event_of(result) is not None
+    return result if is_followed else out[0]
 
 
 def _is_unused(operand: Any) -> bool:
@@ -114,9 +115,7 @@ def _all_pure(followed: list[Any]) -> bool:
     )
 
 
-def _arithmetic(
-    tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any], wrap: Wrap
-) -> Any:
+def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any]) -> Any:
     """The followed result of arithmetic on numbers; NotImplemented if the noise is not followed."""
     name = ufunc.__name__
     if name in GREATER:
@@ -125,7 +124,7 @@ def _arithmetic(
         if not _all_pure(followed):
             return NotImplemented
         of_uniform = _log_of_uniform if name == "log" else _size_of_uniform
-        return of_uniform(tape, ufunc, inputs[0], wrap)
+        return of_uniform(tape, ufunc, inputs[0])
     if name in ("sign", "copysign") and event_of(inputs[-1]) is not None and _all_pure(followed):
         above = _question(tape, np.greater_equal, (inputs[-1], 0.0))
         signs = np.where(above, 1.0, -1.0)[()]
@@ -149,9 +148,10 @@ def _arithmetic(
     still_followed = list(filter(_is_unused, inputs))
     if not still_followed:
         return NotImplemented
-    is_noise_alone = len(still_followed) == len(inputs) or _is_uniform_shifted(tape, inputs)
-    pure = _all_pure(still_followed) and (name not in ("add", "subtract") or is_noise_alone)
-    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure, wrap)
+    is_sum_with_number = name in ("add", "subtract") and len(still_followed) < len(inputs)
+    adds_value = is_sum_with_number and not _is_uniform_shifted(tape, inputs)
+    pure = _all_pure(still_followed) and not adds_value
+    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure)
 
 
 def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
@@ -177,11 +177,11 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     followable = fits([view_of(x) for x in inputs], shape)
     operands = []
     for k, operand in enumerate(inputs):
-        more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
-        followed = more_noise or _still_being_made(operand, shape)
+        gets_more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
+        stays = gets_more_noise or _still_being_made(operand, shape)
         if pure[k] and np.shape(operand) != shape and _laws_of(tape, events[k]) <= {"uniform"}:
-            followed = False  # one uniform number that is added to many values is no noise
-        operands.append(operand if followed and followable else use(operand))
+            stays = False  # one uniform number that is added to many values is no noise
+        operands.append(operand if stays and followable else use(operand))
     return tuple(operands)
 
 
@@ -203,21 +203,20 @@ def step(
     view: View,
     followed: list[Any],
     pure: bool,
-    wrap: Wrap,
     counted: bool = True,
     **facts: Any,
 ) -> Any:
-    """Record a step, and return its output as a followed number."""
+    """Record a step; the event's output is a followed number."""
     event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
     if tape.recorded is None:
         event.pure = pure
         event.uniform = pure and _laws_of(tape, event) == {"uniform"}
     for operand_event in _events_of(followed):
         operand_event.steps += counted
-    return wrap(event)
+    return event
 
 
-def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any], wrap: Wrap) -> Any:
+def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any]) -> Any:
     """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of their places."""
     sizes = [np.size(plain(operand)) for operand in operands]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
@@ -233,7 +232,7 @@ def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any],
         return flat[chosen]
     # noise that is written among zeros is noise alone
     pure = _all_pure(followed) and not np.any(view.value[(view.noises < 0).all(axis=-1)])
-    return step(tape, name, lambda: flat[chosen], view, followed, pure, wrap)
+    return step(tape, name, lambda: flat[chosen], view, followed, pure)
 
 
 def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], operands: list[Any]) -> Any:
@@ -247,6 +246,7 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], operands:
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """The answer to a comparison, which is recorded; NotImplemented if no noise is in it."""
     for operand, threshold in (inputs, inputs[::-1]):
         if event_of(operand) is not None and _is_threshold(tape, operand, threshold):
             use(operand)
@@ -257,10 +257,15 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     followed = [x for x in inputs if event_of(x) is not None]
     if GREATER[ufunc.__name__] < 0:
         greater, smaller = smaller, greater
-    recorded = None if tape.recorded is None else tape.recorded.events[len(tape.events) :][:1]
+    earlier_question = tape.expected()
     answer = ask(tape, COMPARISON, outcome, (greater, smaller), followed)
     pure = all(event.pure for event in _events_of(followed))
-    if recorded and not pure and _plain_side_moved(recorded[0], (greater, smaller)):
+    earlier_sides = () if earlier_question is None else earlier_question.sides or ()
+    has_plain_side_moved = any(
+        (side.noises < 0).all() and not np.array_equal(earlier.value, side.value, equal_nan=True)
+        for earlier, side in zip(earlier_sides, (greater, smaller), strict=False)
+    )
+    if has_plain_side_moved and not pure:
         # a private number is compared with a released one, so the answer is private too
         tape.events[-1].sides = None
         for operand in followed:
@@ -292,15 +297,6 @@ def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
     return not (rises and np.all(np.abs(parts[..., -1] - 1) < ROUND_OFF))
 
 
-def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
-    for recorded_side, replayed_side in zip(recorded.sides or (), sides, strict=False):
-        if (replayed_side.noises < 0).all() and not np.array_equal(
-            recorded_side.value, replayed_side.value, equal_nan=True
-        ):
-            return True
-    return False
-
-
 def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
     """Record that code learned where the largest number stands, and return the place."""
     flat = np.ravel(operand.as_plain())
@@ -316,19 +312,17 @@ def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
     return event.output
 
 
-def _function_of_noise(
-    tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any, wrap: Wrap
-) -> Any:
+def _function_of_noise(tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
     """A function of noise alone is noise, of an unknown law unless it is linear."""
     sums = ufunc is np.add and method in LINEAR_SUMS
     if sums or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
-        result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options, wrap)
+        result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options)
         if result is not NotImplemented:
             return result
     plain_inputs = [plain(x) for x in inputs]
     others = plain_arguments(inputs, options)
     computed = getattr(ufunc, method)(*plain_inputs, **options)
-    return noise_from_noise(tape, ufunc.__name__, computed, list(inputs), others, wrap)
+    return noise_from_noise(tape, ufunc.__name__, computed, list(inputs), others)
 
 
 def linear_step(
@@ -337,7 +331,6 @@ def linear_step(
     function: Callable[..., Any],
     arguments: Any,
     options: Any,
-    wrap: Wrap,
 ) -> Any:
     """Record a function that is linear in its one followed argument, which is noise alone."""
     places = [k for k, x in enumerate(arguments) if event_of(x) is not None]
@@ -352,7 +345,7 @@ def linear_step(
     view = linear_map(view_of(noise), of)
     if view is None:
         return NotImplemented
-    return step(tape, name, lambda: of(plain(noise)), view, [noise], True, wrap)
+    return step(tape, name, lambda: of(plain(noise)), view, [noise], True)
 
 
 def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
@@ -362,7 +355,7 @@ def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
 
 
 def noise_from_noise(
-    tape: Tape, name: str, computed: Any, operands: list[Any], others: dict[str, Any], wrap: Wrap
+    tape: Tape, name: str, computed: Any, operands: list[Any], others: dict[str, Any]
 ) -> Any:
     """Record noise of an unknown law that was made of other noise and of ``others``.
 
@@ -377,7 +370,7 @@ def noise_from_noise(
     origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
     numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
-    return step(tape, name, lambda: computed, view, followed, True, wrap, equal=others)
+    return step(tape, name, lambda: computed, view, followed, True, equal=others)
 
 
 def _laws_of(tape: Tape, event: Event | None) -> set[str]:
@@ -395,7 +388,7 @@ def _single_uniform(tape: Tape, operand: Any) -> View | None:
     return event.view if _laws_of(tape, event) == {"uniform"} else None
 
 
-def _size_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any, wrap: Wrap) -> Any:
+def _size_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any) -> Any:
     # |f U - f / 2| is uniform from 0 to |f| / 2
     uniform = _single_uniform(tape, operand)
     if uniform is None or np.any(uniform.value + uniform.factors[..., 0] / 2 != 0):
@@ -404,10 +397,10 @@ def _size_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any, wrap: Wrap) -> A
     origins = tape.origins_of(view)
     noises = tape.number_noises("uniform", 1.0, "abs", view.shape, origins)[..., None]
     sizes = View(noises, np.abs(view.factors) / 2, np.zeros(view.shape))
-    return step(tape, "absolute", lambda: ufunc(plain(operand)), sizes, [operand], True, wrap)
+    return step(tape, "absolute", lambda: ufunc(plain(operand)), sizes, [operand], True)
 
 
-def _log_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any, wrap: Wrap) -> Any:
+def _log_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any) -> Any:
     # with f > 0, log(f U) = log f + log U and log(f - f U) = log f + log(1 - U);
     # -log U and -log(1 - U) are exponential noise
     uniform = _single_uniform(tape, operand)
@@ -420,4 +413,4 @@ def _log_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any, wrap: Wrap) -> An
     origins = tape.origins_of(view)
     noises = tape.number_noises("log of uniform", 1.0, "log", view.shape, origins)[..., None]
     logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
-    return step(tape, "log", lambda: ufunc(plain(operand)), logs, [operand], True, wrap)
+    return step(tape, "log", lambda: ufunc(plain(operand)), logs, [operand], True)

@@ -1,7 +1,7 @@
 """Numbers and arrays that remember the noise in them, as operands of Python and of numpy.
 
 Their operators are numpy's universal functions, which `followed_steps` records.  The functions of
-numpy that are no universal functions are in `call_array_function`.
+numpy that are no universal functions are in `_call_array_function`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from audits.recorded_runs.followed_steps import (
-    Wrap,
     choose,
     compute,
     event_of,
@@ -82,6 +81,11 @@ def wrap(event: Event) -> Any:
     return number
 
 
+def followed(result: Any) -> Any:
+    """The result of a step: an event as the number or array that it made, others as they are."""
+    return wrap(result) if isinstance(result, Event) else result
+
+
 def follow_nest(nest: Any) -> Any:
     """An array of a list that holds followed numbers; None if it holds none."""
     operands: list[Any] = []
@@ -97,8 +101,8 @@ def follow_nest(nest: Any) -> Any:
     if tape is None or all(event_of(operand) is None for operand in operands):
         return None
     if any(np.ndim(plain(operand)) for operand in operands):
-        return choose(tape, "array", list(nest), lambda *parts: np.array(parts), wrap)
-    return choose(tape, "array", operands, lambda *_: np.array(places), wrap)
+        return followed(choose(tape, "array", list(nest), lambda *parts: np.array(parts)))
+    return followed(choose(tape, "array", operands, lambda *_: np.array(places)))
 
 
 class _Followed(ABC):
@@ -111,10 +115,10 @@ class _Followed(ABC):
         """The plain number or array."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return compute(ufunc, method, inputs, options, wrap)
+        return followed(compute(ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        return call_array_function(function, arguments, options, wrap)
+        return followed(_call_array_function(function, arguments, options))
 
 
 def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
@@ -197,7 +201,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain()[use(key)]
-        return chosen(tape, "[]", self, lambda places: places[use(key)], wrap)
+        return chosen(tape, "[]", self, lambda places: places[use(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
@@ -211,7 +215,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             return updated
 
         value = value if event_of(value) is not None else np.asarray(value)
-        mixed = choose(tape, "[]=", [self, value], put, wrap)
+        mixed = followed(choose(tape, "[]=", [self, value], put))
         np.copyto(self.as_plain(), plain(mixed), casting="unsafe")
         self.followed_event = event_of(mixed)
 
@@ -244,7 +248,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain().copy(order)
-        return chosen(tape, "copy", self, lambda places: places, wrap)
+        return chosen(tape, "copy", self, lambda places: places)
 
     def flatten(self, order: Any = "C") -> Any:
         """A flat copy, still followed."""
@@ -311,7 +315,7 @@ def _choosing_method(name: str) -> Any:
         if tape is None or self.followed_event is None:
             return getattr(self.as_plain(), name)(*arguments, **options)
         pick = lambda places: getattr(places, name)(*arguments, **options)  # noqa: E731
-        return chosen(tape, name, self, pick, wrap)
+        return chosen(tape, name, self, pick)
 
     return method
 
@@ -335,22 +339,22 @@ for _name in USING_METHODS:
     setattr(FollowedArray, _name, _using_method(_name))
 
 
-def call_array_function(function: Any, arguments: Any, options: Any, wrap: Wrap) -> Any:
+def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
     """Call a function of numpy of which an argument is followed."""
     tape = current_tape()
     if function in ABOUT_SHAPE:
         return function(*map(plain, arguments), **options)
     result: Any = NotImplemented
     if tape is not None:
-        result = _selection(tape, function, arguments, options, wrap)
+        result = _selection(tape, function, arguments, options)
         if result is NotImplemented:
-            result = _function_of_noise(tape, function, arguments, options, wrap)
+            result = _function_of_noise(tape, function, arguments, options)
     if result is not NotImplemented:
         return result
     return function(*map(use, arguments), **{name: use(value) for name, value in options.items()})
 
 
-def _selection(tape: Tape, function: Any, arguments: Any, options: Any, wrap: Wrap) -> Any:
+def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     """The result of a function that selects, joins or places elements; else NotImplemented."""
     name: str = function.__name__
     operand: Any = arguments[0] if arguments else None
@@ -360,51 +364,53 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any, wrap: Wr
         return place_of_largest(tape, operand, function is np.argmin)
     if function in CHOOSING and is_followed:
         pick = lambda places: function(places, *arguments[1:], **options)  # noqa: E731
-        return chosen(tape, name, operand, pick, wrap)
+        return chosen(tape, name, operand, pick)
     if function in (np.triu, np.tril) and is_followed:
         return operand * function(np.ones(np.shape(plain(operand))), *arguments[1:], **options)
     if function is np.append:
         pick = lambda array, appended: np.append(array, appended, *arguments[2:], **options)  # noqa: E731
-        return choose(tape, name, list(arguments[:2]), pick, wrap)
+        return choose(tape, name, list(arguments[:2]), pick)
     if function in JOINING:
         pick = lambda *parts: function(parts, *arguments[1:], **options)  # noqa: E731
-        return choose(tape, name, list(operand), pick, wrap)
+        return choose(tape, name, list(operand), pick)
     if function is np.where and len(arguments) == 3:
         condition, *branches = arguments
         condition = use(condition)
         branches = [part if event_of(part) is not None else np.asarray(part) for part in branches]
-        return choose(tape, name, branches, lambda a, b: np.where(condition, a, b), wrap)
+        return choose(tape, name, branches, lambda a, b: np.where(condition, a, b))
     if function in (np.searchsorted, np.digitize):
         return _place_among_levels(function, *arguments, **options)
     return NotImplemented
 
 
-def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any, wrap: Wrap) -> Any:
+def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     """The noise that a function makes of noise alone; NotImplemented of other arguments."""
     name: str = function.__name__
-    followed = [event for event in map(event_of, arguments) if event is not None]
-    if not followed or not all(event.pure for event in followed):
+    events = [event for event in map(event_of, arguments) if event is not None]
+    if not events or not all(event.pure for event in events):
         return NotImplemented
     # the solution of linear equations is linear in the right side, and not in the matrix
     is_solve_of_noisy_matrix = function is np.linalg.solve and event_of(arguments[0]) is not None
     if function in LINEAR and not is_solve_of_noisy_matrix:
-        linear = linear_step(tape, name, function, arguments, options, wrap)
+        linear = linear_step(tape, name, function, arguments, options)
         if linear is not NotImplemented:
             return linear
     computed = function(*map(plain, arguments), **options)
     if not isinstance(computed, (np.ndarray, np.generic)):
         return NotImplemented
     others = plain_arguments(arguments, options)
-    return noise_from_noise(tape, name, computed, list(arguments), others, wrap)
+    return noise_from_noise(tape, name, computed, list(arguments), others)
 
 
-def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any], wrap: Wrap) -> Any:
+def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> Any:
     """Elements of one followed array; a list of arrays if it is split."""
     shape = np.shape(plain(operand))
     parts = pick(np.arange(int(np.prod(shape))).reshape(shape))
     if isinstance(parts, list):
-        return [choose(tape, name, [operand], lambda _, part=part: part, wrap) for part in parts]
-    return choose(tape, name, [operand], lambda _: parts, wrap)
+        return [
+            followed(choose(tape, name, [operand], lambda _, part=part: part)) for part in parts
+        ]
+    return followed(choose(tape, name, [operand], lambda _: parts))
 
 
 def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) -> Any:
