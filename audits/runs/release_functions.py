@@ -37,8 +37,11 @@ FORMS = (
 )
 # a second argument of one of these names takes a generator, whatever its default is
 GENERATOR_NAMES = {"rng", "generator", "random_state"}
+# how a release takes an argument; without a signature it is tried with a generator first
 BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
 BY_NAME_ON_TRIAL = "by name on trial"  # the function takes any named arguments
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 MAX_CAUSES = 8  # number of earlier exceptions in a chain that are read
 CHUNK = 1 << 15  # runs at a time, which fit in the processor's cache and bound the memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
@@ -117,28 +120,40 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     except (TypeError, ValueError):  # some functions written in C have no signature
         return CallForm(BY_TRIAL, "", awaited)
     parameters = list(signature.parameters.values())
-    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    further = [p for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    names = {p.name for p in further}
-    generator = BY_NAME if "rng" in names else ""
-    if len(plain) > 1:
-        if plain[1].name == "rng" or ("rng" not in names and _is_generator(plain[1])):
-            generator = BY_PLACE
-    elif not generator and any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        generator = BY_PLACE
-    if not generator and any(p.kind is p.VAR_KEYWORD for p in parameters):
-        generator = BY_NAME_ON_TRIAL
-    third = plain[2] if len(plain) > 2 and generator == BY_PLACE else None
-    by_place = third is not None and third.default is third.empty
-    form = CallForm(generator, BY_NAME if "size" in names else BY_PLACE * by_place, awaited)
-    positional = [None, None][: 1 + (generator == BY_PLACE)] + [None] * (form.size == BY_PLACE)
-    named = dict.fromkeys(["rng"] * (generator == BY_NAME) + ["size"] * (form.size == BY_NAME))
+    generator = _generator_form(parameters)
+    names = {p.name for p in parameters[1:] if p.kind in BY_KEYWORD}
+    if "size" in names:
+        size = BY_NAME
+    else:
+        # a third argument without a default, after a generator, takes the number of runs
+        third = (
+            [p for p in parameters if p.kind in POSITIONAL][2:3] if generator == BY_PLACE else []
+        )
+        size = BY_PLACE if third and third[0].default is third[0].empty else ""
+    positional_count = 1 + (generator == BY_PLACE) + (size == BY_PLACE)
+    keywords = ["rng"] * (generator == BY_NAME) + ["size"] * (size == BY_NAME)
     try:
-        signature.bind(*positional, **named)
+        signature.bind(*[None] * positional_count, **dict.fromkeys(keywords))
     except TypeError as error:
         shown = f"{release_name(release)}{signature_names(signature)}, {error}"
         raise ParameterError("release", shown, FORMS) from None
-    return form
+    return CallForm(generator, size, awaited)
+
+
+def _generator_form(parameters: list[inspect.Parameter]) -> str:
+    """How a release takes a generator: as its second argument, by the name ``rng``, or not."""
+    positional = [p for p in parameters if p.kind in POSITIONAL]
+    has_rng = any(p.name == "rng" and p.kind in BY_KEYWORD for p in parameters[1:])
+    kinds = {p.kind for p in parameters}
+    if len(positional) > 1:
+        second = positional[1]
+        if second.name == "rng" or (not has_rng and _is_generator(second)):
+            return BY_PLACE
+    elif not has_rng and inspect.Parameter.VAR_POSITIONAL in kinds:
+        return BY_PLACE
+    if has_rng:
+        return BY_NAME
+    return BY_NAME_ON_TRIAL if inspect.Parameter.VAR_KEYWORD in kinds else ""
 
 
 @contextlib.contextmanager

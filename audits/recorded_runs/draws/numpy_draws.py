@@ -30,28 +30,20 @@ def recorded_noise(
     tape: Tape, name: str, table: DrawTable, draw: Any, bound_arguments: dict[str, Any]
 ) -> Any:
     """Draw noise on the tape and return it followed."""
-    bound_arguments = {
-        key: value if key == table.place else use(value) for key, value in bound_arguments.items()
-    }
-    location = bound_arguments.get(table.place, 0.0) if table.place else 0.0
-    location = use(location)
-    parameters = {
-        key: value for key, value in bound_arguments.items() if key not in (table.place, "out")
-    }
-    factor, spread = 1.0, bound_arguments[table.spread] if table.spread else 1.0
+    arguments = {key: use(value) for key, value in bound_arguments.items()}
+    size, out = arguments.get("size"), arguments.get("out")
+    # the noise is location + factor x noise of this law, whose own scale is the spread
+    location = arguments.get(table.place, 0.0)
+    factor, spread = 1.0, arguments[table.spread] if table.spread else 1.0
+    parameters = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
     if table.law == "geometric":  # each further trial costs -log(1 - p)
         with np.errstate(all="ignore"):
-            spread = -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
+            spread = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
     if name == "uniform":
-        location, factor = (
-            bound_arguments["low"],
-            np.subtract(bound_arguments["high"], bound_arguments["low"]),
-        )
-        parameters = {"width": factor, "size": bound_arguments.get("size")}
-    size = bound_arguments.get("size")
+        location, factor = arguments["low"], np.subtract(arguments["high"], arguments["low"])
+        parameters = {"width": factor, "size": size}
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
         return coins_of_records(tape, name, draw, size, {})
-    out = bound_arguments.get("out")
     if draw_site() in tape.public:
         equal = {**parameters, table.place: location} if table.place else parameters
         return _public_numbers(tape, name, draw, equal, out)
