@@ -22,13 +22,14 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.plans.plan import Sequential
 from audits.recorded_runs.draws.parametric_draws import pair_losses
 from audits.recorded_runs.noise_shifts import (
+    NO_SOLUTION,
     Constraints,
     Laws,
     constraints_of,
     forced_moves,
     is_question,
     least_cost,
-    some_rows,
+    numbers_at,
 )
 from audits.recorded_runs.shared_parts import Moved, distances
 from audits.recorded_runs.tape import Event, EventKind, NoiseBlock
@@ -230,7 +231,7 @@ def _without_gaussian_sums(
             if free and all(laws.law(n)[0] == "gaussian" for n in free):
                 rows.append((free, float(moved.moved[k]) + fixed))
             else:
-                remaining.released.append((some_rows(moved, np.array([k])), event))
+                remaining.released.append((numbers_at(moved, np.array([k])), event))
     if any(gap for _, gap in rows):
         _spend_gaussian_sums(rows, constraints, laws, spent)
     return remaining
@@ -261,7 +262,7 @@ def _spend_gaussian_sums(
         return
     question = next((event for _, event in constraints.released if is_question(event)), None)
     if question is None:
-        spent.infinite.append((constraints.released[0][1], "no move of the noise does it"))
+        spent.infinite.append((constraints.released[0][1], NO_SOLUTION))
     else:
         spent.unknown.append(_compared_at(question))
 

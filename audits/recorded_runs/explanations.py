@@ -47,7 +47,7 @@ class Explanation(NamedTuple):
 
     verdict: Recorded
     suspects: frozenset[DrawSite]
-    counts: bool  # False if a public threshold was taken for a coin
+    counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
 
 
 def explained(

@@ -15,7 +15,7 @@ from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
 from audits.recorded_runs.tape import Event, EventKind, NoiseBlock, Parted, Tape
 
-TOLERANCE = 1e-9  # relative rounding error of a sum of the same rows in another order
+TOLERANCE = 1e-9  # relative rounding of a sum of the same rows in another order
 
 
 @final

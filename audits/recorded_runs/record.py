@@ -96,7 +96,7 @@ def record(
             if not tried:
                 unsteady = _unsteady(*runs.run(first_run[0]), first_run[1])
                 if unsteady is not None:
-                    return without_replay(unsteady, claim, delta, first_run[0])
+                    return without_replay(unsteady, delta, first_run[0])
             second_run = runs.run(first_run[0], of_neighbour=True)
             explanation = explained(first_run, second_run, claim, delta, draws)
             distant_data = (

@@ -12,8 +12,8 @@ def unknown_losses_cost_nothing(patch):
         patch,
         explanations,
         "judged",
-        "known = not spent.unknown or bool(spent.infinite)",
-        "known = True",
+        "(not spent.unknown or bool(spent.infinite))",
+        "True",
     )
 
 
