@@ -175,7 +175,8 @@ def least_cost(
             b_ub is None or b_ub.min() >= -ROUND_OFF
         )
         return (0.0, "") if holds else (np.inf, "no noise is left that could move")
-    solution: Any = linprog(  # type: ignore[call-overload]
+    solve: Any = linprog  # its stubs know no sparse arrays
+    solution = solve(
         np.ones(2 * count),
         A_ub=a_ub,
         b_ub=b_ub,

