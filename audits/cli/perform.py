@@ -95,11 +95,11 @@ def run_cases(
     def result(request: Request, rows: list[ReportRow]) -> Result:
         return new_result(request, rows, extra, absent)
 
-    def begun(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
-        previous = read_result(path, argument)
-        return previous.request, previous.rows
+    def saved_rows(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
+        saved_result = read_result(path, argument)
+        return saved_result.request, saved_result.rows
 
-    form = RowFormat(begun, lambda request, rows: to_json(result(request, rows)))
+    form = RowFormat(saved_rows, lambda request, rows: to_json(result(request, rows)))
     return result(*run_remaining(family, todo, request, threads, options, form, kept_outputs))
 
 

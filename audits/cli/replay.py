@@ -9,6 +9,7 @@ import typer
 from audits.cli.options import LIMITS, Options, takes
 
 CHANGED = 1
+MAX_SHOWN = 20  # differences that are printed
 
 
 @takes("jobs", *LIMITS)
@@ -46,14 +47,11 @@ def replay(
         ]
         screen.print(literal_text(f"versions differ: {', '.join(changed)}"), style="yellow")
     changes = differences(before, now)
-    for line in changes[:20]:
+    for line in changes[:MAX_SHOWN]:
         screen.print(literal_text(line))
     if changes:
         screen.print(f"[bold red]{len(changes)} differences[/] in {len(before.rows)} rows")
         raise typer.Exit(CHANGED)
-    same = (
-        "identical but for times"
-        if without_times(before) == without_times(now)
-        else "the same verdicts"
-    )
+    is_identical = without_times(before) == without_times(now)
+    same = "identical but for times" if is_identical else "the same verdicts"
     screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")
