@@ -122,14 +122,11 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     parameters = list(signature.parameters.values())
     generator = _generator_form(parameters)
     names = {p.name for p in parameters[1:] if p.kind in BY_KEYWORD}
-    if "size" in names:
-        size = BY_NAME
-    else:
-        # a third argument without a default, after a generator, takes the number of runs
-        third = (
-            [p for p in parameters if p.kind in POSITIONAL][2:3] if generator == BY_PLACE else []
-        )
-        size = BY_PLACE if third and third[0].default is third[0].empty else ""
+    positional = [p for p in parameters if p.kind in POSITIONAL]
+    size = BY_NAME if "size" in names else ""
+    if not size and generator == BY_PLACE and len(positional) > 2:
+        # after a generator, a third argument without a default takes the number of runs
+        size = BY_PLACE if positional[2].default is inspect.Parameter.empty else ""
     positional_count = 1 + (generator == BY_PLACE) + (size == BY_PLACE)
     keywords = ["rng"] * (generator == BY_NAME) + ["size"] * (size == BY_NAME)
     try:
