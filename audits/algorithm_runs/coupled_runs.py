@@ -200,10 +200,10 @@ class Rendezvous:
                 raise
         return self._output
 
-    def release_of_second(self, mine: PendingRelease) -> Any:
+    def release_of_second(self, second_release: PendingRelease) -> Any:
         """The same output, once the first run goes on to its next release."""
         if not self._abandoned:
-            self._requests.put(mine)
+            self._requests.put(second_release)
             self._answers.get()
         if self._abandoned:
             raise _RunAbandoned

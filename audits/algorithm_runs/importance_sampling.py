@@ -227,18 +227,18 @@ class _TiltedRun:
         )
 
 
-def tilted_values(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
+def tilted_values(mechanism: Any, value: Any, neighbour_value: Any, tilts: Array) -> Any:
     """The values to draw around, one per tilt; the first two are the values of both runs."""
-    kind = mine.dtype.kind
-    shape = (tilts.size, *mine.shape)
+    kind = value.dtype.kind
+    shape = (tilts.size, *value.shape)
     if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE_VALUES):
-        step = tilts.reshape(-1, *[1] * mine.ndim) * (mine.astype(float) - theirs)
-        values = mine + (step if kind == "f" else np.rint(step))
+        step = tilts.reshape(-1, *[1] * value.ndim) * (value.astype(float) - neighbour_value)
+        values = value + (step if kind == "f" else np.rint(step))
         if np.abs(values).max() < MAX_EXACT_INTEGER:
-            values = values.astype(mine.dtype, copy=False)
-            values[0], values[1] = mine, theirs
+            values = values.astype(value.dtype, copy=False)
+            values[0], values[1] = value, neighbour_value
             return values
     # other mechanisms draw the output from one of the two data sets
-    values = np.empty(shape, dtype=np.result_type(mine, theirs))
-    values[tilts >= 0], values[tilts < 0] = mine, theirs
+    values = np.empty(shape, dtype=np.result_type(value, neighbour_value))
+    values[tilts >= 0], values[tilts < 0] = value, neighbour_value
     return values

@@ -45,13 +45,13 @@ def power(
     from audits.known_densities.sample_size import check_truth, runs_needed
 
     epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
-    true = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
-    at = DELTA.check("--delta", parse_number(delta))
-    level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
+    true_epsilon = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
+    checked_delta = DELTA.check("--delta", parse_number(delta))
+    checked_confidence = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     options.check_files()
     if name is None:
-        check_truth(epsilon, true)
-        pairs = example_pairs(true, at)
+        check_truth(epsilon, true_epsilon)
+        pairs = example_pairs(true_epsilon, checked_delta)
     else:
         from audits.runner.execution import select_cases
         from mechanisms import registry
@@ -63,10 +63,14 @@ def power(
         mechanisms = [instances[case.subject] for case in select_cases([name], every)]
         pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in mechanisms]
     needed = [
-        [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
+        [
+            runs_needed(pair, epsilon, checked_delta, 1 - checked_confidence, share)
+            for share in POWERS
+        ]
+        for pair in pairs
     ]
-    claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    title = f"{claimed}, delta {at:g}, confidence {level:g}: runs in all"
+    claimed = f"claim {epsilon:g}" + (f", truth {true_epsilon:g}" if name is None else "")
+    title = f"{claimed}, delta {checked_delta:g}, confidence {checked_confidence:g}: runs in all"
     _show_runs_needed(title, needed, options)
 
 

@@ -36,17 +36,17 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
 def differences(before: Result, now: Result) -> list[str]:
     """The differences, one line each: rows that came or went, and fields of a row."""
     old_rows, new_rows = _by_subject(before), _by_subject(now)
-    changes = [f"{name}: only in the file" for name in old_rows if name not in new_rows]
-    changes += [f"{name}: not in the file" for name in new_rows if name not in old_rows]
+    changes = [f"{subject}: only in the file" for subject in old_rows if subject not in new_rows]
+    changes += [f"{subject}: not in the file" for subject in new_rows if subject not in old_rows]
     compares_verdicts_alone = before.request.command in OWN_RANDOMNESS
-    for name in [name for name in old_rows if name in new_rows]:
-        for key, old_value in old_rows[name].items():
-            new_value = new_rows[name][key]
+    for subject in [subject for subject in old_rows if subject in new_rows]:
+        for key, old_value in old_rows[subject].items():
+            new_value = new_rows[subject][key]
             if key == "seconds" or (compares_verdicts_alone and key != "outcome"):
                 continue
             if new_value != old_value:
                 shown = f"{key} was {_shorten(old_value)}, is {_shorten(new_value)}"
-                changes.append(f"{name}: {shown}")
+                changes.append(f"{subject}: {shown}")
     return changes
 
 

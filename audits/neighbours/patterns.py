@@ -92,8 +92,8 @@ def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
             yield NeighbourPair(f"{a} against {b}", first_value, second_value)
         return
     for name, value in patterns:
-        for how, neighbour in _structured_neighbours(space, relation, value):
-            yield NeighbourPair(f"{name}, {how}", value, neighbour)
+        for description, neighbour in _structured_neighbours(space, relation, value):
+            yield NeighbourPair(f"{name}, {description}", value, neighbour)
 
 
 def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
@@ -102,7 +102,7 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
         shape = np.shape(value)
         rows = np.arange(shape[0] if shape else 1).reshape(-1, *[1] * (len(shape) - 1))
         rows = rows + np.zeros(shape, dtype=int)
-        for how, step in (
+        for description, step in (
             ("all above", np.ones(shape)),
             ("all below", -np.ones(shape)),
             ("one above, the rest below", np.where(rows == 0, 1, -1)),
@@ -111,7 +111,7 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
             ("half above, half below", np.where(2 * rows < max(rows.size, 1), 1, -1)),
             ("alternating", np.where(rows % 2 == 0, 1, -1)),
         ):
-            yield how, space.array(value + (step if shape else step.flat[0]))
+            yield description, space.array(value + (step if shape else step.flat[0]))
         return
     last_row = len(value) - 1
     if relation is Adjacency.ADD_REMOVE:
@@ -122,13 +122,13 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
             added_row = space.array(np.full((1, *space.shape[1:]), end))
             yield f"with a {name} one more", np.concatenate([value, added_row])
         return
-    for position_name, at in (("first", 0), ("middle", last_row // 2), ("last", last_row)):
+    for position_name, row in (("first", 0), ("middle", last_row // 2), ("last", last_row)):
         for name, number in zip(("low", "high"), space.ends, strict=True):
             neighbour = value.copy()
-            neighbour[at] = space.array(number)
+            neighbour[row] = space.array(number)
             yield f"{position_name} {name}", neighbour
         neighbour = value.copy()
-        neighbour[at] = value[at - 1]
+        neighbour[row] = value[row - 1]
         yield f"{position_name} a tie", neighbour
 
 

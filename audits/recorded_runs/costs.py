@@ -256,8 +256,8 @@ def _spend_gaussian_sums(
     lengths[lengths == 0] = 1.0
     matrix, gaps = matrix / lengths[:, None], gaps / lengths
     solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
-    small = NO_MOVE * float(np.abs(gaps).max())
-    if np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=small):
+    tolerance = NO_MOVE * float(np.abs(gaps).max())
+    if np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=tolerance):
         spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
         return
     question = next((event for _, event in constraints.released if is_question(event)), None)

@@ -140,9 +140,9 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
         at_divisor = name != "multiply" and noisy is not inputs[0]
         if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
             return NotImplemented
-        by = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
+        factor = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
         with np.errstate(all="ignore"):
-            view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
+            view = scale(view_of(noisy), factor if name == "multiply" else 1 / factor)
     else:
         return NotImplemented
     still_followed = list(filter(_is_unused, inputs))
@@ -336,11 +336,11 @@ def linear_step(
     places = [k for k, x in enumerate(arguments) if event_of(x) is not None]
     if len(places) != 1 or any(event_of(x) is not None for x in options.values()):
         return NotImplemented
-    (at,) = places
-    noise = arguments[at]
+    (position,) = places
+    noise = arguments[position]
 
     def of(values: Any) -> Any:
-        return function(*arguments[:at], values, *arguments[at + 1 :], **options)
+        return function(*arguments[:position], values, *arguments[position + 1 :], **options)
 
     view = linear_map(view_of(noise), of)
     if view is None:

@@ -57,9 +57,9 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
     is_rounding = np.abs(gap) <= 4e-16 * largest  # of a sum of the same numbers
-    return np.where(same | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
+    return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
 def is_only_compared(event: Event, replayed: Event) -> bool:

@@ -113,10 +113,10 @@ class Recorded:
         if self.cost is not None:
             costs = f"this pair costs epsilon {self.cost:.4g}"
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
-        at = f" at delta {self.delta:g}" if self.delta else ""
-        drawn = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
+        delta_text = f" at delta {self.delta:g}" if self.delta else ""
+        draws_text = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
         lines = [
-            f"{heading} in {drawn}; {costs}{at}{claimed}",
+            f"{heading} in {draws_text}; {costs}{delta_text}{claimed}",
             *map(str, self.findings),
             *(f"unchecked: {note}" for note in self.unchecked),
         ]

@@ -76,10 +76,10 @@ def merged(view: View) -> View:
     if not repeats.any():
         return view
     for k in range(noises.shape[-1] - 1, 0, -1):  # a repeated noise is added to the part before it
-        same = repeats[..., k - 1]
-        factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
-        factors[..., k] = np.where(same, 0.0, factors[..., k])
-        noises[..., k] = np.where(same, -1, noises[..., k])
+        is_repeat = repeats[..., k - 1]
+        factors[..., k - 1] += np.where(is_repeat, factors[..., k], 0.0)
+        factors[..., k] = np.where(is_repeat, 0.0, factors[..., k])
+        noises[..., k] = np.where(is_repeat, -1, noises[..., k])
     return View(noises, factors, view.value)
 
 
@@ -101,8 +101,8 @@ def fits(views: list[View], shape: tuple[int, ...]) -> bool:
     parts = [int(view.noises.shape[-1]) for view in views]
     if sum(parts) <= FEW_PARTS:
         return True
-    small = sum(parts) * math.prod(shape) <= MOST_FACTORS
-    return small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS)
+    is_small = sum(parts) * math.prod(shape) <= MOST_FACTORS
+    return is_small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS)
 
 
 def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:

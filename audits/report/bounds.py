@@ -55,8 +55,8 @@ def _print_problem(answer: ProblemReport, console: Console) -> None:
     table = borderless_table(answer.problem, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for what, value in bound_facts(answer):
-        table.add_row(literal_text(what), literal_text(value))
+    for fact, value in bound_facts(answer):
+        table.add_row(literal_text(fact), literal_text(value))
     console.print(table)
     if answer.gaps:
         table = borderless_table("Algorithms of this project on the hard family")

@@ -130,8 +130,8 @@ def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
         return
     if isinstance(keys, dict) and "findings" in keys:
         result = read_result(str(path), file.path)
-        good = all(row.as_expected for row in result.rows)
-        index.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), good))
+        is_good = all(row.as_expected for row in result.rows)
+        index.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), is_good))
     elif isinstance(keys, dict) and ("release" in keys or "plan" in keys):
         index.plans.append(_plan(file, read_file(path)))
 

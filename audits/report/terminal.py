@@ -59,8 +59,8 @@ def print_report(result: Result, console: Console) -> None:
     for row in rows:
         for note in row.notes:
             console.print(literal_text(f"note on {row.subject}: {note}"), style="yellow")
-    for library, why in result.absent.items():
-        console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
+    for library, reason in result.absent.items():
+        console.print(literal_text(f"not audited: {library}, {reason}"), style="yellow")
     console.print(CLOSING, style="dim")
 
 
@@ -159,8 +159,8 @@ def _print_facts(row: ReportRow, console: Console) -> None:
     table = borderless_table(row.subject, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for what, value in row.facts:
-        table.add_row(literal_text(what), literal_text(value))
+    for name, value in row.facts:
+        table.add_row(literal_text(name), literal_text(value))
     console.print(table)
     console.print()
     if row.curve is None or not row.curve.mean:

@@ -230,7 +230,7 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
         row["seconds"],
         details["verdict_lower"],
         None if guesses is None else tuple(guesses),
-        tuple((str(what), str(value)) for what, value in details["facts"]),
+        tuple((str(fact), str(value)) for fact, value in details["facts"]),
         None
         if curve is None
         else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),

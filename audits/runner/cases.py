@@ -231,12 +231,14 @@ def _algorithm_row(
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
     delta = claimed_delta(result.claim)
-    why = result.refutation(verdict_confidence())
-    witness = why or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
+    refutation = result.refutation(verdict_confidence())
+    witness = (
+        refutation or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
+    )
     return ReportRow(
         subject, kind, (result.claim.epsilon_at(delta), delta), finite_or_none(exact),
         result.epsilon_lower(delta, settings.confidence), settings.confidence,
-        int(result.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
+        int(result.losses.size) or 1, Outcome.FALSIFIED if refutation else Outcome.SURVIVED,
         expected, witness, witness, round(seconds, 6),
         result.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
     )  # fmt: skip
@@ -302,8 +304,8 @@ def sample_losses(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Ge
 
 def _largest_epsilon(claim: Loss) -> float:
     delta = max(claim.infinity, claim.reversed.infinity)
-    top = claim.epsilon_at(delta if np.isfinite(claim.pure) or delta > 1e-12 else 1e-5)
-    return float(min(top, 20.0)) or 1.0
+    epsilon = claim.epsilon_at(delta if np.isfinite(claim.pure) or delta > 1e-12 else 1e-5)
+    return float(min(epsilon, 20.0)) or 1.0
 
 
 def _as_floats(values: Any) -> tuple[float, ...]:

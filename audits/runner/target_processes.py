@@ -73,8 +73,8 @@ class TargetProcesses(IsolatedRelease):
         self._lock = threading.Lock()
         self._report: bytes | None = None
         self._facts: tuple[bool, str] | None = None
-        ends = [socket.socketpair() for _ in range(processes)]
-        numbers = [theirs.fileno() for _, theirs in ends]
+        connections = [socket.socketpair() for _ in range(processes)]
+        numbers = [process_end.fileno() for _, process_end in connections]
         work = {
             "command": [sys.executable, "-m", "audits.runner.target_sampler"],
             "sockets": numbers,
@@ -92,10 +92,10 @@ class TargetProcesses(IsolatedRelease):
         )
         deadline = time.monotonic() + limits.seconds
         self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
-        for ours, theirs in ends:
-            theirs.close()
-            self._idle.put((Channel(ours, deadline), True))
-        self._sockets = [ours for ours, _ in ends]
+        for own_end, process_end in connections:
+            process_end.close()
+            self._idle.put((Channel(own_end, deadline), True))
+        self._sockets = [own_end for own_end, _ in connections]
 
     def __enter__(self) -> TargetProcesses:
         return self
@@ -187,13 +187,13 @@ class TargetProcesses(IsolatedRelease):
         except ValueError:
             return "code that leaves other processes alone: its supervisor has ended"
         limits = self._limits
-        why: dict[str, str] = {
+        reason_of: dict[str, str] = {
             "memory": f"code that stays within --max-memory {limits.memory:g} GiB",
             "processes": f"code that stays within --max-processes {limits.processes}",
             "closed": "code that leaves its connection open",
         }
         ended = f"code that returns: its process exited with {report.get('code')}"
-        return why.get(report["why"], ended)
+        return reason_of.get(report["why"], ended)
 
     def _end(self) -> bytes:
         """End all processes; return what the supervisor wrote."""

@@ -30,11 +30,13 @@ def load_value(word: str) -> Any:
     except ParameterError:
         raise
     except OSError as error:
-        why = error.strerror or "another format"
-        raise ParameterError("--pair", word, f"a {suffix} file to read ({why})") from None
+        reason = error.strerror or "another format"
+        raise ParameterError("--pair", word, f"a {suffix} file to read ({reason})") from None
     except Exception as error:  # a parser may raise anything on a file of another kind
-        why = type(error).__name__
-        raise ParameterError("--pair", word, f"a {suffix} file that can be read ({why})") from None
+        reason = type(error).__name__
+        raise ParameterError(
+            "--pair", word, f"a {suffix} file that can be read ({reason})"
+        ) from None
 
 
 def _as_number(word: str) -> int | float | None:

@@ -115,8 +115,8 @@ def map_pieces(
     if not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor, or None")
     _check_picklable(task, executor)
-    group = -(-count // MAX_TASKS)
-    groups = [range(at, min(at + group, count)) for at in range(0, count, group)]
+    group_size = -(-count // MAX_TASKS)
+    groups = [range(start, min(start + group_size, count)) for start in range(0, count, group_size)]
     try:
         for results in map_in_order(task, groups, executor):
             yield from results

@@ -78,20 +78,20 @@ def difference_place(first: Any, second: Any) -> str:
     """Where two values of one kind differ: in which rows, items or keys; "" if not known."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         keys = {*first, *second}
-        same = sum(
+        equal_count = sum(
             key in first and key in second and equal_values(first[key], second[key]) for key in keys
         )
-        return f"differ in {len(keys) - same} of {len(keys)} keys"
+        return f"differ in {len(keys) - equal_count} of {len(keys)} keys"
     if type(first) is not type(second):
         return ""
-    word = "character" if isinstance(first, str) else "item"
+    noun = "character" if isinstance(first, str) else "item"
     if isinstance(first, np.ndarray) or is_frame(first):
-        word = "entry" if np.ndim(first) == 1 else "row"
+        noun = "entry" if np.ndim(first) == 1 else "row"
     try:
         changed = _changed_rows(first, second)
     except Exception:  # values of any kind
         return ""
-    return "" if changed is None else _place_text(changed, len(first), len(second), word)
+    return "" if changed is None else _place_text(changed, len(first), len(second), noun)
 
 
 def is_frame(value: Any) -> bool:

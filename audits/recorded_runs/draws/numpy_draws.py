@@ -126,8 +126,8 @@ def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
     """The end of integers that start at 0, which may be row numbers; None for other integers."""
     low, high = bound_arguments["low"], bound_arguments.get("high")
     low, high = (0, low) if high is None else (low, high)
-    from_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
-    return high if from_zero and np.ndim(high) == 0 else None
+    starts_at_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
+    return high if starts_at_zero and np.ndim(high) == 0 else None
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:

@@ -27,7 +27,7 @@ TABLES = {
 class RecordingRandom(PLAIN_RANDOM):
     """Python's generator, which records within a run; its other methods draw through these."""
 
-    def _noise(self, name: str, draw: Any, given: dict[str, Any]) -> Any:
+    def _noise(self, name: str, draw: Any, parameters: dict[str, Any]) -> Any:
         tape = current_tape()
         if tape is None or is_importing():
             return draw()
@@ -36,7 +36,7 @@ class RecordingRandom(PLAIN_RANDOM):
             with running(None):
                 return draw()
 
-        return recorded_noise(tape, name, TABLES[name], alone, given)
+        return recorded_noise(tape, name, TABLES[name], alone, parameters)
 
     def random(self) -> Any:
         """A uniform number."""
