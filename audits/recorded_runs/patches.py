@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import math
@@ -90,11 +91,11 @@ def patched(
             undo.append((owner, name, vars(owner).get(name, _absent)))
             setattr(owner, name, new)
         sources += _replace_references(undo, function)
-        starts = list(map(_state_of, sources))
+        restores = list(map(_restore, sources))
 
         def go_back() -> None:
-            for source, state in zip(sources, starts, strict=True):
-                _go_to(source, state)
+            for restore in restores:
+                restore()
 
         yield go_back
     finally:
@@ -108,22 +109,13 @@ def patched(
         _one_at_a_time.release()
 
 
-def _state_of(source: Any) -> Any:
-    """Where a generator stands."""
+def _restore(source: Any) -> Callable[[], None]:
+    """A function that puts a generator back to where it stands now."""
     if isinstance(source, RecordingRandom):
-        return source.getstate()
-    is_state = type(source) is RecordingState
-    return source.get_state(legacy=False) if is_state else source.bit_generator.state
-
-
-def _go_to(source: Any, state: Any) -> None:
-    """Let a generator go on from there."""
-    if isinstance(source, RecordingRandom):
-        source.setstate(state)
-    elif type(source) is RecordingState:
-        source.set_state(state)
-    else:
-        source.bit_generator.state = state
+        return functools.partial(source.setstate, source.getstate())
+    if type(source) is RecordingState:
+        return functools.partial(source.set_state, source.get_state(legacy=False))
+    return functools.partial(setattr, source.bit_generator, "state", source.bit_generator.state)
 
 
 def _replacements(

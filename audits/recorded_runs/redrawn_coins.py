@@ -86,8 +86,13 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     if {finding.kind for finding in verdict.findings} != {"result"}:
         return verdict
     outcome_counts = _outcome_counts(runs, first_tape, record, records)
-    if outcome_counts is None or not all(
-        _may_come_on_both(counts, verdict.claimed) for counts in outcome_counts
+    if outcome_counts is None:
+        return verdict
+    # an outcome that never came on one of the data must be too rare to be expected there
+    smallest_share = 1.0 if verdict.claimed is None else math.exp(-verdict.claimed)
+    if any(
+        min(counts) == 0 and max(counts) * smallest_share >= EXPECTED_COUNT
+        for counts in outcome_counts
     ):
         return verdict
     count = sum(a for a, _ in outcome_counts)
@@ -112,14 +117,14 @@ def _with_other_coins(
     if not _are_drawn_for_each(first_tape, record, records):
         return None
     for redraw in range(OTHER_COINS):
-        fresh = runs._replace(seed=runs.seed + 1 + redraw)
-        redrawn_tape, result = fresh.run(redrawn=RecordRedrawn(first_tape, record, records))
-        replayed_tape, second = fresh.run(redrawn_tape, of_neighbour=True)
+        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
+        coins = RecordRedrawn(first_tape, record, records)
+        redrawn_tape, result = reseeded_runs.run(redrawn=coins)
+        replayed_tape, neighbour_result = reseeded_runs.run(redrawn_tape, of_neighbour=True)
         if redrawn_tape.parted is None and replayed_tape.parted is None:
-            lost = lost_noise(
-                list(pairs_of_events(redrawn_tape, replayed_tape)), redrawn_tape.blocks
-            )
-            finding = unequal_result(result, second, lost)
+            pairs = list(pairs_of_events(redrawn_tape, replayed_tape))
+            lost = lost_noise(pairs, redrawn_tape.blocks)
+            finding = unequal_result(result, neighbour_result, lost)
             if finding is not None:
                 sentence = f"{finding.sentence} (with other coins of the record)"
                 return replace(finding, sentence=sentence)
@@ -150,10 +155,10 @@ def _outcome_counts(
         return None
     affordable_redraws = REDRAWN_EVENTS // max(len(first_tape.events), 1)
     for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
-        fresh = runs._replace(seed=runs.seed + 1 + redraw)
+        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
         for side in (0, 1):
             coins = RecordRedrawn(first_tape, record, records)
-            tape, result = fresh.run(of_neighbour=bool(side), redrawn=coins)
+            tape, result = reseeded_runs.run(of_neighbour=bool(side), redrawn=coins)
             if tape.parted is not None:
                 return None
             matches = (
@@ -167,12 +172,6 @@ def _outcome_counts(
                 return None
             counts[index][side] += 1
     return counts if len(counts) > 1 and any(a and b for a, b in counts) else None
-
-
-def _may_come_on_both(counts: list[int], claimed: float | None) -> bool:
-    """Whether an outcome came on both data, or is too rare to be expected on one of them."""
-    expected = max(counts) * (1.0 if claimed is None else math.exp(-claimed))
-    return min(counts) > 0 or expected < EXPECTED_COUNT
 
 
 def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
