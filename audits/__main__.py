@@ -10,12 +10,10 @@ import typer
 from accountant.cli.exit_status import INTERRUPTED, exit_process, run_app
 from audits.cli.bounds import bounds
 from audits.cli.index import index
-from audits.cli.libraries import libraries
-from audits.cli.papers import papers
 from audits.cli.power import power
 from audits.cli.record import record
 from audits.cli.replay import replay
-from audits.cli.run import list_, run
+from audits.cli.run import libraries, list_, papers, run
 from audits.cli.scores import scores
 from audits.cli.target import target
 from audits.cli.zoo import zoo

@@ -95,12 +95,8 @@ class EstimatorAdapter:
             data = (x, y) if self.data_of is None else self.data_of(x, y)
             return _coefficient_vector(estimator.fit(*data).coef_)
         coefficients = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
-        # the intercept comes last
-        return (
-            coefficients[: x.shape[1]]
-            if getattr(self.algorithm, "fit_intercept", False)
-            else coefficients
-        )
+        has_intercept = getattr(self.algorithm, "fit_intercept", False)
+        return coefficients[: x.shape[1]] if has_intercept else coefficients  # it comes last
 
     def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """The result on data that are all private, with ``noise`` times the noise."""
@@ -137,17 +133,16 @@ class EstimatorAdapter:
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
         """The private data, and the public ones or None."""
         if getattr(self.algorithm, "classes", None) is not None:
-            # behind the gate labels of many classes are codes, those of a pair are signs
-            y = np.where(y > 0, 1, -1 if _is_of_a_pair(self.algorithm) else 0)
+            # behind the gate labels of many classes are codes; those of a classifier of two
+            # classes alone are signs
+            algorithm: Any = self.algorithm
+            tags = algorithm.__sklearn_tags__() if hasattr(algorithm, "__sklearn_tags__") else None
+            classifier_tags = getattr(tags, "classifier_tags", None)
+            is_binary = getattr(classifier_tags, "multi_class", True) is False
+            y = np.where(y > 0, 1, -1 if is_binary else 0)
         if self.labels_only:
             return y, x
         return (x, y) if self.data_of is None else self.data_of(x, y), None
-
-
-def _is_of_a_pair(estimator: Any) -> bool:
-    """Whether it is a classifier of two classes alone."""
-    tags = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
-    return getattr(getattr(tags, "classifier_tags", None), "multi_class", True) is False
 
 
 def estimator_parameters(estimator: Any) -> dict[str, Any]:
@@ -156,13 +151,13 @@ def estimator_parameters(estimator: Any) -> dict[str, Any]:
 
 
 def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
-    """A fresh estimator with a seed of its own."""
+    """An estimator that is not fitted, with a seed of its own."""
     from sklearn.base import clone
 
-    fresh = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
-    if hasattr(fresh, "random_state"):
-        fresh.random_state = int(rng.integers(2**32))
-    return fresh
+    unfitted = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
+    if hasattr(unfitted, "random_state"):
+        unfitted.random_state = int(rng.integers(2**32))
+    return unfitted
 
 
 def _checked_finite(estimate: Array) -> Array:

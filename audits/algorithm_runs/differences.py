@@ -13,6 +13,8 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.values.descriptions import describe_value
 
+PLAIN = {bool, bytes, complex, dict, float, int, list, np.ndarray, str, tuple, type(None)}
+
 
 def difference(one: Any, other: Any) -> str:
     """Where two results (numbers, arrays, or nests of them) differ in any bit; "" if nowhere."""
@@ -45,7 +47,12 @@ def _difference_of_values(one: Any, other: Any) -> str:
     plain: Any
     for plain in (str, bytes, int):  # bools are whole numbers
         if isinstance(one, plain):
-            return "" if plain.__eq__(one, other) else _plain_difference(one, other)
+            if plain.__eq__(one, other):
+                return ""
+            if plain is int:
+                return f"by {describe_value(abs(int(one) - int(other)))}"
+            # texts may be records, so their sizes alone are shown
+            return f"{describe_value(one)} against {describe_value(other)}"
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
         parts_of_one, parts_of_other = parts
@@ -53,28 +60,18 @@ def _difference_of_values(one: Any, other: Any) -> str:
     return _array_difference(np.asarray(one), np.asarray(other))
 
 
-def _plain_difference(one: Any, other: Any) -> str:
-    """How far apart two whole numbers are, or the sizes of two texts: they may be records."""
-    if isinstance(one, int):
-        return f"by {describe_value(abs(int(one) - int(other)))}"
-    return f"{describe_value(one)} against {describe_value(other)}"
-
-
 def _difference_of_attributes(one: Any, other: Any) -> str:
     """The difference of what a subclass of a number, an array or a nest adds to its value."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
-    attributes, other_attributes = map(_attributes, (one, other))
-    return (
-        "" if attributes is other_attributes is None else difference(attributes, other_attributes)
-    )
-
-
-def _attributes(one: Any) -> Any:
-    """Return what an object adds to its value, None if nothing."""
-    if isinstance(one, np.ma.MaskedArray):  # numpy's own were compared
-        return {name: value for name, value in vars(one).items() if name[0] != "_"}
-    return object.__getstate__(one)
+    if isinstance(one, np.ma.MaskedArray):  # numpy's own attributes were compared as its value
+        states: list[Any] = [
+            {name: value for name, value in vars(array).items() if name[0] != "_"}
+            for array in (one, other)
+        ]
+    else:
+        states = [object.__getstate__(one), object.__getstate__(other)]
+    return "" if states[0] is states[1] is None else difference(*states)
 
 
 def _array_difference(a: Any, b: Any) -> str:
@@ -90,6 +87,3 @@ def _array_difference(a: Any, b: Any) -> str:
         return f"an array of {a.dtype}"
     with np.errstate(invalid="ignore"):
         return f"by {np.max(np.abs(a.astype(complex) - b.astype(complex))):.3g} at most"
-
-
-PLAIN = {bool, bytes, complex, dict, float, int, list, np.ndarray, str, tuple, type(None)}

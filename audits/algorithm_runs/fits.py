@@ -62,16 +62,6 @@ def _owner_of_gated_fit(kind: type) -> Any:
     return None
 
 
-def _check_takes_ledger(model: Any) -> None:
-    """Refuse a ``fit`` that cannot pass the gates of an audit on to the one it replaces."""
-    rules = inspect.signature(model.fit).parameters
-    if "ledger" not in rules and all(
-        parameter.kind is not parameter.VAR_KEYWORD for parameter in rules.values()
-    ):
-        allowed = "an estimator whose fit takes ledger= and gives it to the fit that it replaces"
-        raise ParameterError("algorithm", type(model).__name__, allowed)
-
-
 def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, seed: int = 0) -> Any:
     """Return the result of ``run``, or a copy of an estimator after its fit.
 
@@ -80,7 +70,12 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
     if not is_fitted_through_gates(algorithm):
         return algorithm.run(open_gate(data, declared_plan(algorithm, data, public), public))
     model = copy.copy(algorithm)
-    _check_takes_ledger(model)
+    parameters = inspect.signature(model.fit).parameters
+    takes_any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if "ledger" not in parameters and not takes_any_name:
+        # it could not pass the gates on to the fit that it replaces
+        allowed = "an estimator whose fit takes ledger= and gives it to the fit that it replaces"
+        raise ParameterError("algorithm", type(model).__name__, allowed)
     if hasattr(model, "random_state"):
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)

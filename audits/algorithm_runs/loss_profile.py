@@ -15,10 +15,13 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from audits.algorithm_runs.fits import declared_plan
-from audits.algorithm_runs.importance_sampling import WeightedLoss, weighted_losses
+from audits.algorithm_runs.importance_sampling import (
+    MIN_UNTILTED_SHARE,
+    WeightedLoss,
+    weighted_losses,
+)
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, Replayed, replay
-from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE
 from audits.claims.arguments import claimed_delta
 from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.statistics.mean_bounds import mean_lower
@@ -68,17 +71,21 @@ class AlgorithmAudit:
         epsilons, pure = self.epsilon_grid(), self.claim.pure
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
         for is_reverse, direction in ((False, ""), (True, " from neighbour to data")):
-            # a pure claim bounds every single loss, so one sample above it is a proof
-            largest_loss = self._greatest_loss(is_reverse)
+            # a pure claim bounds every single loss, so one sample above it is a proof; a run that
+            # is impossible on the data set of this direction says nothing
+            possible = (self.weights[:, int(is_reverse)] != 0) & ~np.isnan(self.losses)
+            signed_losses = -self.losses if is_reverse else self.losses
+            largest_loss = float(np.max(signed_losses[possible], initial=-np.inf))
             if not largest_loss <= pure * (1 + TOLERANCE):
                 return (
                     f"privacy losses: one run lost {largest_loss:.4g}, "
                     f"the claim allows {pure:.4g}{direction}"
                 )
             lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
-            over = np.flatnonzero(lower > claimed)
-            if over.size:
-                worst_index = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
+            refuted = np.flatnonzero(lower > claimed)
+            if refuted.size:
+                excess = lower[refuted] / np.maximum(claimed[refuted], 1e-300)
+                worst_index = refuted[np.argmax(excess)]
                 return (
                     f"privacy losses: delta at epsilon {epsilons[worst_index]:.3g} is at least "
                     f"{lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
@@ -117,7 +124,7 @@ class AlgorithmAudit:
         beyond = epsilons * (1 + TOLERANCE) + 1e-9
         sticks = np.nan_to_num(self._hockey_stick_terms(beyond, reverse=reverse))
         bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
-        # a profile is falling, so a lower bound at an epsilon holds at all smaller ones
+        # a profile falls with epsilon, so a lower bound at an epsilon holds at all smaller ones
         order = np.argsort(-epsilons)
         result = np.empty_like(bound)
         result[order] = np.maximum.accumulate(bound[order])
@@ -131,11 +138,6 @@ class AlgorithmAudit:
         """The empirical profile and the accountant's at the given epsilons."""
         curve = np.array([Tight().delta(self.plan, e) for e in epsilons])
         return EmpiricalProfile(epsilons, *self.confidence_band(epsilons, confidence), curve)
-
-    def _greatest_loss(self, reverse: bool) -> float:
-        """The largest loss, or gain, over runs that are possible on the data set they belong to."""
-        possible = (self.weights[:, int(reverse)] != 0) & ~np.isnan(self.losses)
-        return float(np.max((-self.losses if reverse else self.losses)[possible], initial=-np.inf))
 
     def _hockey_stick_terms(self, epsilons: Array, *, reverse: bool) -> Array:
         """Weighted (1 - e^{eps - loss})_+ of every run but the pilot's, one column per epsilon.

@@ -28,7 +28,7 @@ from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, take_rows
 from accountant.plans.plan import Sampler
 
-ROUND_OFF = 1e-9  # relative: by how much sums of the same rows may differ
+ROUND_OFF = 1e-9  # relative rounding by which sums of the same rows may differ
 
 
 class OffTranscript(RuntimeError):

@@ -351,10 +351,10 @@ class ReplayGates:
 
     def open(self, data: Any, plan: Plan, public: Any) -> ReplayGate:
         """Return the next gate; raise `OffTranscript` where it is not the recorded one."""
-        at = len(self._gates)
-        if at == len(self._recorders):
-            raise OffTranscript(f"the run opened more than the {at} recorded gates")
-        recorder = self._recorders[at]
+        position = len(self._gates)
+        if position == len(self._recorders):
+            raise OffTranscript(f"the run opened more than the {position} recorded gates")
+        recorder = self._recorders[position]
         if plan != recorder.plan:
             raise OffTranscript(f"the plan was {plan!r}, recorded was {recorder.plan!r}")
         self._gates.append(ReplayGate(recorder, data, public))

@@ -29,8 +29,7 @@ from audits.claims.claims import ClaimLike, checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.classifiers.objective import Objective
 from audits.classifiers.scored_outputs import ScoredDraw
-from audits.runs.release_functions import vectorised
-from audits.runs.release_notes import release_notes
+from audits.runs.release_functions import release_notes, vectorised
 from mechanisms.base.mechanism import Mechanism
 
 

@@ -21,7 +21,7 @@ from audits.claims.arguments import checked_pair
 from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding, outcome_at
 from audits.classifiers.output_features import MAX_UNSEEN, output_features
-from audits.runs.release_calls import awaiting, call_form
+from audits.runs.release_functions import awaiting, call_form
 from audits.values.copies import copies
 from audits.values.tracebacks import without_values
 

@@ -41,8 +41,13 @@ from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import collect_both, draw_both
-from audits.runs.release_functions import CHUNK, Draw, concatenate_outputs, vectorised
-from audits.runs.release_notes import release_notes
+from audits.runs.release_functions import (
+    CHUNK,
+    Draw,
+    concatenate_outputs,
+    release_notes,
+    vectorised,
+)
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
     ExpertWealth,

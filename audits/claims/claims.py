@@ -123,17 +123,14 @@ class TradeoffLoss(SymmetricLoss):
         checked_points = [
             (PROBABILITY.check("points", a), PROBABILITY.check("points", b)) for a, b in self.points
         ]
-        falls = [b for a, b in checked_points if a == 0.0]
-        line = [
-            (0.0, min(falls, default=1.0)),
-            *sorted(p for p in checked_points if p[0] > 0),
-            (1.0, 0.0),
-        ]
-        gap = np.diff(np.array(sorted(set(line))), axis=0)
-        slopes = gap[:, 1] / np.maximum(gap[:, 0], 1e-300)
+        start = min((b for a, b in checked_points if a == 0.0), default=1.0)
+        later_points = [point for point in checked_points if point[0] > 0]
+        line = sorted({(0.0, start), *later_points, (1.0, 0.0)})
+        steps = np.diff(np.array(line), axis=0)
+        slopes = steps[:, 1] / np.maximum(steps[:, 0], 1e-300)
         if np.any(slopes > 1e-12) or np.any(np.diff(slopes) < -1e-9 * np.abs(slopes[1:])):
             raise ParameterError("points", self.points, "points of a falling convex curve")
-        object.__setattr__(self, "points", tuple(sorted(set(line))))
+        object.__setattr__(self, "points", tuple(line))
 
     @property
     def numerics(self) -> LossNumerics:
@@ -224,8 +221,9 @@ def claim_points(claim: Loss) -> list[tuple[float, float]]:
         return []
     by_renyi = claim.numerics.determined_by_rdp
     if isinstance(claim, RenyiLoss) or by_renyi:
-        top = claim.epsilon_at(float(TAIL_DELTAS[-1]))
-        epsilons = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
+        largest_epsilon = claim.epsilon_at(float(TAIL_DELTAS[-1]))
+        shares = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])
+        epsilons = np.concatenate([[0.0], largest_epsilon * shares])
         orders = 1 + np.geomspace(1e-3, 1e3, 25)
         values = claim.renyi(orders) if by_renyi else np.empty(0)
         deltas = np.array([claim.delta_at(float(e)) for e in epsilons])
@@ -240,8 +238,9 @@ def claim_points(claim: Loss) -> list[tuple[float, float]]:
 def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     """The largest ``p - e^eps q`` of Bernoulli p, q whose divergences are within all the values.
 
-    ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways: for each p the least q is
-    found by bisection, and rounded down.
+    The divergence of order a is within its value where
+    ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways.  For each p the smallest
+    such q is found by bisection, and rounded down.
     """
     tail = np.geomspace(1e-12, 1e-3, 200)
     p = np.unique(np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 1501), 1 - tail]))
@@ -255,20 +254,21 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
             )
         return ~inside
 
-    low = furthest_that(outside, np.zeros_like(p), p, steps=50)
-    p, low = np.append(0.0, p), np.append(0.0, low)
-    gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
-    # concave in p: on an interval it is below the lines through the two neighbouring points
+    smallest_q = furthest_that(outside, np.zeros_like(p), p, steps=50)
+    p, smallest_q = np.append(0.0, p), np.append(0.0, smallest_q)
+    gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * smallest_q  # falls with epsilon
+    # the gap is concave in p, so on an interval of the grid it is below the lines through the
+    # intervals on both sides
     step = np.diff(p)
     slope = np.diff(gap, axis=-1) / step
-    rise = np.maximum(gap[..., 1:-1] + slope[..., :-1] * step[1:], gap[..., 1:-1])
-    fall = np.maximum(gap[..., 1:-1] - slope[..., 1:] * step[:-1], gap[..., 1:-1])
-    over = np.minimum(rise[..., :-1], fall[..., 1:])
-    top = np.maximum(np.max(over, axis=-1), np.max(gap, axis=-1, initial=0.0))
-    # the first and the last interval have one neighbour
-    ends = np.maximum(fall[..., 0], rise[..., -1])
-    best: Array = np.minimum(np.maximum(top, ends) + 1e-12, 1.0)
-    return best
+    from_left = np.maximum(gap[..., 1:-1] + slope[..., :-1] * step[1:], gap[..., 1:-1])
+    from_right = np.maximum(gap[..., 1:-1] - slope[..., 1:] * step[:-1], gap[..., 1:-1])
+    between = np.minimum(from_left[..., :-1], from_right[..., 1:])
+    largest_gap = np.maximum(np.max(between, axis=-1), np.max(gap, axis=-1, initial=0.0))
+    # the first and the last interval have a line on one side alone
+    at_ends = np.maximum(from_right[..., 0], from_left[..., -1])
+    upper: Array = np.minimum(np.maximum(largest_gap, at_ends) + 1e-12, 1.0)
+    return upper
 
 
 def _bernoulli_log_moment(p: Array, q: Array, order: float) -> Array:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from audits.minimax.performance.answers import ProblemReport
 
 FAILED = 1
-QUICK, THOROUGH = (4, 3), (6, 4)  # greatest p and n of the enumeration
+QUICK, THOROUGH = (4, 3), (6, 4)  # largest p and n of the enumeration
 
 
 def _option(help_text: str, metavar: str = "X") -> Any:
@@ -66,13 +66,9 @@ def bounds(
 
     Exit status: 0 answered, 1 an inequality failed, 2 bad usage, 130 interrupted.
     """
-    from pathlib import Path
-
-    from rich.console import Console
-
     from accountant.cli.exit_status import parse_number
     from accountant.domains import POSITIVE, IntegerRange, OneOf
-    from accountant.files import check_writable, write_atomically, write_text
+    from accountant.errors import ParameterError
     from audits.minimax.problems import PROBLEMS
 
     texts = {
@@ -84,39 +80,36 @@ def bounds(
     parameters = {name: parse_number(text) for name, text in texts.items() if text is not None}
     chosen = [OneOf(tuple(PROBLEMS)).check("PROBLEM", problem)] if problem else list(PROBLEMS)
     if problem is None and (parameters or error is not None):
-        _refuse_options(parameters, error)
+        name, value = next(iter(parameters.items()), ("error", error))
+        raise ParameterError(f"--{name}", value, "given together with a PROBLEM")
     target_error = None if error is None else POSITIVE.check("--error", parse_number(error))
     often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
     start = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    json, html = options.json, options.html
-    check_writable({"--json": None if json == "-" else json, "--html": html})
+    options.check_files()
     answers, checks = _problem_reports(
         chosen, parameters, target_error, often, start, THOROUGH if thorough else QUICK
     )
-
-    from audits.report.bounds import as_document, print_bounds
-
-    print_bounds(answers, checks, Console(stderr=json == "-"))
-    if json is not None:
-        import json as encoder
-
-        text = encoder.dumps(as_document(answers, checks, start), indent=2, allow_nan=False) + "\n"
-        write_text(json, text)
-    if html is not None:
-        from audits.report.bounds_page import to_html
-
-        write_atomically(
-            Path(html),
-            to_html(answers, checks, _repeat_command(problem, texts, error, often, start)),
-        )
+    command = _repeat_command(problem, texts, error, often, start)
+    _write_bounds(answers, checks, start, command, options)
     raise typer.Exit(0 if all(check.holds for check in checks) else FAILED)
 
 
-def _refuse_options(parameters: dict[str, object], error: str | None) -> None:
-    from accountant.errors import ParameterError
+def _write_bounds(
+    answers: list[ProblemReport], checks: list[Any], seed: int, command: str, options: Options
+) -> None:
+    """Print the tables, and write the files of ``--json`` and ``--html``."""
+    import json
+    from pathlib import Path
 
-    name, value = next(iter(parameters.items()), ("error", error))
-    raise ParameterError(f"--{name}", value, "given together with a PROBLEM")
+    from accountant.files import write_atomically, write_text
+    from audits.report.bounds import as_document, print_bounds, to_html
+
+    print_bounds(answers, checks, options.console())
+    if options.json is not None:
+        document = as_document(answers, checks, seed)
+        write_text(options.json, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    if options.html is not None:
+        write_atomically(Path(options.html), to_html(answers, checks, command))
 
 
 def _problem_reports(

@@ -7,11 +7,14 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, final, get_type_hints
 
 import typer
 
 from accountant.cli.options import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
            "resume", "strict")  # fmt: skip
@@ -64,6 +67,19 @@ class Options:
     max_processes: Annotated[
         str, typer.Option(metavar="P", help="Processes that the code may start.")
     ] = "32"
+
+    def check_files(self) -> None:
+        """Raise `ParameterError` before any run if a file of a report cannot be written."""
+        from accountant.files import check_writable
+
+        json = None if self.json == "-" else self.json
+        check_writable({"--json": json, "--html": self.html, "--junit": self.junit})
+
+    def console(self) -> Console:
+        """Where a command prints: on stderr if its JSON goes to stdout."""
+        from rich.console import Console
+
+        return Console(stderr=self.json == "-")
 
 
 Command = Callable[..., None]

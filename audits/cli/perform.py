@@ -10,7 +10,7 @@ import typer
 from accountant.cli.exit_status import parse_number
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.files import check_writable, write_text
+from accountant.files import write_text
 from audits.cli.options import Options
 from audits.cli.resume import RowFormat, run_remaining
 from audits.results.result_file import Request, Result, new_result, read_result, to_json
@@ -75,10 +75,9 @@ def parse_limits(options: Options) -> TargetLimits:
 
 def check_reports(options: Options) -> None:
     """Raise `ParameterError` before any run if a report file cannot be written."""
-    written = None if options.json == "-" else options.json
-    if options.resume and written is None:
+    if options.resume and options.json in {None, "-"}:
         raise ParameterError("--resume", options.json, "given together with --json FILE")
-    check_writable({"--json": written, "--html": options.html, "--junit": options.junit})
+    options.check_files()
 
 
 def run_cases(
@@ -96,11 +95,11 @@ def run_cases(
     def result(request: Request, rows: list[ReportRow]) -> Result:
         return new_result(request, rows, extra, absent)
 
-    def begun(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
-        previous = read_result(path, argument)
-        return previous.request, previous.rows
+    def saved_rows(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
+        saved_result = read_result(path, argument)
+        return saved_result.request, saved_result.rows
 
-    form = RowFormat(begun, lambda request, rows: to_json(result(request, rows)))
+    form = RowFormat(saved_rows, lambda request, rows: to_json(result(request, rows)))
     return result(*run_remaining(family, todo, request, threads, options, form, kept_outputs))
 
 
@@ -122,11 +121,9 @@ def run_and_report(
 
 def write_reports(result: Result, options: Options) -> None:
     """Print the table on stdout (on stderr if stdout is JSON), and write the requested files."""
-    from rich.console import Console
-
     from audits.report.terminal import print_report
 
-    print_report(result, Console(stderr=options.json == "-"))
+    print_report(result, options.console())
     write_text(options.json, to_json(result))
     if options.junit is not None:
         from audits.report.junit import to_junit

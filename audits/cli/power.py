@@ -11,7 +11,6 @@ from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
-    from mechanisms import Mechanism
 
 POWERS = (0.5, 0.95)
 
@@ -41,44 +40,43 @@ def power(
     """
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, Interval
-    from accountant.files import check_writable
     from audits.claims.arguments import CONFIDENCE
     from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
     from audits.known_densities.sample_size import check_truth, runs_needed
 
     epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
-    true = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
-    at = DELTA.check("--delta", parse_number(delta))
-    level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
-    check_writable({"--json": None if options.json == "-" else options.json})
+    true_epsilon = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
+    checked_delta = DELTA.check("--delta", parse_number(delta))
+    checked_confidence = CONFIDENCE.check("--confidence", parse_number(options.confidence))
+    options.check_files()
     if name is None:
-        check_truth(epsilon, true)
-        pairs = example_pairs(true, at)
+        check_truth(epsilon, true_epsilon)
+        pairs = example_pairs(true_epsilon, checked_delta)
     else:
-        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in _named_mechanisms(name)]
+        from audits.runner.execution import select_cases
+        from mechanisms import registry
+
+        instances = {
+            repr(mechanism): mechanism for kind in registry() for mechanism in kind.instances()
+        }
+        every = [case for case in select_cases([]) if case.subject in instances]
+        mechanisms = [instances[case.subject] for case in select_cases([name], every)]
+        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in mechanisms]
     needed = [
-        [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
+        [
+            runs_needed(pair, epsilon, checked_delta, 1 - checked_confidence, share)
+            for share in POWERS
+        ]
+        for pair in pairs
     ]
-    claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    _show_runs_needed(
-        f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", needed, options.json
-    )
+    claimed = f"claim {epsilon:g}" + (f", truth {true_epsilon:g}" if name is None else "")
+    title = f"{claimed}, delta {checked_delta:g}, confidence {checked_confidence:g}: runs in all"
+    _show_runs_needed(title, needed, options)
 
 
-def _named_mechanisms(name: str) -> list[Mechanism]:
-    from audits.runner.execution import select_cases
-    from mechanisms import registry
-
-    instances = {repr(mechanism): mechanism for cls in registry() for mechanism in cls.instances()}
-    every = [case for case in select_cases([]) if case.subject in instances]
-    return [instances[case.subject] for case in select_cases([name], every)]
-
-
-def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], json: str | None) -> None:
+def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], options: Options) -> None:
     import dataclasses
-    import json as encoder
-
-    from rich.console import Console
+    import json
 
     from accountant.files import write_text
     from audits.report.terminal import borderless_table, literal_text
@@ -89,9 +87,12 @@ def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], json: str | No
         table.add_column(f"limit, {share:.0%}", justify="right")
         table.add_column(f"guess test, {share:.0%}", justify="right")
     for entries in needed:
-        cells = [_runs_text(x) for entry in entries for x in (entry.limit, entry.guess)]
+        counts = [
+            _rounded_up_runs(runs) for entry in entries for runs in (entry.limit, entry.guess)
+        ]
+        cells = ["never" if count is None else f"{count:,}" for count in counts]
         table.add_row(literal_text(entries[0].name), *cells)
-    screen = Console(stderr=json == "-")
+    screen = options.console()
     screen.print(table)
     screen.print(
         f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the probability of detecting the violation.",
@@ -106,18 +107,13 @@ def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], json: str | No
         for entries in needed
         for entry in entries
     ]
-    text = encoder.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
-    write_text(json, text)
+    text = json.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
+    write_text(options.json, text)
 
 
-def _runs_text(x: float) -> str:
-    rounded = _rounded_up_runs(x)
-    return "never" if rounded is None else f"{rounded:,}"
-
-
-def _rounded_up_runs(x: float) -> int | None:
-    """Runs to three digits, rounded up."""
-    if not math.isfinite(x):
+def _rounded_up_runs(runs: float) -> int | None:
+    """A number of runs to three digits, rounded up; None if it is infinite."""
+    if not math.isfinite(runs):
         return None
-    step: int = 10 ** max(0, math.floor(math.log10(max(x, 1.0))) - 2)
-    return step * math.ceil(x / step)
+    step: int = 10 ** max(0, math.floor(math.log10(max(runs, 1.0))) - 2)
+    return step * math.ceil(runs / step)

@@ -50,7 +50,7 @@ def record(
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_text
+    from accountant.files import write_text
     from audits.claims.findings import Outcome
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
@@ -59,16 +59,16 @@ def record(
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the function's code will run")
     claim: float | tuple[float, float] | None = None
-    at = None if delta is None else DELTA.check("--delta", parse_number(delta))
+    checked_delta = None if delta is None else DELTA.check("--delta", parse_number(delta))
     if epsilon is not None:
         claim = POSITIVE.check("--epsilon", parse_number(epsilon))
-        claim = (claim, at) if at else claim
+        claim = (claim, checked_delta) if checked_delta else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    check_writable({"--json": None if options.json == "-" else options.json})
+    options.check_files()
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)
-    recorded = recorded_run(function, data, neighbour, primitive or (), claim, at, seed)
+    recorded = recorded_run(function, data, neighbour, primitive or (), claim, checked_delta, seed)
     if options.json is not None:
         write_text(options.json, recorded.to_json() + "\n")
     if options.json != "-":

@@ -9,6 +9,7 @@ import typer
 from audits.cli.options import LIMITS, Options, takes
 
 CHANGED = 1
+MAX_SHOWN = 20  # differences that are printed
 
 
 @takes("jobs", *LIMITS)
@@ -35,25 +36,24 @@ def replay(
     from audits.results.result_file import read_result, without_times
 
     threads, limits = parse_threads(options), parse_limits(options)
-    before = read_result(result, "RESULT.json")
-    now = rerun(before, threads, allow_import, limits)
+    saved_result = read_result(result, "RESULT.json")
+    new_result = rerun(saved_result, threads, allow_import, limits)
     screen = Console()
-    if now.versions != before.versions:
+    if new_result.versions != saved_result.versions:
         changed = [
-            f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"
-            for name in {**before.versions, **now.versions}
-            if before.versions.get(name) != now.versions.get(name)
+            f"{name} {saved_result.versions.get(name, '-')} -> {new_result.versions.get(name, '-')}"
+            for name in {**saved_result.versions, **new_result.versions}
+            if saved_result.versions.get(name) != new_result.versions.get(name)
         ]
         screen.print(literal_text(f"versions differ: {', '.join(changed)}"), style="yellow")
-    changes = differences(before, now)
-    for line in changes[:20]:
+    changes = differences(saved_result, new_result)
+    for line in changes[:MAX_SHOWN]:
         screen.print(literal_text(line))
     if changes:
-        screen.print(f"[bold red]{len(changes)} differences[/] in {len(before.rows)} rows")
+        screen.print(f"[bold red]{len(changes)} differences[/] in {len(saved_result.rows)} rows")
         raise typer.Exit(CHANGED)
-    same = (
-        "identical but for times"
-        if without_times(before) == without_times(now)
-        else "the same verdicts"
+    is_identical = without_times(saved_result) == without_times(new_result)
+    agreement = "identical but for times" if is_identical else "the same verdicts"
+    screen.print(
+        f"[green]{agreement}[/]: {len(new_result.rows)} rows, seed {new_result.request.seed}"
     )
-    screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")

@@ -16,7 +16,7 @@ from audits.runner.execution import select_cases
 from audits.runner.target_processes import TargetLimits
 
 FILE = "RESULT.json"
-OWN_RANDOMNESS = {"libraries"}
+OWN_RANDOMNESS = {"libraries"}  # commands whose subjects draw by themselves, whatever the seed
 
 
 def rerun(before: Result, threads: int | None, allow_import: bool, limits: TargetLimits) -> Result:
@@ -35,25 +35,25 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
 
 def differences(before: Result, now: Result) -> list[str]:
     """The differences, one line each: rows that came or went, and fields of a row."""
-    changes = []
-    old, new = _by_subject(before), _by_subject(now)
-    changes += [f"{name}: only in the file" for name in old if name not in new]
-    changes += [f"{name}: not in the file" for name in new if name not in old]
-    verdict_only = before.request.command in OWN_RANDOMNESS
-    for name in [name for name in old if name in new]:
-        for key, value in old[name].items():
-            if key == "seconds" or (verdict_only and key != "outcome"):
+    old_rows, new_rows = _by_subject(before), _by_subject(now)
+    changes = [f"{subject}: only in the file" for subject in old_rows if subject not in new_rows]
+    changes += [f"{subject}: not in the file" for subject in new_rows if subject not in old_rows]
+    compares_verdicts_alone = before.request.command in OWN_RANDOMNESS
+    for subject in [subject for subject in old_rows if subject in new_rows]:
+        for key, old_value in old_rows[subject].items():
+            new_value = new_rows[subject][key]
+            if key == "seconds" or (compares_verdicts_alone and key != "outcome"):
                 continue
-            if new[name][key] != value:
-                changes.append(
-                    f"{name}: {key} was {_shorten(value)}, is {_shorten(new[name][key])}"
-                )
+            if new_value != old_value:
+                shown = f"{key} was {_shorten(old_value)}, is {_shorten(new_value)}"
+                changes.append(f"{subject}: {shown}")
     return changes
 
 
 def _cases(
     before: Result, allow_import: bool, limits: TargetLimits
 ) -> tuple[list[AuditCase], tuple[str, ...]]:
+    """The cases of the saved command, and packages whose versions are a part of the result."""
     request = before.request
     if request.command == "run":
         from audits.runner.cases import cases
@@ -66,9 +66,8 @@ def _cases(
     if request.command == "libraries":
         from audits.libraries import LIBRARIES, available_cases
 
-        return select_cases(request.names, available_cases(list(request.names))[0]), tuple(
-            LIBRARIES
-        )
+        every, _ = available_cases(list(request.names))
+        return select_cases(request.names, every), tuple(LIBRARIES)
     if request.command == "target":
         from audits.runner.target import TargetRequest, target_cases
 

@@ -2,24 +2,76 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
+from accountant.cli.progress import terminal_progress
 from accountant.errors import ParameterError
 from accountant.files import write_atomically
 from audits.cli.options import Options
-from audits.cli.progress import dask_executor, progress_bar
 from audits.results.result_file import PARTIAL_SUFFIX, Request
 from audits.results.rows import Settings
 from audits.runner import execution as running
 from audits.runner.execution import RunnableCase, WorkerFailed
 from audits.runner.kept_outputs import SUFFIX, KeptOutputs
 
+SCHEDULER_TIMEOUT = "5s"
 KEPT_SUFFIX = f"{PARTIAL_SUFFIX}{SUFFIX}"
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
+
+
+@contextlib.contextmanager
+def progress_bar(
+    todo: Sequence[RunnableCase[Any]], ticking: bool
+) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
+    """A bar on stderr with the time left, if stderr is a terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from audits.runner.cases import LOSS_SAMPLES
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with terminal_progress(*columns) as bar:
+        longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES if ticking else 0
+        task = bar.add_task("auditing", total=len(todo) + longest)
+        yield (lambda _: bar.advance(task)), (lambda _: bar.advance(task))
+
+
+@contextlib.contextmanager
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
+    """The executor of a Dask cluster; None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ParameterError("--dask", address, "used where `distributed` is installed") from None
+    try:
+        connect: Any = Client
+        client = connect(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        allowed = f"the address of a scheduler that answers ({type(error).__name__})"
+        raise ParameterError("--dask", address, allowed) from None
+    with client:
+        yield client.get_executor()
 
 
 class Interrupted(Exception):  # no error of the program
@@ -35,6 +87,37 @@ class RowFormat(Generic[Row]):
     write: Callable[[Request, list[Row]], str]
 
 
+@final
+class _FinishedRows:
+    """The rows of a command by subject, and the file in which an interruption saves them."""
+
+    def __init__(
+        self,
+        rows: dict[str, Any],
+        subjects: list[str],
+        request: Request,
+        partial_file: str | None,
+        form: RowFormat[Any],
+    ) -> None:
+        self.by_subject, self.partial_file = rows, partial_file
+        self._subjects, self._request, self._form = subjects, request, form
+
+    @property
+    def in_order(self) -> list[Any]:
+        """The rows in the order of the cases."""
+        return [self.by_subject[name] for name in self._subjects if name in self.by_subject]
+
+    def save(self, kept_runs: int) -> str:
+        """Write the rows to the partial file, and say so; other outputs are of ``kept_runs``."""
+        part = self.partial_file
+        if not (self.by_subject or kept_runs) or part is None:
+            return "no rows were saved"
+        write_atomically(Path(part), self._form.write(self._request, self.in_order))
+        also = f"outputs of {kept_runs:,} runs are in {part}{SUFFIX}, " if kept_runs else ""
+        count = f"{len(self.in_order)} of {len(self._subjects)} rows"
+        return f"{also}{count} are in {part}; continue with --resume"
+
+
 def run_remaining(
     family: str,
     todo: Sequence[RunnableCase[Any]],
@@ -48,31 +131,20 @@ def run_remaining(
 
     ``outputs`` keeps those of rows that are not finished in a file next to it.
     """
-    rows, request = _partial_rows(request, options, form)
-    remaining_cases = [case for case in todo if case.subject not in rows]
+    partial_file = None if options.json in {None, "-"} else f"{options.json}{PARTIAL_SUFFIX}"
+    saved_rows, request = _partial_rows(request, options, form)
+    subjects = [case.subject for case in todo]
+    rows = _FinishedRows(saved_rows, subjects, request, partial_file, form)
+    remaining_cases = [case for case in todo if case.subject not in saved_rows]
     settings = Settings(
         request.samples,
         request.confidence,
         request.seed,
         request.curves,
-        # Threads that are not needed for rows share the runs of each row.
+        # threads that are not needed for rows share the runs of each row
         jobs=1 if options.dask is not None else max(1, threads // max(len(remaining_cases), 1)),
         repeats=request.options.get("repeats", 1),
     )
-
-    def done() -> list[Any]:
-        return [rows[case.subject] for case in todo if case.subject in rows]
-
-    def kept() -> str:
-        """Which rows are saved, in words."""
-        runs = outputs.runs if outputs is not None else 0
-        if not (rows or runs) or options.json in {None, "-"}:
-            return "no rows were saved"
-        part = f"{options.json}{PARTIAL_SUFFIX}"
-        write_atomically(Path(part), form.write(request, done()))
-        also = f"outputs of {runs:,} runs are in {part}{SUFFIX}, " if runs else ""
-        return f"{also}{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
-
     stopped = False
     if outputs is not None:
         outputs.begin(again=options.resume)
@@ -83,26 +155,31 @@ def run_remaining(
         ):
 
             def add(row: Any) -> None:
-                rows[row.subject] = row
+                rows.by_subject[row.subject] = row
                 advance(row)
 
             ticking = dataclasses.replace(settings, tick=step)
             running.run_all(remaining_cases, ticking, threads, add, executor, family)
     except KeyboardInterrupt:
         stopped = True
-        raise Interrupted(f"interrupted: {kept()}") from None
+        raise Interrupted(f"interrupted: {rows.save(_kept_runs(outputs))}") from None
     except ParameterError as error:
-        stopped = outputs is not None and outputs.runs > 0
+        stopped = _kept_runs(outputs) > 0
         if not stopped and not isinstance(error, WorkerFailed):
             raise
         kind = WorkerFailed if isinstance(error, WorkerFailed) else ParameterError
-        raise kind(error.argument, error.value, f"{error.allowed} ({kept()})") from error
+        allowed = f"{error.allowed} ({rows.save(_kept_runs(outputs))})"
+        raise kind(error.argument, error.value, allowed) from error
     finally:
         if outputs is not None:
             outputs.close(remove=not (stopped and outputs.runs))
-    if options.json not in {None, "-"}:
-        Path(f"{options.json}{PARTIAL_SUFFIX}").unlink(missing_ok=True)
-    return request, done()
+    if partial_file is not None:
+        Path(partial_file).unlink(missing_ok=True)
+    return request, rows.in_order
+
+
+def _kept_runs(outputs: KeptOutputs | None) -> int:
+    return 0 if outputs is None else outputs.runs
 
 
 def _partial_rows(
@@ -112,10 +189,11 @@ def _partial_rows(
     if not options.resume:
         return {}, request
     part = f"{options.json}{PARTIAL_SUFFIX}"
-    before, rows = form.read(part, "--resume")
-    seed = request.seed if options.seed is not None else before.seed
-    same = dataclasses.replace(request, seed=seed)
-    if same != before:
-        command = before.repeat_command + (" --html FILE" if before.curves else "")
+    saved_request, rows = form.read(part, "--resume")
+    seed = request.seed if options.seed is not None else saved_request.seed
+    continued_request = dataclasses.replace(request, seed=seed)
+    if continued_request != saved_request:
+        html_option = " --html FILE" if saved_request.curves else ""
+        command = saved_request.repeat_command + html_option
         raise ParameterError("--resume", part, f"of the same request, which was: {command}")
-    return {row.subject: row for row in rows}, same
+    return {row.subject: row for row in rows}, continued_request

@@ -24,8 +24,6 @@ def zoo(options: Options) -> None:
 
     Exit status: 0 all as expected, 1 one is not, 2 bad usage, 130 interrupted.
     """
-    from rich.console import Console
-
     from accountant.cli.exit_status import parse_number
     from accountant.domains import IntegerRange
     from accountant.files import write_text
@@ -39,7 +37,7 @@ def zoo(options: Options) -> None:
     request, threads = parse_request("zoo", options.names, options, {"repeats": times})
     todo, form = select_cases(request.names, cases()), RowFormat(scored.read_scores, scored.to_json)
     request, rows = run_remaining("zoo", todo, request, threads, options, form)
-    _show(rows, request.samples, request.confidence, Console(stderr=options.json == "-"))
+    _show(rows, request.samples, request.confidence, options.console())
     write_text(options.json, scored.to_json(request, rows))
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
 

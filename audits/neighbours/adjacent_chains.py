@@ -106,11 +106,11 @@ def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
 
 
 def _staircase(box: Box, order: Any, name: str) -> Iterator[Step]:
-    low, high = (box.array(np.full(box.shape, end)) for end in box.ends)
-    data = low.copy()
-    for count, at in enumerate(order):
+    all_low, all_high = (box.array(np.full(box.shape, end)) for end in box.ends)
+    data = all_low.copy()
+    for count, row in enumerate(order):
         yield f"{name}, {count} high", data.copy()
-        data[at] = high[at]
+        data[row] = all_high[row]
     yield f"{name}, all high", data
 
 
@@ -133,23 +133,20 @@ def neighbours_near(
     """Both data sets changed in the same few places, or a new neighbour of the first."""
     first_value, second_value = pair
     name = "near the best"
-    if (
-        np.shape(first_value) == np.shape(second_value)
-        and np.ndim(first_value)
-        and rng.random() < 0.7
-    ):
-        places = rng.integers(
-            0, len(first_value), size=int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
-        )
-        fresh = (
-            np.asarray(box.random(rng))[: len(first_value)]
-            if len(first_value) <= box.shape[0]
-            else None
-        )
-        if fresh is not None:
+    are_alike = np.shape(first_value) == np.shape(second_value) and np.ndim(first_value)
+    if are_alike and rng.random() < 0.7:
+        place_count = int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
+        places = rng.integers(0, len(first_value), size=place_count)
+        if len(first_value) <= box.shape[0]:
+            fresh = np.asarray(box.random(rng))[: len(first_value)]
             changed_first, changed_second = first_value.copy(), second_value.copy()
-            same = [at for at in places if np.array_equal(first_value[at], second_value[at])]
-            changed_first[same], changed_second[same] = fresh[same], fresh[same]
+            equal_places = [
+                row for row in places if np.array_equal(first_value[row], second_value[row])
+            ]
+            changed_first[equal_places], changed_second[equal_places] = (
+                fresh[equal_places],
+                fresh[equal_places],
+            )
             return [(name, changed_first), (name, changed_second)]
     if np.ndim(first_value) == 0 or np.shape(first_value) == box.shape:
         return [(name, first_value), (name, random_neighbour(box, relation, first_value, rng))]

@@ -13,7 +13,6 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from audits.neighbours.value_spaces import Box, Relation, ValueMoves, checked_relation
 from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, Reals, Scores, Values
@@ -68,8 +67,10 @@ def candidate_pairs(
     >>> pairs[0].kind, pairs[0].pair
     ('all low, first high', (array([0., 0., 0.]), array([1., 0., 0.])))
     """
-    by = checked_relation(relation, space)
-    return distinct_pairs(_box_pairs(space, by) if isinstance(space, Box) else _value_pairs(space))
+    moves = checked_relation(relation, space)
+    if isinstance(space, Box):
+        return distinct_pairs(_box_pairs(space, moves))
+    return distinct_pairs(_value_pairs(space))
 
 
 def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
@@ -84,32 +85,33 @@ def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
 
 
 def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
+    """Pairs of named patterns if any two values are neighbours, else patterns with neighbours."""
     patterns = list(space.patterns())
     if relation is ValueMoves.ANY or (relation is Adjacency.REPLACE_ONE and not space.shape):
         for (a, first_value), (b, second_value) in itertools.combinations(patterns, 2):
             yield NeighbourPair(f"{a} against {b}", first_value, second_value)
         return
     for name, value in patterns:
-        for how, neighbour in _structured_neighbours(space, relation, value):
-            yield NeighbourPair(f"{name}, {how}", value, neighbour)
+        for description, neighbour in _structured_neighbours(space, relation, value):
+            yield NeighbourPair(f"{name}, {description}", value, neighbour)
 
 
 def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
     """Structured neighbours of one value."""
     if relation is ValueMoves.EACH:
-        size = np.shape(value)
-        head = np.arange(size[0] if size else 1).reshape(-1, *[1] * (len(size) - 1))
-        head = head + np.zeros(size, dtype=int)
-        for how, step in (
-            ("all above", np.ones(size)),
-            ("all below", -np.ones(size)),
-            ("one above, the rest below", np.where(head == 0, 1, -1)),
-            ("one below, the rest above", np.where(head == 0, -1, 1)),
-            ("one above", np.where(head == 0, 1, 0)),
-            ("half above, half below", np.where(2 * head < max(head.size, 1), 1, -1)),
-            ("alternating", np.where(head % 2 == 0, 1, -1)),
+        shape = np.shape(value)
+        rows = np.arange(shape[0] if shape else 1).reshape(-1, *[1] * (len(shape) - 1))
+        rows = rows + np.zeros(shape, dtype=int)
+        for description, step in (
+            ("all above", np.ones(shape)),
+            ("all below", -np.ones(shape)),
+            ("one above, the rest below", np.where(rows == 0, 1, -1)),
+            ("one below, the rest above", np.where(rows == 0, -1, 1)),
+            ("one above", np.where(rows == 0, 1, 0)),
+            ("half above, half below", np.where(2 * rows < max(rows.size, 1), 1, -1)),
+            ("alternating", np.where(rows % 2 == 0, 1, -1)),
         ):
-            yield how, space.array(value + (step if size else step.flat[0]))
+            yield description, space.array(value + (step if shape else step.flat[0]))
         return
     last_row = len(value) - 1
     if relation is Adjacency.ADD_REMOVE:
@@ -120,28 +122,20 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
             added_row = space.array(np.full((1, *space.shape[1:]), end))
             yield f"with a {name} one more", np.concatenate([value, added_row])
         return
-    for position_name, at in (("first", 0), ("middle", last_row // 2), ("last", last_row)):
+    for position_name, row in (("first", 0), ("middle", last_row // 2), ("last", last_row)):
         for name, number in zip(("low", "high"), space.ends, strict=True):
             neighbour = value.copy()
-            neighbour[at] = space.array(number)
+            neighbour[row] = space.array(number)
             yield f"{position_name} {name}", neighbour
         neighbour = value.copy()
-        neighbour[at] = value[at - 1]
+        neighbour[row] = value[row - 1]
         yield f"{position_name} a tie", neighbour
 
 
 def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
     """Pairs from a mechanism's own space of values, extremes first."""
-    rng = np.random.default_rng(0)  # chooses pairs, never noise
     if isinstance(space, (Reals, Integers)):
-        size = space.dimension or (2 if space.axes == 1 else 0)
-        step = space.sensitivity if isinstance(space, Reals) else math.floor(space.sensitivity)
-        for start in (0, -step, 1000 * step):
-            first_value = np.full(size, start) if size else start
-            second_value = first_value + (
-                np.eye(size, dtype=type(step))[0] * step if size else step
-            )
-            yield NeighbourPair(f"one sensitivity from {start:g}", first_value, second_value)
+        yield from _pairs_one_sensitivity_apart(space)
     elif isinstance(space, Categories):
         for a, b in ((0, 1), (0, space.count - 1), (space.count - 2, space.count - 1)):
             yield NeighbourPair(f"label {a} against {b}", a, b)
@@ -150,33 +144,49 @@ def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
             kind = "ends" if a else "the middle and an end"
             yield NeighbourPair(kind, space.radius * a, space.radius * b)
     elif isinstance(space, Ball):
-        coordinate = 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
-        flat = np.full(space.dimension, coordinate)
-        axis = np.eye(space.dimension)[0]
-        for name, direction in (("along an axis", axis), ("along the diagonal", flat)):
-            yield NeighbourPair(
-                f"opposite {name}", space.radius * direction, -space.radius * direction
-            )
-            yield NeighbourPair(
-                f"the middle and an end {name}", 0 * direction, space.radius * direction
-            )
+        yield from _pairs_of_ball(space)
     elif isinstance(space, Scores):
-        for count in (2, 5, 10):
-            for how, steps in _score_steps(count, space.monotone):
-                equal = np.zeros(count)
-                yield NeighbourPair(
-                    f"{count} equal, {how}", equal, equal + space.sensitivity * steps
-                )
+        yield from _pairs_of_scores(space)
+    rng = np.random.default_rng(0)  # chooses pairs, never noise
     for _ in range(4):
         value = space.example(rng)
         yield NeighbourPair("drawn at random", value, space.neighbour(value, rng))
 
 
-def _score_steps(count: int, monotone: bool) -> Iterator[tuple[str, Array]]:
-    unit_vector = np.eye(count)[0]
-    yield "one above", unit_vector
-    yield "all but one above", 1 - unit_vector
-    yield "all above", np.ones(count)
-    if not monotone:
-        yield "one above, the rest below", 2 * unit_vector - 1
-        yield "half above, half below", np.where(2 * np.arange(count) < count, 1.0, -1.0)
+def _pairs_one_sensitivity_apart(space: Reals | Integers) -> Iterator[NeighbourPair]:
+    size = space.dimension or (2 if space.axes == 1 else 0)
+    step = space.sensitivity if isinstance(space, Reals) else math.floor(space.sensitivity)
+    for start in (0, -step, 1000 * step):
+        first_value = np.full(size, start) if size else start
+        move = np.eye(size, dtype=type(step))[0] * step if size else step
+        yield NeighbourPair(f"one sensitivity from {start:g}", first_value, first_value + move)
+
+
+def _pairs_of_ball(space: Ball) -> Iterator[NeighbourPair]:
+    """Opposite points, and the centre with one of them, on an axis and on the diagonal."""
+    # a vector of equal entries c in dimension d has the norm c d^(1 / order)
+    coordinate = 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
+    diagonal = np.full(space.dimension, coordinate)
+    axis = np.eye(space.dimension)[0]
+    for name, direction in (("along an axis", axis), ("along the diagonal", diagonal)):
+        end = space.radius * direction
+        yield NeighbourPair(f"opposite {name}", end, -space.radius * direction)
+        yield NeighbourPair(f"the middle and an end {name}", 0 * direction, end)
+
+
+def _pairs_of_scores(space: Scores) -> Iterator[NeighbourPair]:
+    """Equal scores, of which some or all move by their sensitivity."""
+    for count in (2, 5, 10):
+        first = np.eye(count)[0]
+        moves = {
+            "one above": first,
+            "all but one above": 1 - first,
+            "all above": np.ones(count),
+        }
+        if not space.monotone:
+            half = 2 * np.arange(count) < count
+            moves["one above, the rest below"] = 2 * first - 1
+            moves["half above, half below"] = np.where(half, 1.0, -1.0)
+        for how, move in moves.items():
+            equal = np.zeros(count)
+            yield NeighbourPair(f"{count} equal, {how}", equal, equal + space.sensitivity * move)

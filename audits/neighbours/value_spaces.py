@@ -133,8 +133,8 @@ class Box:
             A value of the space.
         """
         low, high = self.ends
-        few = np.array([low, high, (low + high) / 2, rng.uniform(low, high)])
-        numbers = rng.choice(few[: rng.integers(1, 5)], size=self.shape)
+        extremes = np.array([low, high, (low + high) / 2, rng.uniform(low, high)])
+        numbers = rng.choice(extremes[: rng.integers(1, 5)], size=self.shape)
         anywhere = rng.uniform(low, high, size=self.shape)
         return self.array(
             np.where(rng.random(self.shape) < rng.choice([0.1, 0.5]), anywhere, numbers)
@@ -145,10 +145,10 @@ def checked_relation(relation: str, space: Any) -> Relation:
     """The relation by its name, or `ParameterError` if the space has no such neighbours."""
     if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
         raise ParameterError("space", space, "a Box, or the values of a mechanism")
-    by = check_relation("relation", relation, ALL_RELATIONS)
-    if by is Adjacency.ADD_REMOVE and isinstance(space, Box) and not space.shape:
+    checked = check_relation("relation", relation, ALL_RELATIONS)
+    if checked is Adjacency.ADD_REMOVE and isinstance(space, Box) and not space.shape:
         raise ParameterError("relation", relation, "another: a number has no records to remove")
-    return by
+    return checked
 
 
 def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
@@ -159,10 +159,12 @@ def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator)
     if relation is ValueMoves.ANY or not space.shape:
         return space.random(rng)
     row = int(rng.integers(len(value)))
-    fresh = np.asarray(space.random(rng))[row % space.shape[0]]
+    new_row = np.asarray(space.random(rng))[row % space.shape[0]]
     if relation is Adjacency.ADD_REMOVE:
-        few = len(value) < 2
-        return np.append(value, fresh[None], axis=0) if few else np.delete(value, row, axis=0)
+        is_short = len(value) < 2
+        return (
+            np.append(value, new_row[None], axis=0) if is_short else np.delete(value, row, axis=0)
+        )
     neighbour = value.copy()
-    neighbour[row] = fresh
+    neighbour[row] = new_row
     return neighbour

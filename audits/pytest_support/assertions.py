@@ -44,7 +44,7 @@ from mechanisms.base.mechanism import Mechanism
 
 # one run and replay of an algorithm counts as this number of runs of a release
 RUNS_OF_ONE_LOSS = 1000
-MOST_RUNS = 10**12
+MAX_RUNS = 10**12
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (
     "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
@@ -193,15 +193,15 @@ def _assert_algorithm(
     algorithm_audit = audit_algorithm(
         algorithm, data, neighbour, declared, losses, rng, public=public
     )
-    why = algorithm_audit.refutation(trial.confidence)
-    if why:
+    refutation = algorithm_audit.refutation(trial.confidence)
+    if refutation:
         bound = algorithm_audit.epsilon_lower(delta, trial.confidence)
         no_bound = "none: the replay already differs, so no losses were sampled"
         raise ClaimFailed(
             failure_text(
                 f"FALSIFIED: {name}",
                 trial,
-                event=why,
+                event=refutation,
                 counts=f"a run and its replay, {algorithm_audit.losses.size:,} privacy losses",
                 bound=no_bound if bound is None else bound_text(bound, delta, trial),
                 claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {DECLARED_CLAIM}",
@@ -248,22 +248,20 @@ def _fail_inconclusive(
     if point is None:  # a claim of sensitivity has no guesses
         fail_misuse(f"{finding.outcome.value}: {finding.witness}")
     share = point.guesses.runs / runs
-    _, needed_runs = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
+
+    def could_refute(count: float) -> bool:
+        """Whether so many runs falsify the claim if all are guessed, and all rightly."""
+        best_guesses = replace(point.guesses, runs=int(count * share), blocks=()).all_right
+        return replace(point, guesses=best_guesses).refutes(trial.confidence)
+
+    _, needed_runs = grow_until(could_refute, runs, MAX_RUNS)
     advice = (
-        f"; use {needed_runs:,} (--dp-runs, or runs= of the test)"
-        if needed_runs < MOST_RUNS
-        else ""
+        f"; use {needed_runs:,} (--dp-runs, or runs= of the test)" if needed_runs < MAX_RUNS else ""
     )
     fail_misuse(
         f"{runs:,} runs are too few: no outcome could falsify a claim of epsilon = "
         f"{point.epsilon:.6g} at delta = {point.delta:.4g}{advice}"
     )
-
-
-def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
-    """True if runs that are all guessed, and all rightly, falsify the claim."""
-    best_guesses = replace(point.guesses, runs=int(runs), blocks=()).all_right
-    return replace(point, guesses=best_guesses).refutes(trial.confidence)
 
 
 def _is_algorithm(value: Any) -> bool:

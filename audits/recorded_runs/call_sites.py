@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import random
 import secrets
-import sys
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# frames of these files draw for others: the call site is the first frame outside of them
+# code in these files draws for its callers, so the call site is the first frame outside of them
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
 LIBRARIES = tuple(
     os.sep + os.path.join("site-packages", *parts) + os.sep
@@ -40,7 +39,7 @@ def draw_site() -> tuple[tuple[str, int], ...]:
 
 def _frames_of_code() -> Iterator[FrameType]:
     """Frames that are neither ours nor of a library of noise, innermost first."""
-    frame: Any = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
+    frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
         if not (
@@ -54,12 +53,10 @@ def _frames_of_code() -> Iterator[FrameType]:
 
 def is_importing() -> bool:
     """True within the import of a module, which takes place in one run alone."""
-    frame = sys._getframe(1)  # noqa: SLF001
+    frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True
-        if frame.f_back is None:
-            break
         frame = frame.f_back
     return False
 

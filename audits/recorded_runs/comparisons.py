@@ -74,22 +74,24 @@ def _plain_object(result: Any, depth: int) -> Any:
 
 def where_they_differ(one: Any, other: Any, path: str = "") -> str:
     """The path to the first difference of two plain results; "" if they are equal."""
-    here = path or "the result"
+    shown_path = path or "the result"
     if isinstance(one, dict) and isinstance(other, dict):
         if list(one) != list(other):
-            return f"the names in {here}"
+            return f"the names in {shown_path}"
         pairs = ((f"{path}.{name}" if path else name, one[name], other[name]) for name in one)
         return next(
             filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in pairs)), ""
         )
     if isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
-            return f"the length of {here}"
-        places = ((f"{here}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
+            return f"the length of {shown_path}"
+        places = (
+            (f"{shown_path}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True))
+        )
         return next(
             filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in places)), ""
         )
-    return "" if same_value(one, other) else here
+    return "" if same_value(one, other) else shown_path
 
 
 def same_value(one: Any, other: Any) -> bool:
@@ -109,13 +111,13 @@ def same_value(one: Any, other: Any) -> bool:
         return plain_text(one) == plain_text(other)
 
 
-def plain_text(thing: Any) -> str:
+def plain_text(value: Any) -> str:
     """The text of a thing that can be compared in no other way."""
-    return repr(plain_result(thing))
+    return repr(plain_result(value))
 
 
-def _is_float(thing: Any) -> bool:
+def _is_float(value: Any) -> bool:
     try:
-        return np.asarray(thing).dtype.kind == "f"
+        return np.asarray(value).dtype.kind == "f"
     except ValueError:
         return False

@@ -1,36 +1,73 @@
-"""What the recorded draws cost between the two runs, and what they were declared to cost."""
+"""What the recorded draws cost between the two runs: losses of noise, coins, selections and calls.
+
+The statements that are named below are those of docs/proofs/recorded_runs.md.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
 
+from accountant.accountants.tight import Tight
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.recorded_runs.coins_and_selections import (
-    gaussians_released,
-    without_coins,
-    without_selections,
-)
-from audits.recorded_runs.events import Event, EventKind
+from accountant.plans.plan import Sequential
+from audits.recorded_runs.draws.parametric_draws import pair_losses
 from audits.recorded_runs.noise_shifts import (
+    NO_SOLUTION,
     Constraints,
     Laws,
     constraints_of,
     forced_moves,
     is_question,
     least_cost,
-    some_rows,
+    numbers_at,
 )
-from audits.recorded_runs.shared_parts import distances
-from audits.recorded_runs.spent import Spent
+from audits.recorded_runs.shared_parts import Moved, distances
+from audits.recorded_runs.tape import Event, EventKind, NoiseBlock
 
-MOST_SHIFTS = 200  # different Laplace shifts that are kept apart; more are rounded up
-NO_MOVE = 1e-13  # relative to the largest move: the rounding of least squares
-SMALL = 1e-9  # relative: shifts that differ by less count as equal
+MOST_SHIFTS = 200  # more different Laplace shifts than these are rounded up to each other
+NO_MOVE = 1e-13  # the rounding of least squares, relative to the largest move
+SMALL = 1e-9  # shifts that differ by less, relatively, count as equal
+ROUND_OFF = 1e-12  # rounding of sums of probabilities
+LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charged as Laplace noise
+
+
+@final
+@dataclass(slots=True)
+class Spent:
+    """Losses of one pair of runs, and what is not known of them."""
+
+    losses: Counter[Loss] = field(default_factory=Counter)
+    calls: Counter[Loss] = field(default_factory=Counter)
+    # like ``calls``, but a call whose value moved by a part of its sensitivity costs that part
+    scaled: Counter[Loss] = field(default_factory=Counter)
+    infinite: list[tuple[Event, str]] = field(default_factory=list)
+    # what has a loss that is not known; with any of these the cost is unknown
+    unknown: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)  # assumptions on laws that the losses rest on
+    no_coins: bool = False  # a uniform number was compared with levels that are in no fixed order
+
+    def epsilon(self, delta: float, scaled: bool = False) -> float:
+        """Upper bound of epsilon of the known losses at delta, by `Tight`.
+
+        ``scaled`` charges parts of calls.
+        """
+        losses = self.losses + self.scaled if scaled else self.losses + self.calls
+        if self.infinite:
+            return math.inf
+        if not losses:
+            return 0.0
+        plan = Sequential([count * loss for loss, count in losses.items()])
+        return Tight().epsilon(plan, delta)
 
 
 def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
@@ -39,9 +76,9 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
     if not any(recorded.sides is not None or is_coin(recorded) for recorded, _ in pairs):
         laws = laws.without_signs()
     constraints = constraints_of(pairs)
-    constraints = without_coins(constraints, laws, spent)
-    constraints = without_selections(constraints, laws, spent)
-    constraints = gaussians_released(constraints, laws)
+    constraints = _without_coins(constraints, laws, spent)
+    constraints = _without_selections(constraints, laws, spent)
+    constraints = _gaussians_released(constraints, laws)
     moves, conflicts, remaining = forced_moves(constraints)
     spent.infinite += [conflict for conflict in conflicts if not is_question(conflict[0])]
     spent.unknown += [_compared_at(event) for event, _ in conflicts if is_question(event)]
@@ -63,6 +100,7 @@ def is_coin(event: Event) -> bool:
 
 
 def _spend_call(recorded: Event, moved: float | None, spent: Spent) -> None:
+    """Spend the declared loss of a call, unless its value did not move."""
     loss, limit = recorded.declared, recorded.sensitivity
     if loss is None or moved == 0:
         return
@@ -89,51 +127,58 @@ def call_moved(recorded: Event, replayed: Event) -> float | None:
 
 
 def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    """Spend the losses of noises that have one possible move each (statement 2)."""
     noises = np.fromiter(moves, dtype=np.int64, count=len(moves))
-    needed = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
-    noises, needed = noises[needed != 0], needed[needed != 0]
-    squares, shifts = 0.0, []
-    numbers = laws.numbers_of_blocks(noises)
-    for number in np.unique(numbers):
-        block, in_block = laws.blocks[number], numbers == number
-        scale = block.scale[noises[in_block] - block.start]
+    distances_moved = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
+    noises, distances_moved = noises[distances_moved != 0], distances_moved[distances_moved != 0]
+    gaussian_squares, laplace_shifts = 0.0, []
+    block_numbers = laws.numbers_of_blocks(noises)
+    for number in np.unique(block_numbers):
+        block, in_block = laws.blocks[number], block_numbers == number
+        scale, gaps = block.scale[noises[in_block] - block.start], distances_moved[in_block]
         if block.law == "unknown":
             spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
-        elif not np.all(np.isfinite(needed[in_block])):
-            spent.infinite.append((_event_at(block), "a value is no number, or infinite"))
+        elif not np.all(np.isfinite(gaps)):
+            spent.infinite.append((_draw_of(block), "a value is no number, or infinite"))
         elif np.any(scale <= 0):
-            spent.infinite.append((_event_at(block), "noise of scale 0"))
+            spent.infinite.append((_draw_of(block), "noise of scale 0"))
         elif block.law == "gaussian":
-            squares += float(np.sum((needed[in_block] / scale) ** 2))
-        elif block.law in ("laplace", "log of uniform", "logistic"):
-            shifts += (needed[in_block] / scale).tolist()
+            gaussian_squares += float(np.sum((gaps / scale) ** 2))
+        elif block.law in LIKE_LAPLACE:
+            laplace_shifts += (gaps / scale).tolist()
             if block.law == "log of uniform":
                 reason = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
                 spent.assumed.append(reason)
-        elif block.law == "uniform":
-            for gap in needed[in_block].tolist():
-                if gap < 1:
-                    spent.losses[ApproxLoss(0.0, gap)] += 1
-                else:
-                    reason = "uniform noise is smaller than a move"
-                    spent.infinite.append((_event_at(block), reason))
-        elif block.law == "gumbel":
-            spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
         else:
-            reason = f"{block.law} noise shows a move in one direction"
-            spent.infinite.append((_event_at(block), reason))
-    if squares:
-        spent.losses[GaussianLoss(math.sqrt(squares))] += 1
-    for shift, count in _grouped(shifts):
+            _spend_uniform_or_other(block, gaps, spent)
+    if gaussian_squares:
+        spent.losses[GaussianLoss(math.sqrt(gaussian_squares))] += 1
+    for shift, count in _grouped(laplace_shifts):
         spent.losses[LaplaceLoss(shift)] += count
 
 
+def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent: Spent) -> None:
+    """Spend moves of uniform noise, which shows them with some probability, and of other laws."""
+    if block.law == "gumbel":
+        spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
+    elif block.law == "uniform":
+        for gap in gaps.tolist():
+            if gap < 1:
+                spent.losses[ApproxLoss(0.0, gap)] += 1
+            else:
+                reason = "uniform noise is smaller than a move"
+                spent.infinite.append((_draw_of(block), reason))
+    else:
+        reason = f"{block.law} noise shows a move in one direction"
+        spent.infinite.append((_draw_of(block), reason))
+
+
 def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
-    """Shifts with their counts; nearly equal ones count as the greatest of them."""
+    """Shifts with their counts; nearly equal ones count as the largest of them."""
     groups: list[list[float]] = []
-    room = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
+    tolerance = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
     for shift in sorted(shifts, reverse=True):
-        if groups and groups[-1][0] - shift <= room * groups[-1][0]:
+        if groups and groups[-1][0] - shift <= tolerance * groups[-1][0]:
             groups[-1].append(shift)
         else:
             groups.append([shift])
@@ -144,14 +189,15 @@ def _compared_at(event: Event) -> str:
     return f"the loss of Gaussian noise compared at {event.site}"
 
 
-def _event_at(block: Any) -> Event:
+def _draw_of(block: NoiseBlock) -> Event:
     return Event(EventKind.DRAW, block.name, block.site, (), None)
 
 
 def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    """Spend the sums and comparisons that remain, by the least cost of moves (statement 1)."""
     if not remaining.released and not remaining.compared:
         return
-    worst = 0.0
+    largest_cost = 0.0
     for sign in (1.0, -1.0):
         cost, reason = least_cost(remaining, moves, laws, sign)
         if cost == math.inf and reason in ("unknown", "gumbel", "gaussian", "uniform"):
@@ -162,15 +208,15 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
             event = (remaining.compared or remaining.released)[0][-1]
             spent.infinite.append((event, reason))
             return
-        worst = max(worst, cost)
-    if worst:
-        spent.losses[PureLoss(worst)] += 1
+        largest_cost = max(largest_cost, cost)
+    if largest_cost:
+        spent.losses[PureLoss(largest_cost)] += 1
 
 
 def _without_gaussian_sums(
     constraints: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
 ) -> Constraints:
-    """Spend and remove released sums of Gaussian noises: their cost is a least-squares norm."""
+    """Spend and remove the released numbers whose free noises are all Gaussian."""
     remaining = Constraints(compared=constraints.compared)
     rows: list[tuple[dict[int, float], float]] = []
     for moved, event in constraints.released:
@@ -185,28 +231,135 @@ def _without_gaussian_sums(
             if free and all(laws.law(n)[0] == "gaussian" for n in free):
                 rows.append((free, float(moved.moved[k]) + fixed))
             else:
-                remaining.released.append((some_rows(moved, np.array([k])), event))
+                remaining.released.append((numbers_at(moved, np.array([k])), event))
     if any(gap for _, gap in rows):
-        column_of = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
-        matrix = np.zeros((len(rows), len(column_of)))
-        for k, (free, _) in enumerate(rows):
-            for noise, factor in free.items():
-                matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
-        gaps = np.array([gap for _, gap in rows])
-        # scaling keeps the solutions, and rows of small factors are not mistaken for rows of zeros
-        lengths = np.linalg.norm(matrix, axis=1)
-        lengths[lengths == 0] = 1.0
-        matrix, gaps = matrix / lengths[:, None], gaps / lengths
-        solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
-        small = NO_MOVE * float(np.abs(gaps).max())
-        if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=small):
-            question = next(
-                (event for _, event in constraints.released if is_question(event)), None
-            )
-            if question is None:
-                spent.infinite.append((constraints.released[0][1], "no move of the noise does it"))
-            else:
-                spent.unknown.append(_compared_at(question))
+        _spend_gaussian_sums(rows, constraints, laws, spent)
+    return remaining
+
+
+def _spend_gaussian_sums(
+    rows: list[tuple[dict[int, float], float]], constraints: Constraints, laws: Laws, spent: Spent
+) -> None:
+    """Spend sums of Gaussian noises, each given by its factors and by how much it moved.
+
+    With A the factors times the scales and d the moves, the loss is that of a Gaussian shift by
+    the least norm of a u with A u = -d, and infinite if there is no such u (statement 2).
+    """
+    column_of = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
+    matrix = np.zeros((len(rows), len(column_of)))
+    for k, (free, _) in enumerate(rows):
+        for noise, factor in free.items():
+            matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
+    gaps = np.array([gap for _, gap in rows])
+    # scaling keeps the solutions, and rows of small factors are not mistaken for rows of zeros
+    lengths = np.linalg.norm(matrix, axis=1)
+    lengths[lengths == 0] = 1.0
+    matrix, gaps = matrix / lengths[:, None], gaps / lengths
+    solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
+    tolerance = NO_MOVE * float(np.abs(gaps).max())
+    if np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=tolerance):
+        spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
+        return
+    question = next((event for _, event in constraints.released if is_question(event)), None)
+    if question is None:
+        spent.infinite.append((constraints.released[0][1], NO_SOLUTION))
+    else:
+        spent.unknown.append(_compared_at(question))
+
+
+def _without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove the coins: uniform numbers that are compared with plain numbers.
+
+    Such a number tells in which cell between the levels it lies (statement 3).
+    """
+    remaining = Constraints(released=constraints.released)
+    levels: dict[int, list[tuple[float, float]]] = {}
+    for left_side, right_side, event in constraints.compared:
+        coin = _coin_levels(left_side, right_side, laws)
+        coin = coin or _coin_levels(right_side, left_side, laws)
+        if coin is None:
+            remaining.compared.append((left_side, right_side, event))
+            continue
+        for noise, data_level, neighbour_level in coin:
+            levels.setdefault(noise, []).append((data_level, neighbour_level))
+    for level_pairs in levels.values():
+        if all(data_level == neighbour_level for data_level, neighbour_level in level_pairs):
+            continue
+        ordered = sorted(
+            {
+                (_as_probability(data_level), _as_probability(neighbour_level))
+                for data_level, neighbour_level in level_pairs
+            }
+        )
+        cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
+        if min(cell.min() for cell in cells) < 0:
+            spent.no_coins = True
+            spent.unknown.append("the loss of a uniform number that is compared with many others")
+            continue
+        for loss, count in pair_losses(cells[0], cells[1]):
+            spent.losses[loss] += count
+    return remaining
+
+
+def _as_probability(level: float) -> float:
+    """A level of a uniform number as a probability, without the rounding near 0 and 1."""
+    if level < ROUND_OFF:
+        return 0.0
+    return 1.0 if level > 1 - ROUND_OFF else level
+
+
+def _coin_levels(
+    noisy: Moved, threshold: Moved, laws: Laws
+) -> list[tuple[int, float, float]] | None:
+    """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
+    if not noisy.noises.size:
+        return []
+    if (threshold.noises >= 0).any() or noisy.noises.shape[-1] != 1 or (noisy.noises < 0).any():
+        return None
+    if any(
+        laws.block(k).law != "uniform" for k in {int(noisy.noises.min()), int(noisy.noises.max())}
+    ):
+        return None
+    noises = noisy.noises[:, 0]
+    with np.errstate(all="ignore"):
+        data_levels = (threshold.value - noisy.value) / noisy.factors[:, 0]
+        neighbour_levels = (
+            threshold.value + threshold.moved - noisy.value - noisy.moved
+        ) / noisy.other_factors[:, 0]
+    return list(zip(noises.tolist(), data_levels.tolist(), neighbour_levels.tolist(), strict=True))
+
+
+def _without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove selections with Gumbel noise, the exponential mechanism (statement 3)."""
+    remaining = Constraints(released=constraints.released)
+    for left_side, right_side, event in constraints.compared:
+        numbers = left_side if event.name == "argmin" else right_side
+        selects = event.name in ("argmax", "argmin") and numbers.noises.shape[-1] == 1
+        blocks = {laws.block(int(k)).law for k in numbers.noises[:1, 0] if k >= 0}
+        if not selects or blocks != {"gumbel"} or len(set(numbers.factors.ravel())) != 1:
+            remaining.compared.append((left_side, right_side, event))
+            continue
+        scale = abs(float(numbers.factors[0, 0])) * laws.law(int(numbers.noises[0, 0]))[1]
+        if not np.all(np.isfinite(numbers.moved)) or scale <= 0:
+            spent.infinite.append((event, "a score is no number, or the noise has scale 0"))
+            continue
+        probabilities = softmax(numbers.value / scale)
+        neighbour_probabilities = softmax((numbers.value + numbers.moved) / scale)
+        for loss, count in pair_losses(probabilities, neighbour_probabilities):
+            spent.losses[loss] += count
+    return remaining
+
+
+def _gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
+    """Treat compared Gaussian noise as released: a bound, since a comparison reveals less."""
+    remaining = Constraints(released=list(constraints.released))
+    for left_side, right_side, event in constraints.compared:
+        noises = np.concatenate([left_side.noises.ravel(), right_side.noises.ravel()])
+        block_numbers = np.unique(laws.numbers_of_blocks(noises[noises >= 0]))
+        if any(laws.blocks[number].law == "gaussian" for number in block_numbers):
+            remaining.released += [
+                (side, event) for side in (left_side, right_side) if (side.noises >= 0).any()
+            ]
         else:
-            spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
+            remaining.compared.append((left_side, right_side, event))
     return remaining

@@ -1,13 +1,21 @@
-"""Findings of a pair of runs, and the explanation that leaves none: which draws are public."""
+"""Findings of a pair of runs, and the explanation that leaves none: which draws are public.
+
+Random thresholds, centres and projections may be public.  Such draws are the same in both runs and
+hide nothing, so they cost nothing; a pair of runs that can be explained so is explained
+(docs/proofs/recorded_runs.md, statement 4).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from audits.recorded_runs.costs import spent_between
 from audits.recorded_runs.draws.declared_calls import Primitive
-from audits.recorded_runs.events import DrawSite, Event
 from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
@@ -16,18 +24,21 @@ from audits.recorded_runs.findings import (
     lost_noise,
     on_other_data,
     reused,
+    same_inputs,
     too_far,
     unequal_bounds,
     unequal_inputs,
     unequal_result,
 )
 from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.public_draws import blamed_draws, draws_without_law, is_threshold
-from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Parted, Tape
+from audits.recorded_runs.shared_parts import is_only_compared, moved_view, pairs_of_events
+from audits.recorded_runs.tape import DrawSite, Event, EventKind, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, judged
+from audits.recorded_runs.views import View
 
 Run = tuple[Tape, Any]  # a tape and the result
+Pairs = list[tuple[Event, Event]]
+NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
 
 
 @final
@@ -36,7 +47,7 @@ class Explanation(NamedTuple):
 
     verdict: Recorded
     suspects: frozenset[DrawSite]
-    counts: bool  # False if a public threshold was taken for a coin
+    counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
 
 
 def explained(
@@ -68,7 +79,7 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
     """The explanation, with the findings of a run on other data of the same size."""
     pairs = list(pairs_of_events(first_run[0], distant_run[0]))
     findings = list(on_other_data(first_run[0], distant_run[0], pairs))
-    if not _raised(first_run) and not _raised(distant_run):
+    if not any(exception_of(result) for _, result in (first_run, distant_run)):
         findings += _partings(pairs, first_run, distant_run)
     if not findings:
         return explanation
@@ -79,10 +90,6 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
     return explanation._replace(
         verdict=verdict, suspects=_suspects(pairs, first_run[0], distant_run[0], [])
     )
-
-
-def _raised(run: Run) -> bool:
-    return bool(exception_of(run[1]))
 
 
 def _partings(
@@ -120,10 +127,79 @@ def best(tried: list[Explanation]) -> Recorded:
     counted = [explanation.verdict for explanation in tried if explanation.counts] or [
         tried[-1].verdict
     ]
-    unsuspected = [verdict for verdict in counted if not verdict.findings]
-    if unsuspected:
-        return min(unsuspected, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked)))
+    without_findings = [verdict for verdict in counted if not verdict.findings]
+    if without_findings:
+        return min(
+            without_findings, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked))
+        )
     # noise that was wrongly taken for public changes the result: such a verdict is no better
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
     return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))
+
+
+def blamed_draws(
+    pairs: Pairs, first_tape: Tape, second_tape: Tape, conflicts: list[tuple[Event, str]]
+) -> frozenset[DrawSite]:
+    """Places of the draws in the first event that differs, or at which the runs part.
+
+    Later findings may be consequences of the first one; the next runs show whether they are.
+    """
+    conflicting = {id(event) for event, _ in conflicts}
+    for recorded, replayed in pairs:
+        if recorded.view is None or replayed.view is None:
+            continue
+        moved = moved_view(recorded.view, replayed.view)
+        has_same_factors = moved.same_factors or is_only_compared(recorded, replayed)
+        is_equal = same_inputs(recorded, replayed) and moved.same_noise and has_same_factors
+        if not is_equal or id(recorded) in conflicting:
+            return first_tape.origins_of(recorded.view)
+    views: list[View | None] = []
+    if second_tape.parted is not None:
+        if len(second_tape.events) < len(first_tape.events):
+            missing_event = first_tape.events[len(second_tape.events)]
+            if missing_event.kind is not EventKind.DRAW:  # a new draw is not the cause
+                views += [missing_event.view, *(missing_event.sides or ())]
+        views += [second_tape.asked.get("view"), *(second_tape.asked.get("sides") or ())]
+    return frozenset().union(*(first_tape.origins_of(view) for view in views if view is not None))
+
+
+def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
+    """Places of uniform draws that were compared with private numbers, and of unknown noise."""
+    sites: set[DrawSite] = set()
+    for block in first_tape.blocks:
+        if block.law == "unknown":
+            sites |= block.origins
+    for view in _moved_questions(pairs, first_tape, NO_NOISE):
+        sites |= first_tape.origins_of(view)
+    return frozenset(sites)
+
+
+def is_threshold(pairs: Pairs, first_tape: Tape) -> bool:
+    """True if a uniform number was compared with a private one and is also released: no coin."""
+    compared_noises = [view.noises for view in _moved_questions(pairs, first_tape, {"uniform"})]
+    released_noises = [
+        recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
+    ]
+    shared_noises: NDArray[np.int64] = np.intersect1d(
+        _numbers(compared_noises), _numbers(released_noises)
+    )
+    return bool(np.any(shared_noises >= 0))
+
+
+def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(array.ravel() for array in noises)])
+
+
+def _moved_questions(pairs: Pairs, first_tape: Tape, laws: set[str]) -> Iterator[View]:
+    """Sides with noise of these laws, of questions of which a value moved."""
+    blocks = [(b.start, b.stop) for b in first_tape.blocks if b.law in laws]
+    for recorded, replayed in pairs:
+        if recorded.sides is None or replayed.sides is None:
+            continue
+        sides = zip(recorded.sides, replayed.sides, strict=True)
+        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in sides):
+            continue
+        for side in recorded.sides:
+            if any(np.any((side.noises >= a) & (side.noises < b)) for a, b in blocks):
+                yield side

@@ -11,12 +11,11 @@ import numpy as np
 from audits.recorded_runs.comparisons import same_value, where_they_differ
 from audits.recorded_runs.costs import call_moved
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
-from audits.recorded_runs.tape import Parted, Tape
+from audits.recorded_runs.tape import Event, EventKind, NoiseBlock, Parted, Tape
 
-TOLERANCE = 1e-9  # relative rounding error of a sum of the same rows in another order
+TOLERANCE = 1e-9  # relative rounding of a sum of the same rows in another order
 
 
 @final
@@ -51,7 +50,7 @@ class RecordedFinding:
 
 def control_flow(parted: Parted) -> RecordedFinding:
     """The place where the second run diverged from the first."""
-    return RecordedFinding("control flow", parted.site, parted.words)
+    return RecordedFinding("control flow", parted.site, parted.reason)
 
 
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
@@ -79,12 +78,12 @@ def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
 
 
 def on_other_data(
-    first_tape: Tape, far: Tape, pairs: list[tuple[Event, Event]]
+    first_tape: Tape, distant_tape: Tape, pairs: list[tuple[Event, Event]]
 ) -> Iterator[RecordedFinding]:
     """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
     calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
     yield from unequal_inputs(calls)
-    yield from unequal_bounds(first_tape, far)
+    yield from unequal_bounds(first_tape, distant_tape)
     yield from _unequal_factors(pairs)
 
 
@@ -99,11 +98,11 @@ def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
             yield name
 
 
-def _comparable(thing: Any) -> Any:
+def _comparable(value: Any) -> Any:
+    """A number as a float, so that 1 and 1.0 are the same; other values as they are."""
+    is_number = isinstance(value, (int, float, np.generic))
     return (
-        np.asarray(thing, dtype=float)
-        if isinstance(thing, (int, float, np.generic)) and not (isinstance(thing, (bool, np.bool_)))
-        else thing
+        np.asarray(value, float) if is_number and not isinstance(value, np.bool_ | bool) else value
     )
 
 

@@ -1,22 +1,22 @@
-"""What code does with noise: steps that keep it in sight, questions, and uses that end the trail.
+"""What code does with a followed number: steps that keep its noise in sight, questions, and uses.
 
-``value + factor x noise`` stays in sight under addition, under multiplication by plain numbers,
-when elements are selected, and noise alone under linear maps.  A comparison is a question.  Another
+``value + factor x noise`` is followed through addition, multiplication by plain numbers and the
+selection of elements; noise alone also through linear maps.  A comparison is a question.  Another
 function of noise alone is noise of an unknown law.  Anything else uses the number: it then counts
-as released, and what comes of it is plain.
+as released, and what is computed from it is plain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from audits.recorded_runs.call_sites import call_site
-from audits.recorded_runs.events import COMPARISON, Event, EventKind, View
-from audits.recorded_runs.tape import Tape, current_tape
+from audits.recorded_runs.tape import COMPARISON, Event, EventKind, Tape, current_tape
 from audits.recorded_runs.views import (
+    View,
     add,
     broadcast,
     fits,
@@ -32,95 +32,103 @@ LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 ROUND_OFF = 1e-9  # rounding of sums of probabilities
-Wrap = Callable[[Event], Any]
 
 
-def event_of(thing: Any) -> Event | None:
+def event_of(operand: Any) -> Event | None:
     """The event that made a followed number; None of a plain one."""
-    return getattr(thing, "followed_event", None)
+    return getattr(operand, "followed_event", None)
 
 
-def plain(thing: Any) -> Any:
+def _events_of(operands: Iterable[Any]) -> list[Event]:
+    """The events that made the followed ones of these operands."""
+    return [event for event in map(event_of, operands) if event is not None]
+
+
+def plain(operand: Any) -> Any:
     """The plain number, array or nest behind a followed one, without a trace of the use."""
-    if hasattr(thing, "as_plain"):  # also a tensor or array that is no longer followed
-        return thing.as_plain()
-    if type(thing) in (tuple, list):
-        return type(thing)(map(plain, thing))
-    return thing
+    if hasattr(operand, "as_plain"):  # also a tensor or array that is no longer followed
+        return operand.as_plain()
+    if type(operand) in (tuple, list):
+        return type(operand)(map(plain, operand))
+    return operand
 
 
-def use(thing: Any) -> Any:
+def use(operand: Any) -> Any:
     """The plain number, array or nest; what is followed in it counts as released from now on."""
-    event = event_of(thing)
+    event = event_of(operand)
     if event is not None:
         event.used = True
-    if hasattr(thing, "as_plain"):
-        return thing.as_plain()
-    if type(thing) in (tuple, list):
-        return type(thing)(map(use, thing))
-    return thing
+    if hasattr(operand, "as_plain"):
+        return operand.as_plain()
+    if type(operand) in (tuple, list):
+        return type(operand)(map(use, operand))
+    return operand
 
 
-def view_of(thing: Any) -> View:
+def view_of(operand: Any) -> View:
     """The view of an operand: of what was used already, that of its plain number."""
-    event = event_of(thing)
+    event = event_of(operand)
     if event is None or event.view is None or event.used:
-        return plain_view(plain(thing))
+        return plain_view(plain(operand))
     return event.view
 
 
-def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any, wrap: Wrap) -> Any:
-    """One call of a universal function of which an input is followed."""
+def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
+    """Call a universal function of which an input is followed: an event, or a plain result."""
     out = options.pop("out", None)
     tape = current_tape()
     followed = [x for x in inputs if event_of(x) is not None]
-    simple = method == "__call__" and not options and all(map(_is_number, inputs))
+    are_numbers = all(np.asarray(plain(x)).dtype.kind in "biuf" for x in inputs)
+    is_plain_call = method == "__call__" and not options and are_numbers
     result: Any = NotImplemented
-    live = any(not event_of(x).used for x in followed)  # type: ignore[union-attr]
-    if tape is not None and simple and live:
-        result = _followed_result(tape, ufunc, inputs, followed, wrap)
+    if tape is not None and is_plain_call and any(map(_is_unused, inputs)):
+        result = _arithmetic(tape, ufunc, inputs, followed)
     if result is NotImplemented and tape is not None and _all_pure(followed):
-        result = _of_pure_noise(tape, ufunc, method, inputs, options, wrap)
+        result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:
         harmless = ufunc.__name__ in HARMLESS
         plain_inputs = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*plain_inputs, **options)
     if out is None or out[0] is None:
         return result
-    np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
-    return result if event_of(result) is not None else out[0]
+    output = result.output if isinstance(result, Event) else plain(result)
+    np.copyto(np.asarray(plain(out[0])), output, casting="unsafe")
+    is_followed = isinstance(result, Event) or event_of(result) is not None
+    return result if is_followed else out[0]
 
 
-def _is_number(thing: Any) -> bool:
-    return np.asarray(plain(thing)).dtype.kind in "biuf"
+def _is_unused(operand: Any) -> bool:
+    """True of a followed number that no code has read yet."""
+    event = event_of(operand)
+    return event is not None and not event.used
 
 
-def is_noise_alone(thing: Any) -> bool:
+def is_noise_alone(operand: Any) -> bool:
     """True of noise to which nothing was added, and that no code has read yet."""
-    return event_of(thing) is not None and _all_pure([thing])
+    return event_of(operand) is not None and _all_pure([operand])
 
 
 def _all_pure(followed: list[Any]) -> bool:
-    events = [event_of(x) for x in followed]
+    events = list(map(event_of, followed))
     return bool(events) and all(
         event is not None and event.pure and not event.used for event in events
     )
 
 
-def _followed_result(
-    tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any], wrap: Wrap
-) -> Any:
+def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any]) -> Any:
+    """The followed result of arithmetic on numbers; NotImplemented if the noise is not followed."""
     name = ufunc.__name__
     if name in GREATER:
         return _question(tape, ufunc, inputs)
-    if name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
-        return _log_of_uniform(tape, ufunc, inputs[0], wrap)
+    if name in ("log", "absolute"):
+        if not _all_pure(followed):
+            return NotImplemented
+        of_uniform = _log_of_uniform if name == "log" else _size_of_uniform
+        return of_uniform(tape, ufunc, inputs[0])
     if name in ("sign", "copysign") and event_of(inputs[-1]) is not None and _all_pure(followed):
         above = _question(tape, np.greater_equal, (inputs[-1], 0.0))
         signs = np.where(above, 1.0, -1.0)[()]
         return signs if name == "sign" else signs * np.abs(inputs[0])
-    if name == "absolute" and _all_pure(followed) and _is_uniform_about_zero(tape, inputs[0]):
-        return _size_of_uniform(tape, ufunc, inputs[0], wrap)
     if name in ("negative", "positive"):
         view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
     elif name in ("add", "subtract"):
@@ -132,46 +140,48 @@ def _followed_result(
         at_divisor = name != "multiply" and noisy is not inputs[0]
         if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
             return NotImplemented
-        by = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
+        factor = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
         with np.errstate(all="ignore"):
-            view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
+            view = scale(view_of(noisy), factor if name == "multiply" else 1 / factor)
     else:
         return NotImplemented
-    still_followed = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
+    still_followed = list(filter(_is_unused, inputs))
     if not still_followed:
         return NotImplemented
-    is_noise_alone = len(still_followed) == len(inputs) or _is_uniform_shifted(tape, inputs)
-    pure = _all_pure(still_followed) and (name not in ("add", "subtract") or is_noise_alone)
-    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure, wrap)
+    is_sum_with_number = name in ("add", "subtract") and len(still_followed) < len(inputs)
+    adds_value = is_sum_with_number and not _is_uniform_shifted(tape, inputs)
+    pure = _all_pure(still_followed) and not adds_value
+    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure)
 
 
 def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(np.shape(plain(x)) for x in inputs))
 
 
-def _still_being_made(thing: Any, shape: tuple[int, ...]) -> bool:
+def _still_being_made(operand: Any, shape: tuple[int, ...]) -> bool:
     """True of noise alone, and of a noisy number within the line of code that makes it.
 
     A noisy number that a later line takes up is released: what is made of it there is plain.
     """
-    event = event_of(thing)
+    event = event_of(operand)
     if event is None or event.used:
         return False
     return event.pure or (event.site == call_site() and event.shape == shape)
 
 
 def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands; noisy numbers that are released are replaced by plain ones."""
+    """The operands of a sum, with plain numbers in place of the noisy ones that are released."""
     shape = _shape(inputs)
-    pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
+    events = list(map(event_of, inputs))
+    pure = [event is not None and event.pure for event in events]
     followable = fits([view_of(x) for x in inputs], shape)
     operands = []
-    for k, thing in enumerate(inputs):
-        more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
-        followed = more_noise or _still_being_made(thing, shape)
-        if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
-            followed = False  # one uniform number added to many values is no noise
-        operands.append(thing if followed and followable else use(thing))
+    for k, operand in enumerate(inputs):
+        gets_more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
+        stays = gets_more_noise or _still_being_made(operand, shape)
+        if pure[k] and np.shape(operand) != shape and _laws_of(tape, events[k]) <= {"uniform"}:
+            stays = False  # one uniform number that is added to many values is no noise
+        operands.append(operand if stays and followable else use(operand))
     return tuple(operands)
 
 
@@ -193,82 +203,87 @@ def step(
     view: View,
     followed: list[Any],
     pure: bool,
-    wrap: Wrap,
     counted: bool = True,
     **facts: Any,
 ) -> Any:
-    """Record a step, and return its output as a followed number."""
+    """Record a step; the event's output is a followed number."""
     event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
     if tape.recorded is None:
         event.pure = pure
         event.uniform = pure and _laws_of(tape, event) == {"uniform"}
-    for thing in followed:
-        event_of(thing).steps += counted  # type: ignore[union-attr]
-    return wrap(event)
+    for operand_event in _events_of(followed):
+        operand_event.steps += counted
+    return event
 
 
-def choose(tape: Tape, name: str, things: list[Any], pick: Callable[..., Any], wrap: Wrap) -> Any:
+def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any]) -> Any:
     """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of their places."""
-    sizes = [np.size(plain(thing)) for thing in things]
+    sizes = [np.size(plain(operand)) for operand in operands]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     places = [
-        np.arange(start, start + size).reshape(np.shape(plain(thing)))
-        for start, size, thing in zip(starts, sizes, things, strict=True)
+        np.arange(start, start + size).reshape(np.shape(plain(operand)))
+        for start, size, operand in zip(starts, sizes, operands, strict=True)
     ]
     chosen = np.asarray(pick(*places))
-    view = select(join([view_of(thing) for thing in things]), chosen)
-    followed = [thing for thing in things if event_of(thing) is not None]
-    flat = np.concatenate([np.ravel(plain(thing)) for thing in things])
+    view = select(join([view_of(operand) for operand in operands]), chosen)
+    followed = [operand for operand in operands if event_of(operand) is not None]
+    flat = np.concatenate([np.ravel(plain(operand)) for operand in operands])
     if (view.noises < 0).all():
         return flat[chosen]
     # noise that is written among zeros is noise alone
     pure = _all_pure(followed) and not np.any(view.value[(view.noises < 0).all(axis=-1)])
-    return step(tape, name, lambda: flat[chosen], view, followed, pure, wrap)
+    return step(tape, name, lambda: flat[chosen], view, followed, pure)
 
 
-def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: list[Any]) -> Any:
+def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], operands: list[Any]) -> Any:
     """Record that code learned which side is greater; return the recorded outcome."""
     event = tape.event(
         EventKind.QUESTION, name, lambda: outcome, shape=np.shape(outcome), sides=sides
     )
-    for thing in things:
-        event_of(thing).asked += 1  # type: ignore[union-attr]
+    for operand_event in _events_of(operands):
+        operand_event.asked += 1
     return event.output.copy() if isinstance(event.output, np.ndarray) else event.output
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    for thing, threshold in (inputs, inputs[::-1]):
-        if event_of(thing) is not None and _is_threshold(tape, thing, threshold):
-            use(thing)
-    if all(event_of(x) is None or event_of(x).used for x in inputs):  # type: ignore[union-attr]
+    """The answer to a comparison, which is recorded; NotImplemented if no noise is in it."""
+    for operand, threshold in (inputs, inputs[::-1]):
+        if event_of(operand) is not None and _is_threshold(tape, operand, threshold):
+            use(operand)
+    if not any(map(_is_unused, inputs)):
         return NotImplemented
     outcome = ufunc(*map(plain, inputs))
     greater, smaller = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
     followed = [x for x in inputs if event_of(x) is not None]
     if GREATER[ufunc.__name__] < 0:
         greater, smaller = smaller, greater
-    recorded = None if tape.recorded is None else tape.recorded.events[len(tape.events) :][:1]
+    earlier_question = tape.expected()
     answer = ask(tape, COMPARISON, outcome, (greater, smaller), followed)
-    pure = all(event_of(x).pure for x in followed)  # type: ignore[union-attr]
-    if recorded and not pure and _plain_side_moved(recorded[0], (greater, smaller)):
-        # a private number is compared with a released one: the answer is private too
+    pure = all(event.pure for event in _events_of(followed))
+    earlier_sides = () if earlier_question is None else earlier_question.sides or ()
+    has_plain_side_moved = any(
+        (side.noises < 0).all() and not np.array_equal(earlier.value, side.value, equal_nan=True)
+        for earlier, side in zip(earlier_sides, (greater, smaller), strict=False)
+    )
+    if has_plain_side_moved and not pure:
+        # a private number is compared with a released one, so the answer is private too
         tape.events[-1].sides = None
-        for thing in followed:
-            use(thing)
+        for operand in followed:
+            use(operand)
         return outcome
     return answer
 
 
-def _is_threshold(tape: Tape, thing: Any, threshold: Any) -> bool:
+def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
     """True of a uniform number that is compared with many plain ones.
 
     It is then no coin but a threshold, unless the plain numbers are cumulative probabilities.
     """
-    event = event_of(thing)
+    event = event_of(operand)
     if event is None or event.used or not event.pure or event_of(threshold) is not None:
         return False
     levels = np.asarray(threshold, dtype=float)
-    numbers = plain(thing)
+    numbers = plain(operand)
     as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
     if as_many or _laws_of(tape, event) != {"uniform"}:
         return False
@@ -282,42 +297,32 @@ def _is_threshold(tape: Tape, thing: Any, threshold: Any) -> bool:
     return not (rises and np.all(np.abs(parts[..., -1] - 1) < ROUND_OFF))
 
 
-def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
-    for recorded_side, replayed_side in zip(recorded.sides or (), sides, strict=False):
-        if (replayed_side.noises < 0).all() and not np.array_equal(
-            recorded_side.value, replayed_side.value, equal_nan=True
-        ):
-            return True
-    return False
-
-
-def place_of_largest(tape: Tape, thing: Any, smallest: bool = False) -> Any:
+def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
     """Record that code learned where the largest number stands, and return the place."""
-    flat = np.ravel(thing.as_plain())
+    flat = np.ravel(operand.as_plain())
     best = np.argmin(flat) if smallest else np.argmax(flat)
-    view = view_of(thing)
+    view = view_of(operand)
     everything = select(view, np.arange(flat.size))
     winner = select(view, np.full(flat.size, int(best)))
     sides = (everything, winner) if smallest else (winner, everything)
     name = "argmin" if smallest else "argmax"
     event = tape.event(EventKind.QUESTION, name, lambda: best, shape=(flat.size,), sides=sides)
-    event_of(thing).asked += 1  # type: ignore[union-attr]
+    for operand_event in _events_of([operand]):
+        operand_event.asked += 1
     return event.output
 
 
-def _of_pure_noise(
-    tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any, wrap: Wrap
-) -> Any:
+def _function_of_noise(tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
     """A function of noise alone is noise, of an unknown law unless it is linear."""
     sums = ufunc is np.add and method in LINEAR_SUMS
     if sums or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
-        result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options, wrap)
+        result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options)
         if result is not NotImplemented:
             return result
     plain_inputs = [plain(x) for x in inputs]
     others = plain_arguments(inputs, options)
     computed = getattr(ufunc, method)(*plain_inputs, **options)
-    return noise_from_noise(tape, ufunc.__name__, computed, list(inputs), others, wrap)
+    return noise_from_noise(tape, ufunc.__name__, computed, list(inputs), others)
 
 
 def linear_step(
@@ -326,22 +331,21 @@ def linear_step(
     function: Callable[..., Any],
     arguments: Any,
     options: Any,
-    wrap: Wrap,
 ) -> Any:
     """Record a function that is linear in its one followed argument, which is noise alone."""
     places = [k for k, x in enumerate(arguments) if event_of(x) is not None]
     if len(places) != 1 or any(event_of(x) is not None for x in options.values()):
         return NotImplemented
-    (at,) = places
-    noise = arguments[at]
+    (position,) = places
+    noise = arguments[position]
 
     def of(values: Any) -> Any:
-        return function(*arguments[:at], values, *arguments[at + 1 :], **options)
+        return function(*arguments[:position], values, *arguments[position + 1 :], **options)
 
     view = linear_map(view_of(noise), of)
     if view is None:
         return NotImplemented
-    return step(tape, name, lambda: of(plain(noise)), view, [noise], True, wrap)
+    return step(tape, name, lambda: of(plain(noise)), view, [noise], True)
 
 
 def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
@@ -351,7 +355,7 @@ def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
 
 
 def noise_from_noise(
-    tape: Tape, name: str, computed: Any, things: list[Any], others: dict[str, Any], wrap: Wrap
+    tape: Tape, name: str, computed: Any, operands: list[Any], others: dict[str, Any]
 ) -> Any:
     """Record noise of an unknown law that was made of other noise and of ``others``.
 
@@ -359,14 +363,14 @@ def noise_from_noise(
     """
     if np.asarray(computed).dtype.kind not in "biuf":
         return NotImplemented
-    followed = [x for x in things if event_of(x) is not None]
+    followed = [x for x in operands if event_of(x) is not None]
     added = {f"what is added to noise {k}": view_of(x).value for k, x in enumerate(followed)}
     others = {**others, **{label: value for label, value in added.items() if np.any(value)}}
     shape = np.shape(computed)
     origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
     numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
-    return step(tape, name, lambda: computed, view, followed, True, wrap, equal=others)
+    return step(tape, name, lambda: computed, view, followed, True, equal=others)
 
 
 def _laws_of(tape: Tape, event: Event | None) -> set[str]:
@@ -376,37 +380,37 @@ def _laws_of(tape: Tape, event: Event | None) -> set[str]:
     return {b.law for b in tape.blocks if np.any((noises >= b.start) & (noises < b.stop))}
 
 
-def _is_uniform(tape: Tape, event: Event | None) -> bool:
-    """True of f U and of f - f U, with f > 0."""
+def _single_uniform(tape: Tape, operand: Any) -> View | None:
+    """The view of uniform noise with one part an element; None of all else."""
+    event = event_of(operand)
     if event is None or event.view is None or event.view.noises.shape[-1] != 1:
-        return False
-    factors, value = event.view.factors[..., 0], event.view.value
-    is_rescaled = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
-    return bool(np.all(is_rescaled)) and _laws_of(tape, event) == {"uniform"}
+        return None
+    return event.view if _laws_of(tape, event) == {"uniform"} else None
 
 
-def _is_uniform_about_zero(tape: Tape, thing: Any) -> bool:
-    """True of f U - f / 2."""
-    event = event_of(thing)
-    if event is None or event.view is None or event.view.noises.shape[-1] != 1:
-        return False
-    middle = event.view.value + event.view.factors[..., 0] / 2
-    return bool(np.all(middle == 0)) and _laws_of(tape, event) == {"uniform"}
-
-
-def _size_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
-    # |f U - f / 2| is uniform too, from 0 to f / 2
-    view = view_of(thing)
+def _size_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any) -> Any:
+    # |f U - f / 2| is uniform from 0 to |f| / 2
+    uniform = _single_uniform(tape, operand)
+    if uniform is None or np.any(uniform.value + uniform.factors[..., 0] / 2 != 0):
+        return NotImplemented
+    view = view_of(operand)
     origins = tape.origins_of(view)
     noises = tape.number_noises("uniform", 1.0, "abs", view.shape, origins)[..., None]
     sizes = View(noises, np.abs(view.factors) / 2, np.zeros(view.shape))
-    return step(tape, "absolute", lambda: ufunc(plain(thing)), sizes, [thing], True, wrap)
+    return step(tape, "absolute", lambda: ufunc(plain(operand)), sizes, [operand], True)
 
 
-def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
-    # log(f U) = log f + log U, log(f - f U) = log f + log(1 - U); -log U is exponential noise
-    view = view_of(thing)
+def _log_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any) -> Any:
+    # with f > 0, log(f U) = log f + log U and log(f - f U) = log f + log(1 - U);
+    # -log U and -log(1 - U) are exponential noise
+    uniform = _single_uniform(tape, operand)
+    if uniform is None:
+        return NotImplemented
+    factors, value = uniform.factors[..., 0], uniform.value
+    if not np.all(((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))):
+        return NotImplemented
+    view = view_of(operand)
     origins = tape.origins_of(view)
     noises = tape.number_noises("log of uniform", 1.0, "log", view.shape, origins)[..., None]
     logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
-    return step(tape, "log", lambda: ufunc(plain(thing)), logs, [thing], True, wrap)
+    return step(tape, "log", lambda: ufunc(plain(operand)), logs, [operand], True)

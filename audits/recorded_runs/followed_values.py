@@ -1,24 +1,30 @@
-"""Numbers and arrays that remember the noise in them."""
+"""Numbers and arrays that remember the noise in them, as operands of Python and of numpy.
+
+Their operators are numpy's universal functions, which `followed_steps` records.  The functions of
+numpy that are no universal functions are in `_call_array_function`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.array_functions import call_array_function, chosen
-from audits.recorded_runs.events import Event
 from audits.recorded_runs.followed_steps import (
     choose,
     compute,
     event_of,
     is_noise_alone,
+    linear_step,
+    noise_from_noise,
     place_of_largest,
     plain,
+    plain_arguments,
     use,
 )
-from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.tape import Event, Tape, current_tape
 
 BINARY = {
     "add": np.add,
@@ -46,6 +52,20 @@ USING_METHODS = (
     "argsort", "argpartition", "nonzero", "tobytes", "any",
     "all", "trace", "ptp",
 )  # fmt: skip
+# functions that choose elements of their first argument, or join elements of several
+CHOOSING = {
+    np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.copy, np.take, np.flip,
+    np.roll, np.swapaxes, np.moveaxis, np.tile, np.repeat, np.diag, np.atleast_1d, np.delete,
+    np.broadcast_to, np.split, np.array_split,
+}  # fmt: skip
+JOINING = {np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append}
+# functions that are linear in an argument: of noise alone they make noise of a known law
+LINEAR = {
+    np.sum, np.mean, np.cumsum, np.diff, np.trace, np.dot, np.vdot, np.inner, np.outer,
+    np.tensordot, np.einsum, np.convolve, np.correlate, np.kron, np.cross, np.average,
+    np.linalg.solve,
+}  # fmt: skip
+ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 
 
 def wrap(event: Event) -> Any:
@@ -61,23 +81,28 @@ def wrap(event: Event) -> Any:
     return number
 
 
+def followed(result: Any) -> Any:
+    """The result of a step: an event as the number or array that it made, others as they are."""
+    return wrap(result) if isinstance(result, Event) else result
+
+
 def follow_nest(nest: Any) -> Any:
     """An array of a list that holds followed numbers; None if it holds none."""
-    things: list[Any] = []
+    operands: list[Any] = []
 
     def number(part: Any) -> Any:
         if type(part) in (list, tuple):
             return [number(element) for element in part]
-        things.append(part)
-        return len(things) - 1
+        operands.append(part)
+        return len(operands) - 1
 
     places = number(nest)
     tape = current_tape()
-    if tape is None or all(event_of(thing) is None for thing in things):
+    if tape is None or all(event_of(operand) is None for operand in operands):
         return None
-    if any(np.ndim(plain(thing)) for thing in things):
-        return choose(tape, "array", list(nest), lambda *parts: np.array(parts), wrap)
-    return choose(tape, "array", things, lambda *_: np.array(places), wrap)
+    if any(np.ndim(plain(operand)) for operand in operands):
+        return followed(choose(tape, "array", list(nest), lambda *parts: np.array(parts)))
+    return followed(choose(tape, "array", operands, lambda *_: np.array(places)))
 
 
 class _Followed(ABC):
@@ -90,10 +115,10 @@ class _Followed(ABC):
         """The plain number or array."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return compute(ufunc, method, inputs, options, wrap)
+        return followed(compute(ufunc, method, inputs, options))
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        return call_array_function(function, arguments, options, wrap)
+        return followed(_call_array_function(function, arguments, options))
 
 
 def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
@@ -101,13 +126,6 @@ def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
         if not isinstance(other, (int, float, np.generic, np.ndarray, list, tuple)):
             return NotImplemented
         return ufunc(other, self) if reflected else ufunc(self, other)
-
-    return operate
-
-
-def _unary(ufunc: Any) -> Any:
-    def operate(self: Any) -> Any:
-        return ufunc(self)
 
     return operate
 
@@ -159,7 +177,7 @@ for _kind, _plain in ((FollowedNumber, float), (FollowedInteger, int)):
     for _name, _ufunc in COMPARED.items():
         setattr(_kind, f"__{_name}__", _binary(_ufunc))
     for _name, _single in UNARY.items():
-        setattr(_kind, f"__{_name}__", _unary(_single))
+        setattr(_kind, f"__{_name}__", lambda self, function=_single: function(self))
     for _name in ("float", "int", "round", "trunc", "floor", "ceil", "str", "repr", "format"):
         setattr(_kind, f"__{_name}__", _used_number(f"__{_name}__", _plain))
 
@@ -183,7 +201,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain()[use(key)]
-        return chosen(tape, "[]", self, lambda places: places[use(key)], wrap)
+        return chosen(tape, "[]", self, lambda places: places[use(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
@@ -197,7 +215,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             return updated
 
         value = value if event_of(value) is not None else np.asarray(value)
-        mixed = choose(tape, "[]=", [self, value], put, wrap)
+        mixed = followed(choose(tape, "[]=", [self, value], put))
         np.copyto(self.as_plain(), plain(mixed), casting="unsafe")
         self.followed_event = event_of(mixed)
 
@@ -230,7 +248,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain().copy(order)
-        return chosen(tape, "copy", self, lambda places: places, wrap)
+        return chosen(tape, "copy", self, lambda places: places)
 
     def flatten(self, order: Any = "C") -> Any:
         """A flat copy, still followed."""
@@ -283,12 +301,12 @@ def _in_place(ufunc: Any) -> Any:
     return operate
 
 
-def _place(thing: FollowedArray, smallest: bool, arguments: Any, options: Any) -> Any:
+def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any) -> Any:
     tape = current_tape()
-    if tape is not None and thing.followed_event is not None and not (arguments or options):
-        return place_of_largest(tape, thing, smallest)
+    if tape is not None and operand.followed_event is not None and not (arguments or options):
+        return place_of_largest(tape, operand, smallest)
     name = "argmin" if smallest else "argmax"
-    return getattr(use(thing), name)(*arguments, **options)
+    return getattr(use(operand), name)(*arguments, **options)
 
 
 def _choosing_method(name: str) -> Any:
@@ -297,7 +315,7 @@ def _choosing_method(name: str) -> Any:
         if tape is None or self.followed_event is None:
             return getattr(self.as_plain(), name)(*arguments, **options)
         pick = lambda places: getattr(places, name)(*arguments, **options)  # noqa: E731
-        return chosen(tape, name, self, pick, wrap)
+        return chosen(tape, name, self, pick)
 
     return method
 
@@ -319,3 +337,88 @@ for _name in ("add", "sub", "mul", "truediv"):
     setattr(FollowedArray, f"__i{_name}__", _in_place(BINARY[_name]))
 for _name in USING_METHODS:
     setattr(FollowedArray, _name, _using_method(_name))
+
+
+def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
+    """Call a function of numpy of which an argument is followed."""
+    tape = current_tape()
+    if function in ABOUT_SHAPE:
+        return function(*map(plain, arguments), **options)
+    result: Any = NotImplemented
+    if tape is not None:
+        result = _selection(tape, function, arguments, options)
+        if result is NotImplemented:
+            result = _function_of_noise(tape, function, arguments, options)
+    if result is not NotImplemented:
+        return result
+    return function(*map(use, arguments), **{name: use(value) for name, value in options.items()})
+
+
+def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
+    """The result of a function that selects, joins or places elements; else NotImplemented."""
+    name: str = function.__name__
+    operand: Any = arguments[0] if arguments else None
+    pick: Any
+    is_followed = event_of(operand) is not None
+    if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
+        return place_of_largest(tape, operand, function is np.argmin)
+    if function in CHOOSING and is_followed:
+        pick = lambda places: function(places, *arguments[1:], **options)  # noqa: E731
+        return chosen(tape, name, operand, pick)
+    if function in (np.triu, np.tril) and is_followed:
+        return operand * function(np.ones(np.shape(plain(operand))), *arguments[1:], **options)
+    if function is np.append:
+        pick = lambda array, appended: np.append(array, appended, *arguments[2:], **options)  # noqa: E731
+        return choose(tape, name, list(arguments[:2]), pick)
+    if function in JOINING:
+        pick = lambda *parts: function(parts, *arguments[1:], **options)  # noqa: E731
+        return choose(tape, name, list(operand), pick)
+    if function is np.where and len(arguments) == 3:
+        condition, *branches = arguments
+        condition = use(condition)
+        branches = [part if event_of(part) is not None else np.asarray(part) for part in branches]
+        return choose(tape, name, branches, lambda a, b: np.where(condition, a, b))
+    if function in (np.searchsorted, np.digitize):
+        return _place_among_levels(function, *arguments, **options)
+    return NotImplemented
+
+
+def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
+    """The noise that a function makes of noise alone; NotImplemented of other arguments."""
+    name: str = function.__name__
+    events = [event for event in map(event_of, arguments) if event is not None]
+    if not events or not all(event.pure for event in events):
+        return NotImplemented
+    # the solution of linear equations is linear in the right side, and not in the matrix
+    is_solve_of_noisy_matrix = function is np.linalg.solve and event_of(arguments[0]) is not None
+    if function in LINEAR and not is_solve_of_noisy_matrix:
+        linear = linear_step(tape, name, function, arguments, options)
+        if linear is not NotImplemented:
+            return linear
+    computed = function(*map(plain, arguments), **options)
+    if not isinstance(computed, (np.ndarray, np.generic)):
+        return NotImplemented
+    others = plain_arguments(arguments, options)
+    return noise_from_noise(tape, name, computed, list(arguments), others)
+
+
+def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> Any:
+    """Elements of one followed array; a list of arrays if it is split."""
+    shape = np.shape(plain(operand))
+    parts = pick(np.arange(int(np.prod(shape))).reshape(shape))
+    if isinstance(parts, list):
+        return [
+            followed(choose(tape, name, [operand], lambda _, part=part: part)) for part in parts
+        ]
+    return followed(choose(tape, name, [operand], lambda _: parts))
+
+
+def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) -> Any:
+    """The places of followed numbers among plain levels, by a comparison with each level."""
+    levels, operand = (one, other) if function is np.searchsorted else (other, one)
+    if event_of(levels) is not None or event_of(operand) is None or np.ndim(levels) != 1:
+        return NotImplemented
+    right = side == "right" if function is np.searchsorted else not side
+    below = np.less_equal if right else np.less
+    places = below(levels, operand if np.ndim(plain(operand)) == 0 else operand[..., None])
+    return places.sum(axis=-1)

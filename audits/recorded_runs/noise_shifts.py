@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from audits.recorded_runs.events import COMPARISON, Event, EventKind, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
+from audits.recorded_runs.tape import COMPARISON, Event, EventKind, NoiseBlock
 
+# laws whose log density changes by at most the move over the scale; some allow one direction alone
 BOUNDED = {
     "laplace",
     "log of uniform",
@@ -26,7 +27,11 @@ BOUNDED = {
     "geometric",
     "negated exponential",
 }
-RISES, FALLS = {"exponential", "geometric"}, {"negated exponential"}  # moves in one direction alone
+ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
+ROUND_OFF = 1e-9  # relative rounding by which two moves of one noise may differ
+NO_SOLUTION = "no move of the noise does it"
+# a linear condition: the factors of the noises in it, and by how much its value moved
+Condition = tuple[dict[int, float], float]
 
 
 @final
@@ -100,25 +105,24 @@ def forced_moves(
     conflicts: list[tuple[Event, str]] = []
     remaining = Constraints(compared=constraints.compared)
     for moved, event in constraints.released:
-        parts = (moved.noises >= 0) & (moved.factors != 0)
-        single = parts.sum(axis=1) == 1
-        which = parts.argmax(axis=1)
-        rows = np.flatnonzero(single)
-        noises = moved.noises[rows, which[rows]]
+        has_noise = (moved.noises >= 0) & (moved.factors != 0)
+        noise_counts = has_noise.sum(axis=1)
+        # a number with one noise: its value moved by d, so the noise must move by -d / factor
+        rows = np.flatnonzero(noise_counts == 1)
+        part = has_noise.argmax(axis=1)[rows]
+        noises = moved.noises[rows, part]
         with np.errstate(all="ignore"):
-            needed = -moved.moved[rows] / moved.factors[rows, which[rows]]
-        for noise, move in zip(noises.tolist(), needed.tolist(), strict=True):
+            needed_moves = -moved.moved[rows] / moved.factors[rows, part]
+        for noise, move in zip(noises.tolist(), needed_moves.tolist(), strict=True):
             earlier_move = moves.setdefault(noise, move)
-            if earlier_move != move and not abs(earlier_move - move) <= 1e-9 * max(
-                abs(earlier_move), abs(move)
-            ):
+            tolerance = ROUND_OFF * max(abs(earlier_move), abs(move))
+            if earlier_move != move and not abs(earlier_move - move) <= tolerance:
                 conflicts.append((event, "compared" if is_question(event) else "reused noise"))
-        bare = np.flatnonzero(~parts.any(axis=1) & (moved.moved != 0))
-        if len(bare):
+        if np.any((noise_counts == 0) & (moved.moved != 0)):
             conflicts.append((event, "compared" if is_question(event) else "no noise"))
-        several = np.flatnonzero(parts.sum(axis=1) > 1)
+        several = np.flatnonzero(noise_counts > 1)
         if len(several):
-            remaining.released.append((some_rows(moved, several), event))
+            remaining.released.append((numbers_at(moved, several), event))
     return moves, conflicts, remaining
 
 
@@ -127,8 +131,8 @@ def is_question(event: Event) -> bool:
     return event.kind is EventKind.QUESTION
 
 
-def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
-    """These numbers alone."""
+def numbers_at(moved: Moved, rows: NDArray[np.intp]) -> Moved:
+    """The numbers at these places of a flat view."""
     return moved._replace(
         noises=moved.noises[rows],
         factors=moved.factors[rows],
@@ -145,7 +149,7 @@ def least_cost(
 
     ``sign`` is 1 from the first data to the second, -1 back.
     """
-    equalities, inequalities = _rows_of(constraints)
+    equalities, inequalities = _linear_conditions(constraints)
     noises = sorted({k for terms, _ in equalities + inequalities for k in terms} - set(moves))
     if not equalities and not inequalities:
         return 0.0, ""
@@ -160,56 +164,55 @@ def least_cost(
         if not 0 < scale < np.inf:
             return np.inf, "noise of scale 0"
         scales.append(scale)
-        rising.append((0.0, 0.0 if law in FALLS else None))
-        falling.append((0.0, 0.0 if law in RISES else None))
+        rising.append((0.0, 0.0 if law in ONLY_FALL else None))
+        falling.append((0.0, 0.0 if law in ONLY_RISE else None))
     # each move, in units of its scale, is a difference of two non-negative parts
-    matrices = [
-        _matrix(rows, column_of, scales, moves, sign) for rows in (equalities, inequalities)
-    ]
-    count, limits = len(noises), rising + falling
-    (a_eq, b_eq), (a_ub, b_ub) = matrices
+    a_eq, b_eq = _matrix(equalities, column_of, scales, moves, sign)
+    a_ub, b_ub = _matrix(inequalities, column_of, scales, moves, sign)
+    count = len(noises)
     if not count:
-        ok = (b_eq is None or np.abs(b_eq).max() <= 1e-9) and (b_ub is None or b_ub.min() >= -1e-9)
-        return (0.0, "") if ok else (np.inf, "no noise is left that could move")
-    solution: Any = linprog(  # type: ignore[call-overload]
+        holds = (b_eq is None or np.abs(b_eq).max() <= ROUND_OFF) and (
+            b_ub is None or b_ub.min() >= -ROUND_OFF
+        )
+        return (0.0, "") if holds else (np.inf, "no noise is left that could move")
+    solve: Any = linprog  # its stubs know no sparse arrays
+    solution = solve(
         np.ones(2 * count),
         A_ub=a_ub,
         b_ub=b_ub,
         A_eq=a_eq,
         b_eq=b_eq,
-        bounds=limits,
+        bounds=rising + falling,
         method="highs",
     )
-    return (
-        (float(solution.fun), "")
-        if solution.status == 0
-        else (np.inf, "no move of the noise does it")
-    )
+    return (float(solution.fun), "") if solution.status == 0 else (np.inf, NO_SOLUTION)
 
 
-Terms = tuple[dict[int, float], float]
+def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[Condition]]:
+    """Equalities of what was released, and inequalities of what was compared.
 
-
-def _rows_of(constraints: Constraints) -> tuple[list[Terms], list[Terms]]:
-    equalities = [row for moved, _ in constraints.released for row in _terms(moved)]
+    The greater side stays the greater if it moves up by at least as much as the smaller one.
+    """
+    equalities = [row for moved, _ in constraints.released for row in _factors_and_moves(moved)]
     inequalities = []
     for left_side, right_side, event in constraints.compared:
-        rows = list(zip(_terms(left_side), _terms(right_side), strict=True))
-        answers = np.ravel(event.output).astype(bool) if event.name == COMPARISON else None
-        for k, (left_row, right_row) in enumerate(rows):
-            is_first = answers is None or answers[k]
-            (greater, up), (smaller, down) = (
-                (left_row, right_row) if is_first else (right_row, left_row)
-            )
-            terms = dict(greater)
-            for noise, factor in smaller.items():
-                terms[noise] = terms.get(noise, 0.0) - factor
-            terms = {noise: factor for noise, factor in terms.items() if factor}
-            inequalities.append((terms, up - down))
-    return equalities, [row for row in inequalities if row[0] or row[1] < 0]
+        sides = zip(_factors_and_moves(left_side), _factors_and_moves(right_side), strict=True)
+        is_comparison = event.name == COMPARISON  # else the left side is the place of an extreme
+        answers = np.ravel(event.output).astype(bool) if is_comparison else None
+        for k, (left, right) in enumerate(sides):
+            is_left_greater = answers is None or answers[k]
+            greater, smaller = (left, right) if is_left_greater else (right, left)
+            factors = dict(greater[0])
+            for noise, factor in smaller[0].items():
+                factors[noise] = factors.get(noise, 0.0) - factor
+            factors = {noise: factor for noise, factor in factors.items() if factor}
+            inequalities.append((factors, greater[1] - smaller[1]))
+    # a condition without noise holds by itself unless the smaller side moved up by more
+    return equalities, [(factors, gap) for factors, gap in inequalities if factors or gap < 0]
 
 
-def _terms(moved: Moved) -> list[Terms]:
+def _factors_and_moves(moved: Moved) -> list[Condition]:
+    """Of each number the factors of its noises, added up, and by how much its value moved."""
     rows = []
     for noises, factors, gap in zip(moved.noises, moved.factors, moved.moved, strict=True):
         terms: dict[int, float] = {}
@@ -221,7 +224,7 @@ def _terms(moved: Moved) -> list[Terms]:
 
 
 def _matrix(
-    rows: list[Terms],
+    rows: list[Condition],
     column_of: dict[int, int],
     scales: list[float],
     moves: dict[int, float],

@@ -1,9 +1,11 @@
-"""Replace generators and mechanisms for the time of a run, and put everything back after it."""
+"""Replace generators and mechanisms by recording ones, and put them back after the run."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import inspect
 import math
 import os
 import random
@@ -89,52 +91,39 @@ def patched(
             undo.append((owner, name, vars(owner).get(name, _absent)))
             setattr(owner, name, new)
         sources += _replace_references(undo, function)
-        starts = list(map(_state_of, sources))
+        restores = list(map(_restore, sources))
 
         def go_back() -> None:
-            for source, state in zip(sources, starts, strict=True):
-                _go_to(source, state)
+            for restore in restores:
+                restore()
 
         yield go_back
     finally:
         for owner, name, old in reversed(undo):
-            _put_back(owner, name, old)
+            if isinstance(owner, dict):
+                owner[name] = old
+            elif name == "cell_contents" or old is not _absent:
+                setattr(owner, name, old)
+            else:
+                delattr(owner, name)
         _one_at_a_time.release()
 
 
-def _state_of(source: Any) -> Any:
-    """Where a generator stands."""
+def _restore(source: Any) -> Callable[[], None]:
+    """A function that puts a generator back to where it stands now."""
     if isinstance(source, RecordingRandom):
-        return source.getstate()
-    is_state = type(source) is RecordingState
-    return source.get_state(legacy=False) if is_state else source.bit_generator.state
-
-
-def _go_to(source: Any, state: Any) -> None:
-    """Let a generator go on from there."""
-    if isinstance(source, RecordingRandom):
-        source.setstate(state)
-    elif type(source) is RecordingState:
-        source.set_state(state)
-    else:
-        source.bit_generator.state = state
-
-
-def _put_back(owner: Any, name: Any, old: Any) -> None:
-    if isinstance(owner, dict):
-        owner[name] = old
-    elif name == "cell_contents" or old is not _absent:
-        setattr(owner, name, old)
-    else:
-        delattr(owner, name)
+        return functools.partial(source.setstate, source.getstate())
+    if type(source) is RecordingState:
+        return functools.partial(source.set_state, source.get_state(legacy=False))
+    return functools.partial(setattr, source.bit_generator, "state", source.bit_generator.state)
 
 
 def _replacements(
     declared: Mapping[Any, Primitive], sources: list[Any]
 ) -> Iterator[tuple[Any, str, Any]]:
     state, shared, system = sources
-    yield from _of_numpy(state)
-    yield from _of_python(shared, system)
+    yield from _numpy_patches(state)
+    yield from _python_patches(shared, system)
     yield from library_patches()
     yield from torch_patches()
     for named, primitive in declared.items():
@@ -144,7 +133,7 @@ def _replacements(
         yield owner, name, staticmethod(new) if is_static else new
 
 
-def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
+def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -153,14 +142,16 @@ def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
     yield np.random, "default_rng", new_generator
     yield np.random, "Generator", RecordingGenerator
     yield np.random, "RandomState", RecordingState
+    # the laws of scipy draw from numpy's global state, unless they are given another
+    global_state = vars(np.random.mtrand)["_rand"]
     statistics = sys.modules.get("scipy.stats")
     for law in vars(statistics).values() if statistics is not None else ():
-        if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
+        if getattr(law, "__dict__", {}).get("_random_state") is global_state:
             yield law, "_random_state", state
     yield np.random.mtrand, "_rand", state
-    methods = sys.modules.get("numpy._core._methods")
+    methods: Any = sys.modules.get("numpy._core._methods")
     if hasattr(methods, "um"):
-        yield methods, "um", _Clipping(methods.um)  # type: ignore[union-attr]
+        yield methods, "um", _Clipping(methods.um)
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
@@ -177,22 +168,24 @@ def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> C
 
 
 def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def array(thing: Any, *arguments: Any, **options: Any) -> Any:
-        if current_tape() is not None and type(thing) in (list, tuple):
+    """``np.array``, which follows the noise of numbers in lists and tuples."""
+
+    def array(value: Any, *arguments: Any, **options: Any) -> Any:
+        if current_tape() is not None and type(value) in (list, tuple):
             kind = options.get("dtype", arguments[0] if arguments else None)
             if kind is not None and np.dtype(kind) != float:
-                return plain(use(thing), *arguments, **options)
+                return plain(use(value), *arguments, **options)
             with contextlib.suppress(TypeError, ValueError):  # e.g. a ragged nest
-                followed = follow_nest(thing)
+                followed = follow_nest(value)
                 if followed is not None:
                     return followed
-        return plain(thing, *arguments, **options)
+        return plain(value, *arguments, **options)
 
     return array
 
 
 class _Clipping:
-    """Stands in for numpy's own functions in the method ``clip``: bounds are kept by place."""
+    """Stands in for numpy's own functions in the method ``clip``: the tape gets its bounds."""
 
     def __init__(self, functions: Any) -> None:
         self._functions = functions
@@ -215,14 +208,15 @@ class _Clipping:
 
 
 def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Arrays that code makes to write noise into: they remember it."""
+    """A function that makes arrays; within a run these follow the noise that is written to them."""
 
     def blank(*arguments: Any, **options: Any) -> Any:
         array = plain(*arguments, **options)
         within = current_tape() is not None and type(array) is np.ndarray and array.dtype == float
-        caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
-        ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
-        if not within or ours:
+        frame = inspect.currentframe()
+        caller = frame.f_back.f_code.co_filename if frame is not None and frame.f_back else ""
+        is_library = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
+        if not within or is_library:
             return array
         if plain.__name__ in ("empty", "empty_like"):
             array[...] = 0.0  # uninitialised memory must not reach the results
@@ -242,7 +236,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
     return function
 
 
-def _of_python(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
+def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, _method_or_plain(getattr(shared, name), plain)
@@ -285,13 +279,13 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
     generators: dict[int, Any] = {}
 
-    def replacement(thing: Any) -> Any:
-        if id(thing) in new_of:
-            return new_of[id(thing)]
-        if type(thing) in PLAIN_KINDS and id(thing) not in generators:
-            make: Any = recording_generator if type(thing) is PLAIN_GENERATOR else recording_state
-            generators[id(thing)] = make(thing)
-        return generators.get(id(thing))
+    def replacement(value: Any) -> Any:
+        if id(value) in new_of:
+            return new_of[id(value)]
+        if type(value) in PLAIN_KINDS and id(value) not in generators:
+            make: Any = recording_generator if type(value) is PLAIN_GENERATOR else recording_state
+            generators[id(value)] = make(value)
+        return generators.get(id(value))
 
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
@@ -301,13 +295,13 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
             return
         references = [
-            (name, thing)
-            for name, thing in list(names.items())
-            if id(thing) in replaced or id(type(thing)) in kinds
+            (name, value)
+            for name, value in list(names.items())
+            if id(value) in replaced or id(type(value)) in kinds
         ]
-        for name, thing in references:
-            undo.append((names, name, thing))
-            names[name] = replacement(thing)
+        for name, value in references:
+            undo.append((names, name, value))
+            names[name] = replacement(value)
 
     for label, module in list(sys.modules.items()):
         if module is None or label.startswith(LEFT_ALONE):

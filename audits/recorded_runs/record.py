@@ -8,15 +8,13 @@ from typing import Any
 from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draws.draw_tables import NOISE
-from audits.recorded_runs.events import DrawSite
 from audits.recorded_runs.explanations import Explanation, best, explained, explained_elsewhere
 from audits.recorded_runs.findings import RecordedFinding
-from audits.recorded_runs.other_data import other_data
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.records import larger_first
+from audits.recorded_runs.records import larger_first, other_data
 from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Runs
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import DrawSite, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 from audits.values.tracebacks import without_values
 
@@ -98,7 +96,7 @@ def record(
             if not tried:
                 unsteady = _unsteady(*runs.run(first_run[0]), first_run[1])
                 if unsteady is not None:
-                    return without_replay(unsteady, claim, delta, first_run[0])
+                    return without_replay(unsteady, delta, first_run[0])
             second_run = runs.run(first_run[0], of_neighbour=True)
             explanation = explained(first_run, second_run, claim, delta, draws)
             distant_data = (
@@ -142,7 +140,7 @@ def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None
     """A finding if the same data do not give the same run with the same drawn numbers."""
     remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
     if again.parted is not None:
-        sentence = f"even on the same data {again.parted.words}: {remedy}"
+        sentence = f"even on the same data {again.parted.reason}: {remedy}"
         return RecordedFinding("randomness", again.parted.site, sentence)
     difference_path = where_they_differ(result, repeated)
     if not difference_path:

@@ -1,4 +1,10 @@
-"""Records of the data: how many there are, and which one the other data set lacks."""
+"""Records of the data: how many there are, which one a neighbour lacks, and other such records.
+
+Arguments of draws, bounds, and the order of draws of private code are the same on neighbours if
+all outputs are, so they are on any two data sets of one size (docs/proofs/recorded_runs.md,
+statement 5).  A pair that leaves a maximum as it was hides that a scale is taken from it, so
+`other_data` makes data without the extremes.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +12,24 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audits.recorded_runs.comparisons import same_value
 
+FEW_NAMES = 20  # a column of at most so many values holds names, which all stay in other data
+Places = NDArray[np.intp]
+
 
 def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
-    """Coins are drawn for the larger data; both runs are alike in all else."""
-    sizes = number_of_records(data), number_of_records(neighbour)
-    if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
+    """The pair with the larger data first: their run draws the coins of all records."""
+    size, neighbour_size = number_of_records(data), number_of_records(neighbour)
+    if size is not None and neighbour_size is not None and size < neighbour_size:
         return neighbour, data
     return data, neighbour
 
 
 def parts_of(data: Any) -> list[Any]:
-    """The parts that go over the same records: of a tuple, or of a dict of columns."""
+    """The parts of a tuple, or of a dict of columns, which have one row for each record."""
     if isinstance(data, tuple) and data and all(hasattr(part, "__len__") for part in data):
         return list(data)
     if isinstance(data, dict) and data and all(hasattr(part, "__len__") for part in data.values()):
@@ -36,11 +46,11 @@ def number_of_records(data: Any) -> int | None:
 def missing_record(data: Any, neighbour: Any) -> int | None:
     """Which record of the larger data the other lacks; None if they have equally many."""
     large, small = larger_first(data, neighbour)
-    counts = number_of_records(large), number_of_records(small)
-    if None in counts or counts[0] != counts[1] + 1:  # type: ignore[operator]
+    large_count, small_count = number_of_records(large), number_of_records(small)
+    if large_count is None or small_count is None or large_count != small_count + 1:
         return None
     differing = differing_rows(large, small)
-    return differing[0] if differing else counts[1]
+    return differing[0] if differing else small_count
 
 
 def differing_rows(data: Any, neighbour: Any) -> list[int]:
@@ -70,3 +80,79 @@ def rows_of(part: Any) -> Any:
     if isinstance(part, Set):
         return sorted(part, key=repr)
     return part if hasattr(part, "__getitem__") else list(part)
+
+
+def other_data(data: Any, neighbour: Any) -> Any:
+    """As many records, taken from the data without their extremes; None if there are none."""
+    count = number_of_records(data)
+    if count is None or count < 3 or not _are_records(data, neighbour):
+        return None
+    columns = [column for part in parts_of(data) for column in _columns(part)]
+    places = _places(columns, count)
+    return _records_at(data, places)
+
+
+def _are_records(data: Any, neighbour: Any) -> bool:
+    """True if the pair differs in one row, or in one that is lacking."""
+    if any(number_of_records(part) != number_of_records(data) for part in parts_of(data)):
+        return False
+    sizes = number_of_records(data) or 0, number_of_records(neighbour) or 0
+    if sizes[0] == sizes[1]:
+        return len(differing_rows(data, neighbour)) == 1
+    missing = missing_record(data, neighbour)
+    if missing is None:
+        return False
+    places = np.delete(np.arange(sizes[0]), missing)
+    remaining_data = _records_at(data, places)
+    return remaining_data is not None and not differing_rows(remaining_data, neighbour)
+
+
+def _columns(part: Any) -> list[NDArray[np.float64]]:
+    """Columns of numbers; none of other things."""
+    try:
+        rows = np.asarray(rows_of(part))
+    except ValueError:
+        return []
+    if rows.dtype.kind not in "biuf" or not rows.size:
+        return []
+    return list(rows.reshape(len(rows), -1).T.astype(float))
+
+
+def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
+    """The records to take: half of them, and those with an extreme, are replaced by others."""
+    rng = np.random.default_rng(count)
+    extremes, named = np.zeros(count, dtype=int), []
+    for column in columns:
+        if len(np.unique(column)) > min(FEW_NAMES, count / 2):
+            extremes += (column == column.max()) | (column == column.min())
+        else:
+            named.append(column)
+    inner = np.flatnonzero(extremes == extremes.min())
+    replaced = (extremes > extremes.min()) | (rng.random(count) < 0.5)
+    places = np.where(replaced, rng.choice(inner, count), np.arange(count))
+    for column in named:
+        for lost in np.setdiff1d(column, column[places]):
+            row = np.flatnonzero(column == lost)[0]
+            places[row] = row
+    return places
+
+
+def _records_at(data: Any, places: Places) -> Any:
+    """The records of all parts at these places; None of data of an unknown kind."""
+    parts = [_rows_at(part, places) for part in parts_of(data)]
+    if any(part is None for part in parts):
+        return None
+    if isinstance(data, dict):
+        return dict(zip(data, parts, strict=True))
+    return tuple(parts) if isinstance(data, tuple) and parts_of(data)[0] is not data else parts[0]
+
+
+def _rows_at(part: Any, places: Places) -> Any:
+    """The records at these places; None of data of an unknown kind."""
+    if isinstance(part, np.ndarray):
+        return part[places]
+    if type(part) in (list, tuple):
+        return type(part)(part[k] for k in places)
+    if hasattr(part, "iloc"):
+        return part.iloc[places].set_axis(part.index[: len(places)], axis=0)
+    return None

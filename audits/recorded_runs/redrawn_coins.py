@@ -15,30 +15,30 @@ from typing import Any, final
 import numpy as np
 
 from audits.recorded_runs.comparisons import where_they_differ
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Redrawn, Tape
+from audits.recorded_runs.tape import Event, EventKind, Redrawn, Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-OTHER_COINS = 8  # redraws of the changed record's coins if nothing was found
-MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data
+OTHER_COINS = 8  # redraws of the changed record's coins where the runs have no finding
+MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data sets
 REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redrawn fewer times
 MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 ALPHA = 1e-7  # error probability of each comparison of two outcomes
-EXPECTED = 14.0  # an outcome that is expected so often and never comes has chance below 1e-6
+# an outcome that is expected so often comes never with probability e^-14, below 1e-6
+EXPECTED_COUNT = 14.0
 
 
 @final
 class RecordRedrawn(Redrawn):
-    """The outputs of a first run, but for the draws of one record.
+    """The outputs of a first run, with fresh draws for one record.
 
-    Arrays go over the records.  Of single draws, the first place that draws one a record begins
-    the draws of the next record.
+    An array of draws has a part for each record.  Single draws are in groups, one for each record:
+    the first place that draws as many times as there are records begins each group.
     """
 
     def __init__(self, first_tape: Tape, record: int, records: int) -> None:
@@ -46,28 +46,28 @@ class RecordRedrawn(Redrawn):
         singles = Counter((event.site, event.name) for event in draws if event.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
         self.record, self.records, self.group = record, records, -1
-        self.kept: dict[int, list[Event]] = {}
+        self.draws_of_group: dict[int, list[Event]] = {}
         group = -1
         for event in draws:
             group += (event.site, event.name) == self.leader
-            self.kept.setdefault(group, []).append(event)
-        self.left = list(self.kept.get(-1, ()))
+            self.draws_of_group.setdefault(group, []).append(event)
+        self.remaining_draws = list(self.draws_of_group.get(-1, ()))
 
     def output(self, site: str, name: str, fresh: Any) -> Any:
         """The output of a draw: of the first run, or the fresh one; None if the runs part."""
         if (site, name) == self.leader:
             self.group += 1
-            self.left = list(self.kept.get(self.group, ()))
+            self.remaining_draws = list(self.draws_of_group.get(self.group, ()))
         if self.records == 1 or (self.leader is not None and self.group == self.record):
             return fresh
-        if not self.left:
+        if not self.remaining_draws:
             return None
-        before = self.left.pop(0)
-        if (before.site, before.name) != (site, name) or before.shape != np.shape(fresh):
+        recorded = self.remaining_draws.pop(0)
+        if (recorded.site, recorded.name) != (site, name) or recorded.shape != np.shape(fresh):
             return None
-        if not _goes_over_records(before, self.records):
-            return before.output
-        mixed = np.array(before.output)
+        if not _has_part_for_each(recorded, self.records):
+            return recorded.output
+        mixed = np.array(recorded.output)
         mixed[self.record] = fresh[self.record]
         return mixed
 
@@ -85,14 +85,21 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         verdict = verdict if new_finding is None else replace(verdict, findings=(new_finding,))
     if {finding.kind for finding in verdict.findings} != {"result"}:
         return verdict
-    outcome_counts = _outcomes(runs, first_tape, record, records)
-    if outcome_counts is None or not all(
-        _fits(counts, verdict.claimed) for counts in outcome_counts
+    outcome_counts = _outcome_counts(runs, first_tape, record, records)
+    if outcome_counts is None:
+        return verdict
+    # an outcome that never came on one of the data must be too rare to be expected there
+    smallest_share = 1.0 if verdict.claimed is None else math.exp(-verdict.claimed)
+    if any(
+        min(counts) == 0 and max(counts) * smallest_share >= EXPECTED_COUNT
+        for counts in outcome_counts
     ):
         return verdict
     count = sum(a for a, _ in outcome_counts)
     ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in outcome_counts)
-    if verdict.claimed is not None and _beyond(outcome_counts, verdict.claimed, verdict.delta):
+    if verdict.claimed is not None and _exceed_claim(
+        outcome_counts, verdict.claimed, verdict.delta
+    ):
         sentence = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
@@ -107,49 +114,51 @@ def _with_other_coins(
     runs: Runs, first_tape: Tape, record: int, records: int
 ) -> RecordedFinding | None:
     """The result that differs where the record has other coins; None if there is none."""
-    if not _are_for_each(first_tape, record, records):
+    if not _are_drawn_for_each(first_tape, record, records):
         return None
     for redraw in range(OTHER_COINS):
-        fresh = runs._replace(seed=runs.seed + 1 + redraw)
-        redrawn_tape, result = fresh.run(redrawn=RecordRedrawn(first_tape, record, records))
-        replayed_tape, second = fresh.run(redrawn_tape, of_neighbour=True)
+        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
+        coins = RecordRedrawn(first_tape, record, records)
+        redrawn_tape, result = reseeded_runs.run(redrawn=coins)
+        replayed_tape, neighbour_result = reseeded_runs.run(redrawn_tape, of_neighbour=True)
         if redrawn_tape.parted is None and replayed_tape.parted is None:
-            lost = lost_noise(
-                list(pairs_of_events(redrawn_tape, replayed_tape)), redrawn_tape.blocks
-            )
-            finding = unequal_result(result, second, lost)
+            pairs = list(pairs_of_events(redrawn_tape, replayed_tape))
+            lost = lost_noise(pairs, redrawn_tape.blocks)
+            finding = unequal_result(result, neighbour_result, lost)
             if finding is not None:
                 sentence = f"{finding.sentence} (with other coins of the record)"
                 return replace(finding, sentence=sentence)
     return None
 
 
-def _goes_over_records(event: Event, records: int) -> bool:
+def _has_part_for_each(event: Event, records: int) -> bool:
     """Whether a draw has an independent part for each record; in an order each place is taken."""
     if event.shape[:1] != (records,):
         return False
     return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
 
 
-def _are_for_each(first_tape: Tape, record: int, records: int) -> bool:
+def _are_drawn_for_each(first_tape: Tape, record: int, records: int) -> bool:
     """Whether some coins are drawn for each record."""
     draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
-    for_each = any(_goes_over_records(event, records) for event in draws)
+    for_each = any(_has_part_for_each(event, records) for event in draws)
     return for_each or RecordRedrawn(first_tape, record, records).leader is not None
 
 
-def _outcomes(runs: Runs, first_tape: Tape, record: int, records: int) -> list[list[int]] | None:
-    """How often each result came on both data; None if coins change none, or share none."""
+def _outcome_counts(
+    runs: Runs, first_tape: Tape, record: int, records: int
+) -> list[list[int]] | None:
+    """How often each result came on both data; None if all are the same, or none came on both."""
     results: list[Any] = []
     counts: list[list[int]] = []
-    if records > 1 and not _are_for_each(first_tape, record, records):
+    if records > 1 and not _are_drawn_for_each(first_tape, record, records):
         return None
     affordable_redraws = REDRAWN_EVENTS // max(len(first_tape.events), 1)
     for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
-        fresh = runs._replace(seed=runs.seed + 1 + redraw)
+        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
         for side in (0, 1):
             coins = RecordRedrawn(first_tape, record, records)
-            tape, result = fresh.run(of_neighbour=bool(side), redrawn=coins)
+            tape, result = reseeded_runs.run(of_neighbour=bool(side), redrawn=coins)
             if tape.parted is not None:
                 return None
             matches = (
@@ -165,13 +174,7 @@ def _outcomes(runs: Runs, first_tape: Tape, record: int, records: int) -> list[l
     return counts if len(counts) > 1 and any(a and b for a, b in counts) else None
 
 
-def _fits(counts: list[int], claimed: float | None) -> bool:
-    """Whether an outcome came on both data, or need not have come on one of them."""
-    expected = max(counts) * (1.0 if claimed is None else math.exp(-claimed))
-    return min(counts) > 0 or expected < EXPECTED
-
-
-def _beyond(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
+def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
     """Whether an outcome is more likely on one of the data than the claim allows."""
     redraws = sum(a for a, _ in outcome_counts)
     for counts in outcome_counts:

@@ -1,4 +1,4 @@
-"""One run of a function on a tape: on the data, on its neighbour, or on other data."""
+"""One run of a function on a tape: on the data or on their neighbour."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import plain_result
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
-from audits.recorded_runs.events import DrawSite
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import Parted, Redrawn, Tape, running
+from audits.recorded_runs.tape import DrawSite, Parted, Redrawn, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
@@ -37,9 +36,15 @@ class Runs(NamedTuple):
         """One run on a copy of the data; the result is plain, an exception is one too."""
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
-        lacks = of_neighbour and sizes[0] != sizes[1]
-        missing = missing_record(self.data, self.neighbour)
-        tape = Tape(self.seed, sizes[of_neighbour], missing, recorded, lacks, self.public, redrawn)
+        tape = Tape(
+            self.seed,
+            sizes[of_neighbour],
+            missing_record(self.data, self.neighbour),
+            recorded,
+            lacks=of_neighbour and sizes[0] != sizes[1],
+            public=self.public,
+            redrawn=redrawn,
+        )
         arguments = copy.deepcopy(data)
         options = _generator_for(self.function, self.seed)
         result: Any = None

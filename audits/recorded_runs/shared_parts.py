@@ -8,13 +8,16 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.recorded_runs.events import Event, View
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, Tape
+from audits.recorded_runs.views import View
 
 
 @final
 class Moved(NamedTuple):
-    """A flat view of the first run, and by how much its value moved in the second."""
+    """A flat view of the first run, and by how much its value moved in the second.
+
+    ``other_factors`` are those of the second run.
+    """
 
     noises: NDArray[np.int64]
     factors: NDArray[np.float64]
@@ -54,10 +57,9 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
-    same = (one == other) | (np.isnan(one) & np.isnan(other))
-    # rounding of sums of the same numbers is no move
-    small = np.abs(gap) <= 4e-16 * largest
-    return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
+    is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
+    is_rounding = np.abs(gap) <= 4e-16 * largest  # of a sum of the same numbers
+    return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
 def is_only_compared(event: Event, replayed: Event) -> bool:
@@ -73,7 +75,7 @@ def is_released(event: Event, replayed: Event) -> bool:
     if event.view is None or replayed.view is None:
         return False
     if event.pure:
-        # noise alone, or a function of it: it matters if a private value is in it after all
+        # noise alone, or a function of it, matters only if a private value is in it after all
         moved = moved_view(event.view, replayed.view).moved
         return bool(np.any(moved != 0)) and (unread or event.name not in ("[]", "copy"))
     return unread

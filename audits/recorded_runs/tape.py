@@ -1,25 +1,95 @@
-"""The tape: it records one run's events, and hands the same outputs to the next."""
+"""The tape of a run: it records draws, steps on noise, questions and calls, and replays them.
+
+In the second run the tape hands out the outputs of the first, event by event.
+"""
 
 from __future__ import annotations
 
+import enum
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from accountant.losses.loss import Loss
 from audits.recorded_runs.call_sites import call_site, draw_site
-from audits.recorded_runs.events import DrawSite, Event, EventKind, NoiseBlock, View
+from audits.recorded_runs.views import View
+
+COMPARISON = "a comparison"  # its outcome says whether the first side is the greater one
+
+
+class EventKind(enum.Enum):
+    """What took place."""
+
+    DRAW = "draws"
+    STEP = "computes"
+    QUESTION = "compares"
+    CALL = "calls"
+
+
+@final
+@dataclass(slots=True)
+class Event:
+    """One entry of a tape.
+
+    ``equal`` must be equal in both runs; ``pure`` is noise to which nothing was added;
+    ``steps``, ``asked`` and ``used`` say what became of the output.
+    """
+
+    kind: EventKind
+    name: str
+    site: str
+    shape: tuple[int, ...]
+    output: Any
+    equal: dict[str, Any] = field(default_factory=dict)
+    view: View | None = None
+    sides: tuple[View, View] | None = None
+    pure: bool = False
+    uniform: bool = False  # made of uniform noise alone; a coin if it is only compared
+    steps: int = 0
+    asked: int = 0
+    used: bool = False
+    coins: bool = False  # a draw that is no noise, but chooses samples, orders or batches
+    of_records: int | None = None  # the number of records that the coins are drawn for
+    # the losses between the laws with the parameters of the two runs, with their counts
+    losses: Callable[[Event, Event], list[tuple[Loss, int]]] | None = None
+    given: Any = None  # parameters that may differ between the runs
+    sensitivity: float | None = None
+    declared: Loss | None = None
+    norm: float = 1.0
+
+
+DrawSite = tuple[tuple[str, int], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoiseBlock:
+    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each.
+
+    ``origins`` are the places that drew them, or drew what they were made of.
+    """
+
+    start: int
+    stop: int
+    law: str
+    scale: NDArray[np.float64]
+    site: str
+    name: str
+    origins: frozenset[DrawSite]
 
 
 class Parted(BaseException):
     """The replayed run left the recorded one; no `except Exception` of the code may stop it."""
 
-    def __init__(self, site: str, words: str) -> None:
-        self.site, self.words = site, words
-        super().__init__(words)
+    def __init__(self, site: str, reason: str) -> None:
+        self.site, self.reason = site, reason
+        super().__init__(reason)
 
 
 class Redrawn(ABC):
@@ -31,7 +101,7 @@ class Redrawn(ABC):
 
 
 class Tape:
-    """The events of one run; with ``recorded`` they must follow that tape and get its outputs."""
+    """The events of one run; with ``recorded`` they must follow that tape, and get its outputs."""
 
     def __init__(
         self,
@@ -92,22 +162,27 @@ class Tape:
         position = len(self.events)
         if position >= len(recorded.events):
             self.leave(site, f"the second run {kind.value} {name} here, the first had ended")
-        before = recorded.events[position]
-        if (before.kind, before.name) != (kind, name):
-            sentence = f"the second run {kind.value} {name} here, the first {before.kind.value}"
-            self.leave(site, f"{sentence} {before.name} at {before.site}")
-        if before.site != site:
+        earlier_event = recorded.events[position]
+        if (earlier_event.kind, earlier_event.name) != (kind, name):
+            sentence = (
+                f"the second run {kind.value} {name} here, the first {earlier_event.kind.value}"
+            )
+            self.leave(site, f"{sentence} {earlier_event.name} at {earlier_event.site}")
+        if earlier_event.site != site:
             sentence = f"{name} is asked for from another place than in the first run"
-            self.leave(site, f"{sentence} ({before.site})")
-        if shape is not None and before.shape != shape:
-            sentence = f"{name} has shape {before.shape} in the first run"
+            self.leave(site, f"{sentence} ({earlier_event.site})")
+        if shape is not None and earlier_event.shape != shape:
+            sentence = f"{name} has shape {earlier_event.shape} in the first run"
             self.leave(site, f"{sentence}, {shape} in the second")
-        return Event(kind, name, site, before.shape, before.output, pure=before.pure)
+        return Event(
+            kind, name, site, earlier_event.shape, earlier_event.output, pure=earlier_event.pure
+        )
 
     def expected(self) -> Event | None:
         """The recorded event at this place; None if there is none."""
-        events = self.recorded.events if self.recorded is not None else []
-        return events[len(self.events)] if len(self.events) < len(events) else None
+        position = len(self.events)
+        recorded_events = self.recorded.events if self.recorded is not None else []
+        return recorded_events[position] if position < len(recorded_events) else None
 
     def leave(self, site: str, reason: str) -> None:
         """Stop this run: it has parted from the recorded one."""
@@ -150,9 +225,9 @@ def current_tape() -> Tape | None:
 @contextmanager
 def running(tape: Tape | None) -> Iterator[None]:
     """Let draws of this thread go to the tape; None stops recording for a while."""
-    before = current_tape()
+    outer_tape = current_tape()
     _state.tape = tape
     try:
         yield
     finally:
-        _state.tape = before
+        _state.tape = outer_tape

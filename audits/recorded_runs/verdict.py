@@ -14,16 +14,17 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Outcome
+from audits.recorded_runs.costs import Spent
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import RecordedFinding, exception_of
-from audits.recorded_runs.spent import Spent
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, EventKind, Tape
 
 # kinds of findings whose cost no loss of a draw bounds
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}
-ROUND_OFF = 1e-6  # relative rounding of moves of float sums, and of bounds that libraries round up
-DELTA_OF_NO_CLAIM = 1e-5  # used where the cost is infinite at delta 0, as that of Gaussian noise is
+# relative rounding of moves, which are sums of floats, and of bounds that libraries round up
+ROUND_OFF = 1e-6
+# the delta where nothing is claimed and the cost at 0 is infinite, as that of Gaussian noise is
+DELTA_OF_NO_CLAIM = 1e-5
 Claim = Any
 
 
@@ -79,8 +80,9 @@ class Recorded:
         """
         if any(finding.kind != "lost noise" for finding in self.findings):
             return Outcome.FALSIFIED
-        over = self.cost == math.inf or is_above(self.cost, self.claimed)
-        return Outcome.INCONCLUSIVE if self.cost is None or over else Outcome.SURVIVED
+        exceeds_claim = self.cost == math.inf or is_above(self.cost, self.claimed)
+        is_undecided = self.cost is None or exceeds_claim
+        return Outcome.INCONCLUSIVE if is_undecided else Outcome.SURVIVED
 
     @property
     def sound(self) -> bool:
@@ -111,10 +113,10 @@ class Recorded:
         if self.cost is not None:
             costs = f"this pair costs epsilon {self.cost:.4g}"
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
-        at = f" at delta {self.delta:g}" if self.delta else ""
-        drawn = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
+        delta_text = f" at delta {self.delta:g}" if self.delta else ""
+        draws_text = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
         lines = [
-            f"{heading} in {drawn}; {costs}{at}{claimed}",
+            f"{heading} in {draws_text}; {costs}{delta_text}{claimed}",
             *map(str, self.findings),
             *(f"unchecked: {note}" for note in self.unchecked),
         ]
@@ -127,6 +129,7 @@ def is_above(cost: float | None, claimed: float | None) -> bool:
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
+    """The claim as a loss; a function of the result is asked for it."""
     if callable(claim) and not isinstance(claim, Loss):
         claim = claim(result)
     if claim is None or isinstance(claim, Loss):
@@ -140,16 +143,14 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
     )
 
 
-def without_replay(
-    finding: RecordedFinding, claim: Claim, delta: float | None, first_tape: Tape
-) -> Recorded:
+def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Tape) -> Recorded:
     """The verdict where runs on the same data already differ."""
     unchecked = ("the neighbour: runs on the same data already differ",)
-    del claim
-    return Recorded((finding,), unchecked, None, None, None, delta or 0.0, _count(first_tape))
+    count = _number_of_draws(first_tape)
+    return Recorded((finding,), unchecked, None, None, None, delta or 0.0, count)
 
 
-def _count(tape: Tape) -> int:
+def _number_of_draws(tape: Tape) -> int:
     return sum(event.kind in (EventKind.DRAW, EventKind.CALL) for event in tape.events)
 
 
@@ -169,41 +170,47 @@ def judged(
     if loss is None and delta is None and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
         tested_delta = DELTA_OF_NO_CLAIM
     claimed = None if loss is None else loss.epsilon_at(tested_delta)
-    cost, unchecked = (
-        spent.epsilon(tested_delta),
-        list(dict.fromkeys([*spent.unknown, *spent.assumed])),
-    )
-    cost_is_known = not spent.unknown or bool(spent.infinite)
+    cost = spent.epsilon(tested_delta)
     declared = _declared_cost(pairs, first_tape, draws, tested_delta)
-    coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
+    unchecked = list(dict.fromkeys([*spent.unknown, *spent.assumed]))
     for event, reason in spent.infinite:
-        if reason not in ("reused noise", "no noise"):
+        if reason not in ("reused noise", "no noise"):  # these are findings already
             findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {reason}"))
-    over = is_above(cost, claimed) and not spent.infinite
-    if over and coins and not math.isinf(cost):
+    exceeds_claim = is_above(cost, claimed) and not spent.infinite
+    coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
+    if exceeds_claim and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"
         )
-    elif over and not is_above(spent.epsilon(tested_delta, scaled=True), claimed):
+    elif exceeds_claim and not is_above(spent.epsilon(tested_delta, scaled=True), claimed):
         unchecked.append(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
         )
-    elif over:
+    elif exceeds_claim:
         reason = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
         findings.append(RecordedFinding("cost", "", reason))
     elif is_above(declared, claimed):
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
     if loss is None and cost == math.inf and not spent.infinite:
         unchecked.append(f"the cost at a delta above {tested_delta:g}, where it may be finite")
-    if ended := exception_of(result):
-        unchecked.append(f"what follows the {ended} that ended the run")
-        cost_is_known = False
+    exception = exception_of(result)
+    if exception:
+        unchecked.append(f"what follows the {exception} that ended the run")
     ordered = tuple(dict.fromkeys(findings))
-    cost_is_known = cost_is_known and not UNBOUNDED & {finding.kind for finding in ordered}
-    shown = cost if cost_is_known else None
+    is_cost_known = (
+        (not spent.unknown or bool(spent.infinite))
+        and not exception
+        and not UNBOUNDED & {finding.kind for finding in ordered}
+    )
     return Recorded(
-        ordered, tuple(unchecked), shown, declared, claimed, tested_delta, _count(first_tape)
+        ordered,
+        tuple(unchecked),
+        cost if is_cost_known else None,
+        declared,
+        claimed,
+        tested_delta,
+        _number_of_draws(first_tape),
     )
 
 

@@ -1,18 +1,34 @@
-"""Views of noise: arithmetic on ``value + factors x noises``."""
+"""Arrays as ``value + factors x noises``: how a run sees its noise, and the arithmetic on it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-
-from audits.recorded_runs.events import View
+from numpy.typing import NDArray
 
 FEW_PARTS = 8  # noises in each number of an array of any size
-MOST_PARTS = 64  # noises in one number: a longer sum counts as released
-MOST_FACTORS = 2**20  # of one view, 16 MiB; a linear map of more noises is noise of an unknown law
+MOST_PARTS = 64  # noises in one number; a longer sum counts as released
+# factors in one view (16 MiB); the result of a larger linear map is noise of an unknown law
+MOST_FACTORS = 2**20
+
+
+class View(NamedTuple):
+    """An array as value + sum over parts of factor x noise, element by element.
+
+    ``noises`` are numbers of noises (-1 for none), of shape (*shape, parts), like ``factors``.
+    """
+
+    noises: NDArray[np.int64]
+    factors: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.value.shape
 
 
 def plain_view(values: Any) -> View:
@@ -60,10 +76,10 @@ def merged(view: View) -> View:
     if not repeats.any():
         return view
     for k in range(noises.shape[-1] - 1, 0, -1):  # a repeated noise is added to the part before it
-        same = repeats[..., k - 1]
-        factors[..., k - 1] += np.where(same, factors[..., k], 0.0)
-        factors[..., k] = np.where(same, 0.0, factors[..., k])
-        noises[..., k] = np.where(same, -1, noises[..., k])
+        is_repeat = repeats[..., k - 1]
+        factors[..., k - 1] += np.where(is_repeat, factors[..., k], 0.0)
+        factors[..., k] = np.where(is_repeat, 0.0, factors[..., k])
+        noises[..., k] = np.where(is_repeat, -1, noises[..., k])
     return View(noises, factors, view.value)
 
 
@@ -78,27 +94,30 @@ def scale(view: View, by: Any) -> View:
 
 
 def fits(views: list[View], shape: tuple[int, ...]) -> bool:
-    """Whether a sum of these views is followed; what a linear map made may have many parts."""
+    """Whether the sum of these views is small enough to be followed.
+
+    A view that a linear map made may have many parts.
+    """
     parts = [int(view.noises.shape[-1]) for view in views]
     if sum(parts) <= FEW_PARTS:
         return True
-    small = sum(parts) * math.prod(shape) <= MOST_FACTORS
-    return small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS)
+    is_small = sum(parts) * math.prod(shape) <= MOST_FACTORS
+    return is_small and (sum(parts) <= MOST_PARTS or max(parts) > MOST_PARTS)
 
 
 def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
-    """The view of a linear function of it; None of a large view, or if the function is not linear.
+    """The view of a linear function; None if the result is too large or the function not linear.
 
-    The column of a noise is the function of its factors.
+    The factors of one noise in the result are the function of its factors in the argument.
     """
     is_noise = view.noises >= 0
     noises, noise_index = np.unique(view.noises[is_noise], return_inverse=True)
-    of_zeros: Any = function(np.zeros(view.shape))
-    # other types than floats round their sums
-    is_float = getattr(of_zeros, "dtype", None) in (np.float64, np.float32)
-    if not noises.size or not is_float or np.any(of_zeros):
+    at_zero: Any = function(np.zeros(view.shape))
+    # sums of other types than floats are rounded
+    is_float = getattr(at_zero, "dtype", None) in (np.float64, np.float32)
+    if not noises.size or not is_float or np.any(at_zero):
         return None
-    if noises.size * max(of_zeros.size, view.value.size) > MOST_FACTORS:
+    if noises.size * max(at_zero.size, view.value.size) > MOST_FACTORS:
         return None
     elements = np.broadcast_to(np.arange(view.value.size).reshape((*view.shape, 1)), is_noise.shape)
     columns = np.zeros((noises.size, view.value.size))

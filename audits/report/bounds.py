@@ -1,4 +1,4 @@
-"""Lower bounds as terminal tables, and as JSON."""
+"""Lower bounds as terminal tables, as JSON, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from accountant.reports.html_document import render
 from audits.minimax.checks.enumeration import Check
 from audits.minimax.performance.answers import ProblemReport, setting_text, size_text
 from audits.minimax.performance.gap import RiskGap
@@ -54,8 +55,8 @@ def _print_problem(answer: ProblemReport, console: Console) -> None:
     table = borderless_table(answer.problem, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for what, value in bound_facts(answer):
-        table.add_row(literal_text(what), literal_text(value))
+    for fact, value in bound_facts(answer):
+        table.add_row(literal_text(fact), literal_text(value))
     console.print(table)
     if answer.gaps:
         table = borderless_table("Algorithms of this project on the hard family")
@@ -188,3 +189,20 @@ def _algorithm_document(gap: RiskGap) -> dict[str, Any]:
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in document.items()
     }
+
+
+def to_html(answers: Sequence[ProblemReport], checks: Sequence[Check], repeat_command: str) -> str:
+    """The page; every word that came from outside is escaped."""
+    return render(
+        "bounds.html",
+        "audits.report",
+        answers=answers,
+        repeat_command=repeat_command,
+        checks=checks,
+        shown=[check_cells(check) for check in closest_checks(checks)],
+        number=format_number,
+        facts=bound_facts,
+        algorithm_rows=lambda answer: map(algorithm_cells, answer.gaps),
+        algorithm_head=ALGORITHM_HEAD,
+        check_head=CHECK_HEAD,
+    )

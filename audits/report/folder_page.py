@@ -25,7 +25,7 @@ from audits.results.result_file import Result, read_result
 
 SQLITE_HEADER = b"SQLite format 3\x00"
 MAX_FILES = 10_000
-SKIPPED = ("site-packages", "node_modules")  # and folders whose name begins with a dot
+SKIPPED = ("site-packages", "node_modules")  # folders whose name begins with a dot are too
 
 
 @final
@@ -50,8 +50,9 @@ class IndexedPlan:
     @property
     def fits(self) -> bool | None:
         """Return whether the plan fits its budget; None if there is none."""
-        is_priced = self.epsilon is not None and self.budget is not None
-        return self.epsilon <= self.budget.epsilon if is_priced else None  # type: ignore[union-attr, operator]
+        if self.epsilon is None or self.budget is None:
+            return None
+        return self.epsilon <= self.budget.epsilon
 
 
 @final
@@ -92,9 +93,12 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
         try:
             if path.suffix in (".toml", ".json"):
                 _add_document(index, file, path)
-            elif _is_sqlite(path):
-                with Book.open(book_url(str(path)), create=False) as book:
-                    index.ledgers += [(file, book.status(name)) for name in book.names]
+            elif path.is_file():
+                with path.open("rb") as start:
+                    is_sqlite = start.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+                if is_sqlite:
+                    with Book.open(book_url(str(path)), create=False) as book:
+                        index.ledgers += [(file, book.status(name)) for name in book.names]
         except (ParameterError, BudgetExceeded, LedgerBusy, LedgerCorrupt, OSError) as error:
             index.unread.append((file.path, str(error).replace(str(path), path.name)))
     return index
@@ -114,13 +118,6 @@ def _files(folder: Path) -> Iterator[Path]:
                 yield Path(directory, name)
 
 
-def _is_sqlite(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
-
-
 def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
     """Add a plan or a result; a document that is neither is passed over."""
     if path.suffix == ".toml":
@@ -133,8 +130,8 @@ def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
         return
     if isinstance(keys, dict) and "findings" in keys:
         result = read_result(str(path), file.path)
-        good = all(row.as_expected for row in result.rows)
-        index.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), good))
+        is_good = all(row.as_expected for row in result.rows)
+        index.audits.append(IndexedAudit(file, result, verdict_sentence(result.rows), is_good))
     elif isinstance(keys, dict) and ("release" in keys or "plan" in keys):
         index.plans.append(_plan(file, read_file(path)))
 

@@ -40,11 +40,11 @@ def to_junit(result: Result) -> str:
         )
     for row in rows:
         _case(suite, row)
-    for library, why in result.absent.items():
+    for library, reason in result.absent.items():
         case = Xml.SubElement(
             suite, "testcase", {"classname": "audits.library", "name": escape_control(library)}
         )
-        Xml.SubElement(case, "skipped", {"message": escape_control(why)})
+        Xml.SubElement(case, "skipped", {"message": escape_control(reason)})
     root = Xml.Element("testsuites")
     root.append(suite)
     Xml.indent(root)

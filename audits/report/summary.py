@@ -57,9 +57,9 @@ def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
 def _inconclusive(weak: Sequence[ReportRow], count: int) -> str:
     """How many rows are inconclusive, why, and their names."""
     parts = []
-    for why in dict.fromkeys(row.why_inconclusive for row in weak):
-        names = _some((_name(row) for row in weak if row.why_inconclusive == why), ", ")
-        parts.append(f"{escape_control(why)} ({names})")
+    for reason in dict.fromkeys(row.why_inconclusive for row in weak):
+        names = _some((_name(row) for row in weak if row.why_inconclusive == reason), ", ")
+        parts.append(f"{escape_control(reason)} ({names})")
     verb, total = "is" if len(weak) == 1 else "are", _count(count, "audit")
     return f"{len(weak)} of {total} {verb} inconclusive: {_some(parts, '; ')}."
 

@@ -59,37 +59,30 @@ def print_report(result: Result, console: Console) -> None:
     for row in rows:
         for note in row.notes:
             console.print(literal_text(f"note on {row.subject}: {note}"), style="yellow")
-    for library, why in result.absent.items():
-        console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
+    for library, reason in result.absent.items():
+        console.print(literal_text(f"not audited: {library}, {reason}"), style="yellow")
     console.print(CLOSING, style="dim")
 
 
 def _print_verdict(result: Result, console: Console) -> None:
     """The first lines of a report."""
     rows, seed = result.rows, result.request.seed
-    right = all(row.as_expected for row in rows)
-    style = (
-        "bold red"
-        if not right
-        else "bold yellow"
-        if not rows or not all(row.decisive for row in rows)
-        else "bold"
-    )
+    style = "bold"
+    if not all(row.as_expected for row in rows):
+        style = "bold red"
+    elif not rows or not all(row.decisive for row in rows):
+        style = "bold yellow"
     console.print(Text(verdict_sentence(rows), style))
-    for sentence in (power_sentence(result, power_of(result)), _expected_sentence(rows)):
-        if sentence:
-            console.print(Text(sentence))
+    if power := power_sentence(result, power_of(result)):
+        console.print(Text(power))
+    # of one's own code nothing is expected
+    if foreign_rows := [row for row in rows if not row.own]:
+        expected_count = sum(row.as_expected for row in foreign_rows)
+        console.print(Text(f"{expected_count} of {len(foreign_rows)} as expected."))
     if rows:
         console.print(Text(confidence_sentence(rows)))
     console.print(Text(f"{error_sentence(rows)} Repeat with --seed {seed}."))
     console.print()
-
-
-def _expected_sentence(rows: Sequence[ReportRow]) -> str:
-    """How many rows are as expected; of one's own code nothing is."""
-    foreign_rows = [row for row in rows if not row.own]
-    right = sum(row.as_expected for row in foreign_rows)
-    return f"{right} of {len(foreign_rows)} as expected." if foreign_rows else ""
 
 
 def _counts(rows: Sequence[ReportRow]) -> Table:
@@ -166,8 +159,8 @@ def _print_facts(row: ReportRow, console: Console) -> None:
     table = borderless_table(row.subject, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for what, value in row.facts:
-        table.add_row(literal_text(what), literal_text(value))
+    for name, value in row.facts:
+        table.add_row(literal_text(name), literal_text(value))
     console.print(table)
     console.print()
     if row.curve is None or not row.curve.mean:

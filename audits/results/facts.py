@@ -35,7 +35,7 @@ def algorithm_facts(
     from sklearn.metrics import r2_score
 
     (x, y), (x_test, y_test) = data.train, data.test
-    bare = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
+    non_private = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
     node = result.plan.part
     yield "plan", f"{result.plan.count} x {node!r}"
     yield (
@@ -44,38 +44,52 @@ def algorithm_facts(
     )
     yield "records", f"{len(x):,} to fit, {len(x_test):,} to test, {x.shape[1]} features"
     yield "test R2, private", f"{r2_score(y_test, lasso.predict(x_test)):.3f} at {claim}"
-    yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
+    yield (
+        "test R2, scikit-learn",
+        f"{r2_score(y_test, non_private.predict(x_test)):.3f}, no privacy",
+    )
     yield "replay", result.replayed.witness
     yield "leak free, on plan", f"{result.replayed.leak_free}, {result.replayed.on_plan}"
     unchecked = "; ".join(result.replayed.unchecked) or "nothing"
     yield "sound", f"{result.replayed.sound}; not checked: {unchecked}"
-    losses, plain = result.losses, result.losses[result.untilted]
-    drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighted"
+    losses, untilted_losses = result.losses, result.losses[result.untilted]
+    drawn = (
+        f"{losses.size - untilted_losses.size} of them drawn where losses are rare, and weighted"
+    )
     yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
-    if plain.size:
-        yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
-        yield "largest loss", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
-        yield "rarest loss seen", _rarest_loss(result, 0.95)
-
-
-def _rarest_loss(result: Any, confidence: float) -> str:
-    """The largest epsilon at which the samples bound the profile from below."""
-    epsilons = result.epsilon_grid()
-    lower = result.profile_lower(epsilons, confidence)
-    detectable = [i for i in range(len(lower)) if lower[i] > 1e-12]
-    if not detectable:
-        return "none"
-    at = detectable[-1]
-    return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
+    if untilted_losses.size:
+        yield "mean, deviation", f"{untilted_losses.mean():.4f}, {untilted_losses.std():.4f}"
+        yield (
+            "largest loss",
+            f"{untilted_losses.max():.4f} of the epsilon {claim[0]:g} that was paid",
+        )
+        # the largest epsilon at which the samples bound the profile from below
+        epsilons = result.epsilon_grid()
+        lower = result.profile_lower(epsilons, 0.95)
+        bounded = [i for i in range(len(lower)) if lower[i] > 1e-12]
+        rarest_loss = "none"
+        if bounded:
+            largest = bounded[-1]
+            rarest_loss = (
+                f"delta at epsilon {epsilons[largest]:.3g} is at least {lower[largest]:.1e} (95%)"
+            )
+        yield "rarest loss seen", rarest_loss
 
 
 def profile_rows(curve: ProfileCurve) -> list[list[str]]:
     """One line per epsilon: empirical delta, its band, the accountant's delta."""
-    top, lines = curve.epsilon[-1], []
+    largest_epsilon, lines = curve.epsilon[-1], []
     for share in SHOWN_SHARES:
-        at = min(range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * top))
-        band = f"[{curve.lower[at]:.1e}, {curve.upper[at]:.1e}]"
+        index = min(
+            range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * largest_epsilon)
+        )
+        band = f"[{curve.lower[index]:.1e}, {curve.upper[index]:.1e}]"
         lines.append(
-            [f"{curve.epsilon[at]:.2f}", f"{curve.mean[at]:.2e}", band, f"{curve.claimed[at]:.2e}"]
+            [
+                f"{curve.epsilon[index]:.2f}",
+                f"{curve.mean[index]:.2e}",
+                band,
+                f"{curve.claimed[index]:.2e}",
+            ]
         )
     return lines

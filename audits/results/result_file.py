@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import importlib.metadata
 import json
 import math
 import platform
 import shlex
+import sys
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
 from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
-from audits.results.code_digest import code_digest
 from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1
 PARTIAL_SUFFIX = ".part"
 MAX_BYTES = 100_000_000
-PACKAGES = ("dp-attest", "numpy", "scipy")
+VERSIONED = ("dp-attest", "numpy", "scipy")  # packages that the numbers come from
+PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
+NOT_FOUND = "its file was not found"
 
 
 @final
@@ -83,7 +87,7 @@ def new_result(
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
     """The versions of Python and of the packages that the numbers come from."""
     installed = {"python": platform.python_version()}
-    for name in (*PACKAGES, *extra):
+    for name in (*VERSIONED, *extra):
         try:
             installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -189,6 +193,10 @@ def _finding(row: ReportRow) -> dict[str, Any]:
 
 
 def _detail(row: ReportRow) -> dict[str, Any]:
+    curve: dict[str, list[float | None]] | None = None
+    if row.curve is not None:
+        names = [column.name for column in dataclasses.fields(row.curve)]
+        curve = {name: list(map(_finite, getattr(row.curve, name))) for name in names}
     return {
         "evidence": row.evidence,
         "decisive": row.decisive,
@@ -197,14 +205,8 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
         "notes": list(row.notes),
-        "curve": None
-        if row.curve is None
-        else {name: list(map(_finite, values)) for name, values in _columns(row.curve).items()},
+        "curve": curve,
     }
-
-
-def _columns(curve: ProfileCurve) -> dict[str, tuple[float, ...]]:
-    return {field.name: getattr(curve, field.name) for field in dataclasses.fields(curve)}
 
 
 def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
@@ -228,7 +230,7 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
         row["seconds"],
         details["verdict_lower"],
         None if guesses is None else tuple(guesses),
-        tuple((str(what), str(value)) for what, value in details["facts"]),
+        tuple((str(fact), str(value)) for fact, value in details["facts"]),
         None
         if curve is None
         else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
@@ -239,3 +241,44 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
 
 def _finite(x: float | None) -> float | None:
     return None if x is None or not math.isfinite(x) else float(x)
+
+
+def code_digest(target: str | None = None) -> str:
+    """SHA-256 of this package's modules, or of the module file of a target; nothing is imported.
+
+    Of many files, it is the digest of the lines ``digest  path`` in the order of their paths.
+    """
+    try:
+        if target is not None:
+            module = target.partition(":")[0]
+            file = _module_file(module)
+            if file is None:
+                return f"{module}: {NOT_FOUND}"
+            return f"SHA-256 {_sha256(file)} of {module}"
+        lines = []
+        for name in PACKAGES:
+            spec = find_spec(name)
+            folders = [] if spec is None else spec.submodule_search_locations or ()
+            lines += [
+                f"{_sha256(file)}  {name}/{file.relative_to(folder).as_posix()}"
+                for folder in map(Path, folders)
+                for file in sorted(folder.rglob("*.py"))
+            ]
+    except OSError:  # a folder that may not be read is no reason to lose a report
+        return NOT_FOUND
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return f"SHA-256 {digest} of {len(lines)} modules of dp-attest"
+
+
+def _module_file(module: str) -> Path | None:
+    """The source of a module; not by `find_spec`, which would import its packages."""
+    path = Path(*module.split("."))
+    for folder in ("", *sys.path):
+        for file in (Path(folder) / path / "__init__.py", Path(folder) / path.with_suffix(".py")):
+            if file.is_file():
+                return file
+    return None
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

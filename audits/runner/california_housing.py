@@ -14,8 +14,8 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-# Public bounds, stated without the data: the map of California, the census's own limits, round
-# numbers.  What lies outside is clipped.
+# Public bounds, stated without the data: by the map of California, the census's own limits, and
+# round numbers.  What lies outside is clipped.
 BOUNDS = {
     "longitude": (-125.0, -114.0),
     "latitude": (32.0, 42.0),
@@ -52,7 +52,11 @@ class Housing:
 
 def load() -> Housing:
     """Read the embedded data; a missing entry becomes the middle of its bounds."""
-    with gzip.open(_path(), "rt", newline="") as lines:
+    # a wheel has the data inside the package, a checkout in the folder next to it
+    package = Path(str(resources.files("audits")))
+    inside = package / "data" / "housing.csv.gz"
+    checkout = package.parent / "examples" / "data" / "california_housing" / "housing.csv.gz"
+    with gzip.open(inside if inside.exists() else checkout, "rt", newline="") as lines:
         rows = list(csv.DictReader(lines))
     if len(rows) != RECORDS:
         raise ParameterError("housing.csv.gz", f"{len(rows)} records", f"{RECORDS} records")
@@ -73,11 +77,3 @@ def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) 
     column = np.array([float(row[name] or "nan") for row in rows])
     scaled: Array = np.clip(2 * (column - low) / (high - low) - 1, -1.0, 1.0)
     return np.nan_to_num(scaled, nan=0.0)
-
-
-def _path() -> Path:
-    # A wheel has the data inside the package, a checkout in the folder next to it.
-    package = Path(str(resources.files("audits")))
-    inside = package / "data" / "housing.csv.gz"
-    checkout = package.parent / "examples" / "data" / "california_housing"
-    return inside if inside.exists() else checkout / "housing.csv.gz"

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
+import zlib
 from typing import Any
 
 import numpy as np
 
+from accountant.accountants.tight import Tight
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.numerics import Array
 from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome, outcome_at
-from audits.known_densities.hockey_stick import exact_epsilon
+from audits.known_densities.hockey_stick import exact, exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import load
-from audits.runner.profile_curves import mechanism_curve, profile_curve
+from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.zoo.catalogue import ZOO
 from audits.zoo.specimen import Specimen
 from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVector, registry
@@ -27,15 +30,26 @@ from mechanisms.families.additive import AdditiveNoise
 LOSS_SAMPLES = 300
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
-FOUND_ANSWERS = np.array([1.0, 1.0]), np.zeros(2)  # as many numbers as a release has
+# values of a sparse vector whose first answer is surely above its threshold of -100
+ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
+POINTS, PAIRS, DRAWS = 17, 5, 20_000  # of the figure of a mechanism's profile
 
 
 def cases() -> list[AuditCase]:
     """Every instance of the registry, every specimen of the zoo, every algorithm."""
     instances = [instance for cls in registry() for instance in cls.instances()]
     rows = [_mechanism_case(instance) for instance in instances]
-    rows += [_bits_case(instance) for instance in instances if _releases_real_numbers(instance)]
-    rows += [_bits_case(_found_answer(kind), FOUND_ANSWERS) for kind in (IDEALISED, EXACT)]
+    kinds_of_numbers = AdditiveNoise, PiecewiseUniform
+    rows += [
+        _bits_case(instance)
+        for instance in instances
+        if isinstance(instance, kinds_of_numbers) and isinstance(instance.support, RealLine)
+    ]
+    # the low bits that a sparse vector shows with its first answer are those of its noise
+    rows += [
+        _bits_case(SparseVector(-100.0, 8.0, 1.0, arithmetic=arithmetic), ANSWERS_ABOVE)
+        for arithmetic in (IDEALISED, EXACT)
+    ]
     rows += [_specimen_case(specimen) for specimen in ZOO]
     rows.append(
         AuditCase(
@@ -75,16 +89,6 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
         )
 
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
-
-
-def _releases_real_numbers(mechanism: Mechanism) -> bool:
-    kinds = AdditiveNoise, PiecewiseUniform
-    return isinstance(mechanism, kinds) and isinstance(mechanism.support, RealLine)
-
-
-def _found_answer(arithmetic: str) -> SparseVector:
-    """A sparse vector whose first answer is surely found: what is left is its noise."""
-    return SparseVector(-100.0, 8.0, 1.0, arithmetic=arithmetic)
 
 
 def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> AuditCase:
@@ -227,12 +231,14 @@ def _algorithm_row(
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
     delta = claimed_delta(result.claim)
-    why = result.refutation(verdict_confidence())
-    witness = why or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
+    refutation = result.refutation(verdict_confidence())
+    witness = (
+        refutation or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
+    )
     return ReportRow(
         subject, kind, (result.claim.epsilon_at(delta), delta), finite_or_none(exact),
         result.epsilon_lower(delta, settings.confidence), settings.confidence,
-        int(result.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
+        int(result.losses.size) or 1, Outcome.FALSIFIED if refutation else Outcome.SURVIVED,
         expected, witness, witness, round(seconds, 6),
         result.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
     )  # fmt: skip
@@ -241,3 +247,66 @@ def _algorithm_row(
 def finite_or_none(x: float | None) -> float | None:
     """The number as JSON can hold it: None if it is infinite or NaN."""
     return float(x) if x is not None and np.isfinite(x) else None
+
+
+def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
+    """The profile of a declared mechanism at its worst pair, up to a little beyond its claim.
+
+    The samples come from its own sampler and density; their noise is separate from the audit's.
+    """
+    epsilons = np.linspace(0.0, 1.1 * _largest_epsilon(mechanism.loss), POINTS)
+    name = zlib.crc32(repr(mechanism).encode())
+    rng = np.random.default_rng(np.random.SeedSequence([settings.seed, name, 1]))
+    # The worst pair may depend on epsilon: a few pairs, each the worst at its own epsilon.
+    drawn: dict[str, Array] = {}
+    mean, lower, upper = np.zeros((3, POINTS))
+    for group in np.array_split(np.arange(POINTS), PAIRS):
+        pair = mechanism.worst_pair(float(epsilons[group].mean()))
+        if repr(pair) not in drawn:
+            drawn[repr(pair)] = sample_losses(mechanism, pair, rng)
+        losses = drawn[repr(pair)]
+        sticks = -np.expm1(np.minimum(epsilons[group] - losses[:, None], 0.0))
+        mean[group] = sticks.mean(axis=0)
+        lower[group], upper[group] = mean_confidence_band(
+            sticks, (1 - settings.confidence) / POINTS
+        )
+    return ProfileCurve(
+        *map(_as_floats, (epsilons, [mechanism.loss.delta_at(float(e)) for e in epsilons],
+                      [exact(mechanism, float(e)) for e in epsilons], mean, lower, upper))
+    )  # fmt: skip
+
+
+def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
+    """The empirical profile of an algorithm's privacy losses, and its accountant's curve.
+
+    The losses are weighted, so the profile reaches below one over the number of runs.
+    """
+    epsilons = np.linspace(0.0, _largest_epsilon(result.claim), 41)
+    curve = [Tight().delta(result.plan, float(e)) for e in epsilons]
+    if result.losses.size == 0:
+        return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())
+    mean, lower, upper = result.confidence_band(epsilons, confidence)
+    return ProfileCurve(
+        _as_floats(epsilons), _as_floats(curve), (), *map(_as_floats, (mean, lower, upper))
+    )
+
+
+def sample_losses(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Generator) -> Array:
+    """Privacy losses ``log p - log q`` of a mechanism's own releases of the first value."""
+    value, neighbour = pair
+    output = mechanism.release(value, rng, DRAWS)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        losses: Array = mechanism.log_density(output, value) - mechanism.log_density(
+            output, neighbour
+        )
+    return losses.reshape(-1)
+
+
+def _largest_epsilon(claim: Loss) -> float:
+    delta = max(claim.infinity, claim.reversed.infinity)
+    epsilon = claim.epsilon_at(delta if np.isfinite(claim.pure) or delta > 1e-12 else 1e-5)
+    return float(min(epsilon, 20.0)) or 1.0
+
+
+def _as_floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(v) for v in values)

@@ -14,7 +14,7 @@ from audits.results.rows import Settings, no_progress
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
 
-# Other processes look up a case by its name here.
+# the module of the cases of a command, where other processes look up a case by its name
 FAMILIES = {
     "run": "audits.runner.cases",
     "papers": "audits.papers.cases",
@@ -61,7 +61,10 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
     for name in names:
         if not name.strip():
             raise ParameterError("NAME", name, "(part of) the name of a subject")
-        named = _cases_named(name, every)
+        exact = [case for case in every if name in {case.subject, short_name(case.subject)}]
+        first_instance = [case for case in every if name == case.subject.split("(")[0]][:1]
+        named = exact or first_instance
+        named = named or [case for case in every if name.lower() in case.subject.lower()]
         if not named:
             subject_names = sorted({case.subject.split("(")[0] for case in every})
             suggestions = difflib.get_close_matches(name, subject_names, n=3) or subject_names[:3]
@@ -69,15 +72,6 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
             raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
         selected += [case for case in named if case not in selected]
     return [case for case in every if case in selected]
-
-
-def _cases_named(name: str, every: list[Any]) -> list[Any]:
-    """The case of that subject, else the first of that mechanism, else all with that part."""
-    exact = [case for case in every if name in {case.subject, short_name(case.subject)}]
-    first_instance = [case for case in every if name == case.subject.split("(")[0]][:1]
-    return (
-        exact or first_instance or [case for case in every if name.lower() in case.subject.lower()]
-    )
 
 
 def run_all(
@@ -114,7 +108,8 @@ def run_all(
     except KeyboardInterrupt:
         # Finished rows that are not yet reported are kept as well.
         for future, subject in futures.items():
-            if subject not in rows and _has_row(future):
+            is_finished = future.done() and not future.cancelled() and future.exception() is None
+            if subject not in rows and is_finished:
                 on_row(future.result())
         raise
     finally:
@@ -131,11 +126,6 @@ def run_by_name(family: str, subject: str, settings: Settings) -> Any:
         if case.subject == subject:
             return case.run(settings)
     raise ParameterError("NAME", subject, "known to the worker: install the same packages there")
-
-
-def _has_row(future: Future[Done]) -> bool:
-    """Whether a row was computed, without waiting for it."""
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _result(future: Future[Done], subject: str) -> Done:

@@ -42,11 +42,11 @@ class KeptOutputs:
         while self._end + RECORD.size <= size:
             head = os.pread(self._file, RECORD.size, self._end)
             key, runs, length, kind = RECORD.unpack(head)
-            after = self._end + RECORD.size + length
-            if after > size:  # the record that an interruption cut
+            end_of_record = self._end + RECORD.size + length
+            if end_of_record > size:  # the record that an interruption cut
                 break
             self._places[key] = self._end + RECORD.size, length, kind
-            self._end, self.runs = after, self.runs + runs
+            self._end, self.runs = end_of_record, self.runs + runs
         os.ftruncate(self._file, self._end)
 
     def find(self, key: bytes) -> Any:

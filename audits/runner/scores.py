@@ -95,20 +95,19 @@ def _audit(
         split=request.split,
         rng=settings.seed,
     )
-    epsilon = _claimed_epsilon(request.claim, finding.delta)
+    claim = request.claim
+    if claim is None:
+        epsilon = math.nan
+    elif isinstance(claim, Loss):
+        epsilon = claim.epsilon_at(finding.delta)
+    else:
+        epsilon = Tight().epsilon(claim, finding.delta)
     return ReportRow(
         subject, "scores", (epsilon, finding.delta), None, finding.epsilon_lower,
         finding.confidence, finding.coins, finding.outcome, Outcome.SURVIVED, finding.witness,
         finding.witness, round(finding.seconds, 6), finding.epsilon_lower,
         (finding.right, finding.guesses, finding.coins), tuple(_facts(finding)),
     )  # fmt: skip
-
-
-def _claimed_epsilon(claim: Plan | None, delta: float) -> float:
-    """The claim's epsilon at delta, NaN if there is no claim."""
-    if claim is None:
-        return math.nan
-    return claim.epsilon_at(delta) if isinstance(claim, Loss) else Tight().epsilon(claim, delta)
 
 
 def _facts(finding: OneRunFinding) -> Iterator[tuple[str, str]]:

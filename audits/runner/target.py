@@ -7,6 +7,7 @@ An imported module can print, exit, hang, crash, or write what it likes; none of
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,11 +25,15 @@ from audits.claims.findings import Outcome
 from audits.results.result_file import Request
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings, no_progress
 from audits.runner.kept_outputs import KeptOutputs
-from audits.runner.target_estimate import advice, estimate_seconds
 from audits.runner.target_processes import TARGET_METAVAR, TargetLimits, TargetProcesses
 from audits.runner.target_values import load_value
+from audits.runs.release_functions import Draw
 
-MAX_WITNESS = 4000  # characters: outputs may be long words
+MAX_WITNESS = 4000  # characters, since outputs may be long words
+# an estimate of the time makes calls of more and more runs, until one takes so many seconds or
+# has so many runs; all of them together are at most one further run for 16
+LONG_CALL, MAX_CALL_RUNS = 0.1, 1 << 10
+RUNS_PER_TRIAL = 32
 
 
 @final
@@ -53,7 +58,7 @@ class TargetRequest:
         is_file = module.endswith(".py") and Path(module).is_file()
         if not colon or is_file or not all(word.isidentifier() for word in identifiers):
             raise ParameterError(
-                TARGET_METAVAR, name, "written package.module:function" + _meant(name)
+                TARGET_METAVAR, name, "written package.module:function" + _likely_name(name)
             )
         epsilon = EPSILON.check("--epsilon", parse_number(str(options.get("epsilon"))))
         delta = DELTA.check("--delta", parse_number(str(options.get("delta", 0))))
@@ -75,17 +80,17 @@ class TargetRequest:
         return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
 
 
-def _meant(name: str) -> str:
-    """The name of a function whose file was named: 'folder/mycode.py:release' or 'mycode.py'."""
+def _likely_name(name: str) -> str:
+    """A hint to write mycode:release, where the name is folder/mycode.py:release or mycode.py."""
     path, _, function = name.partition(":")
     if not path.endswith(".py"):
         return ""
     *folders, module = path.removesuffix(".py").replace("\\", "/").split("/")
-    meant = f"{module}:{function or 'release'}"
-    if not all(word.isidentifier() for word in meant.split(":")):
+    likely_name = f"{module}:{function or 'release'}"
+    if not all(word.isidentifier() for word in likely_name.split(":")):
         return ""
     folder_hint = f", in the folder {'/'.join(folders) or '/'}" if folders else ""
-    return f", not as a file: {meant}{folder_hint}"
+    return f", not as a file: {likely_name}{folder_hint}"
 
 
 def target_cases(
@@ -177,3 +182,40 @@ def _say_estimate(
 
 def _subject(target: TargetRequest, kind: str) -> str:
     return target.name if kind == "outputs" else f"low bits of {target.name}"
+
+
+def estimate_seconds(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    runs: int,
+    workers: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """About how many seconds so many runs take on the workers; 0 if the function fails.
+
+    Calls of 1, 2, 4, ... runs until one is long, under a seed of their own, so that no number of
+    the audit depends on them.  The first call, which loads the code, is left out.
+    """
+    rng, size = np.random.default_rng(0), 1
+    try:
+        draw(pair[0], rng, 1)
+        while True:
+            begin = clock()
+            draw(pair[size.bit_length() % 2], rng, size)
+            spent = clock() - begin
+            if spent >= LONG_CALL or 2 * size > min(MAX_CALL_RUNS, runs // RUNS_PER_TRIAL):
+                return spent / size * runs / workers
+            size *= 2
+    except ParameterError:  # the audit itself meets and reports it
+        return 0.0
+
+
+def advice(seconds: float, limit: float, *, early: bool) -> str | None:
+    """The estimate in words, with what ends sooner; None where it is short."""
+    if seconds < 10:
+        return None
+    shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    sooner = "fewer --samples" if early else "fewer --samples or --early"
+    past = f", more than --max-seconds {limit:g}" if seconds > limit else ""
+    at_most = "at most " if early else ""
+    return f"{at_most}about {shown} left{past}; {sooner} end sooner"

@@ -68,13 +68,13 @@ class Channel:
 
     def _read(self, size: int) -> memoryview:
         buffer = np.empty(size, np.uint8).data  # memory that is not written is not used
-        done = 0
-        while done < size:
+        filled = 0
+        while filled < size:
             self._wait_until_deadline()
-            got = self.connection.recv_into(buffer[done:])
-            if got == 0:
+            received = self.connection.recv_into(buffer[filled:])
+            if received == 0:
                 raise EOFError
-            done += got
+            filled += received
         return buffer
 
     def _wait_until_deadline(self) -> None:

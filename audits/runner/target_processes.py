@@ -24,8 +24,7 @@ from accountant.errors import ParameterError
 from audits.runner import target_supervisor
 from audits.runner.kept_outputs import KeptOutputs, outputs_key
 from audits.runner.target_messages import MALFORMED, BrokenMessage, Channel, decode_outputs
-from audits.runs.release_calls import IsolatedRelease
-from audits.runs.release_notes import SENTENCES
+from audits.runs.release_functions import SENTENCES, IsolatedRelease
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
@@ -74,8 +73,8 @@ class TargetProcesses(IsolatedRelease):
         self._lock = threading.Lock()
         self._report: bytes | None = None
         self._facts: tuple[bool, str] | None = None
-        ends = [socket.socketpair() for _ in range(processes)]
-        numbers = [theirs.fileno() for _, theirs in ends]
+        connections = [socket.socketpair() for _ in range(processes)]
+        numbers = [process_end.fileno() for _, process_end in connections]
         work = {
             "command": [sys.executable, "-m", "audits.runner.target_sampler"],
             "sockets": numbers,
@@ -93,10 +92,10 @@ class TargetProcesses(IsolatedRelease):
         )
         deadline = time.monotonic() + limits.seconds
         self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
-        for ours, theirs in ends:
-            theirs.close()
-            self._idle.put((Channel(ours, deadline), True))
-        self._sockets = [ours for ours, _ in ends]
+        for own_end, process_end in connections:
+            process_end.close()
+            self._idle.put((Channel(own_end, deadline), True))
+        self._sockets = [own_end for own_end, _ in connections]
 
     def __enter__(self) -> TargetProcesses:
         return self
@@ -158,7 +157,10 @@ class TargetProcesses(IsolatedRelease):
             channel.send(request)
             answer = channel.receive(max_bytes)
             if isinstance(answer, dict) and "error" in answer:
-                raise self._failed(self._error(str(answer["error"])[:MAX_ERROR]))
+                message = str(answer["error"])[:MAX_ERROR]
+                if "MemoryError" in message:  # the limit that it may come from
+                    message += f" (within --max-memory {self._limits.memory:g} GiB)"
+                raise self._failed(message)
             return decode(answer)
         except BrokenMessage:
             raise self._failed("code that answers with outputs, and not too large") from None
@@ -176,11 +178,6 @@ class TargetProcesses(IsolatedRelease):
             self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
             return self.failure
 
-    def _error(self, message: str) -> str:
-        """An error that a process of the function sent, with the limit that it may come from."""
-        within = f" (within --max-memory {self._limits.memory:g} GiB)"
-        return message + within * ("MemoryError" in message)
-
     def _reason(self) -> str:
         """Why the connection was closed, as the supervisor reports."""
         with contextlib.suppress(subprocess.TimeoutExpired):  # it sees the same end
@@ -190,13 +187,13 @@ class TargetProcesses(IsolatedRelease):
         except ValueError:
             return "code that leaves other processes alone: its supervisor has ended"
         limits = self._limits
-        why: dict[str, str] = {
+        reason_of: dict[str, str] = {
             "memory": f"code that stays within --max-memory {limits.memory:g} GiB",
             "processes": f"code that stays within --max-processes {limits.processes}",
             "closed": "code that leaves its connection open",
         }
         ended = f"code that returns: its process exited with {report.get('code')}"
-        return why.get(report["why"], ended)
+        return reason_of.get(report["why"], ended)
 
     def _end(self) -> bytes:
         """End all processes; return what the supervisor wrote."""

@@ -19,8 +19,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
-from audits.runs.release_functions import Draw, calls_once_a_run, vectorised
-from audits.runs.release_notes import observations
+from audits.runs.release_functions import Draw, calls_once_a_run, observations, vectorised
 
 ANY_SIZE = 1 << 62  # the auditor is trusted
 
@@ -41,23 +40,21 @@ def _serve(channel: Channel) -> None:
         try:
             values = values or [load_value(word) for word in value_words]
             draw = draw or vectorised(_import_function(name))
-            answer = _answer(name, draw, values, request)
+            if not request:
+                code = _file_digest(name.partition(":")[0])
+                answer: Any = {"takes_size": not calls_once_a_run(draw), "code": code}
+            elif len(request) == 1:
+                answer = {"notes": observations(draw, values, request[0])}
+            else:
+                which, seed, size = request
+                outputs = draw(values[which], np.random.default_rng(seed), size)
+                answer = encode_outputs(outputs)
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}
         except BaseException as error:  # any error of the code, sys.exit too
             answer = {"error": f"code that runs: {_error_text(error)}"}
         channel.send(answer)
-        del answer
-
-
-def _answer(name: str, draw: Draw, values: list[Any], request: list[int]) -> Any:
-    if not request:
-        code = _file_digest(name.partition(":")[0])
-        return {"takes_size": not calls_once_a_run(draw), "code": code}
-    if len(request) == 1:
-        return {"notes": observations(draw, values, request[0])}
-    which, seed, size = request
-    return encode_outputs(draw(values[which], np.random.default_rng(seed), size))
+        del answer  # outputs may be large
 
 
 def _import_function(name: str) -> Any:

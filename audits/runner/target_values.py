@@ -30,11 +30,13 @@ def load_value(word: str) -> Any:
     except ParameterError:
         raise
     except OSError as error:
-        why = error.strerror or "another format"
-        raise ParameterError("--pair", word, f"a {suffix} file to read ({why})") from None
+        reason = error.strerror or "another format"
+        raise ParameterError("--pair", word, f"a {suffix} file to read ({reason})") from None
     except Exception as error:  # a parser may raise anything on a file of another kind
-        why = type(error).__name__
-        raise ParameterError("--pair", word, f"a {suffix} file that can be read ({why})") from None
+        reason = type(error).__name__
+        raise ParameterError(
+            "--pair", word, f"a {suffix} file that can be read ({reason})"
+        ) from None
 
 
 def _as_number(word: str) -> int | float | None:
@@ -70,10 +72,6 @@ def _load_arrays(word: str) -> Any:
     return next(iter(arrays.values())) if len(arrays) == 1 else arrays
 
 
-def _load_json(word: str) -> Any:
-    return json.loads(Path(word).read_text(encoding="utf-8"))
-
-
 def _load_table(word: str) -> Any:
     """A pandas data frame of a .csv or .parquet file."""
     try:
@@ -95,7 +93,7 @@ def _needs(library: str) -> str:
 READERS: dict[str, Callable[[str], Any]] = {
     ".npy": _load_array,
     ".npz": _load_arrays,
-    ".json": _load_json,
+    ".json": lambda word: json.loads(Path(word).read_text(encoding="utf-8")),
     ".csv": _load_table,
     ".parquet": _load_table,
 }

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.ordered_map import map_in_order
-from audits.runs.release_calls import release_name
 from audits.runs.release_functions import (
     CHUNK,
     Draw,
     RaisedOutcome,
     calls_once_a_run,
     concatenate_outputs,
+    release_name,
     underlying_release,
 )
 
@@ -115,8 +115,8 @@ def map_pieces(
     if not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor, or None")
     _check_picklable(task, executor)
-    group = -(-count // MAX_TASKS)
-    groups = [range(at, min(at + group, count)) for at in range(0, count, group)]
+    group_size = -(-count // MAX_TASKS)
+    groups = [range(start, min(start + group_size, count)) for start in range(0, count, group_size)]
     try:
         for results in map_in_order(task, groups, executor):
             yield from results
@@ -150,15 +150,11 @@ def collect_both(
 ) -> OutputPair:
     """All outputs of the first and of the second value, to learn a rule from."""
     drawn = list(draw_both(draw, pair, runs, rng, executor))
-    first_outputs, second_outputs = (
-        concatenate_outputs([a for a, _ in drawn]),
-        concatenate_outputs([b for _, b in drawn]),
-    )
-    outcomes = (
-        [*first_outputs[:1000].ravel(), *second_outputs[:1000].ravel()]
-        if first_outputs.dtype == object
-        else []
-    )
+    first_outputs = concatenate_outputs([first for first, _ in drawn])
+    second_outputs = concatenate_outputs([second for _, second in drawn])
+    outcomes = []
+    if first_outputs.dtype == object:
+        outcomes = [*first_outputs[:1000].ravel(), *second_outputs[:1000].ravel()]
     if outcomes and all(isinstance(output, RaisedOutcome) for output in outcomes):
         shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
         raise ParameterError("release", shown, "a function that returns outputs")

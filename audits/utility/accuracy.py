@@ -24,8 +24,7 @@ from accountant.domains import DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics.search import greatest_float_that
 from accountant.randomness import Rng
-from audits.adapters.noise_search import describe_factor, largest_falsified_factor
-from audits.adapters.reduced_noise import NOISE_FACTOR
+from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction

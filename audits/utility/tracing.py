@@ -23,8 +23,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
-from audits.adapters.noise_search import describe_factor, largest_falsified_factor
-from audits.adapters.reduced_noise import NOISE_FACTOR
+from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.families.bernoulli_products import BernoulliProducts

@@ -27,7 +27,9 @@ MAX_COMPARED = 100_000  # items of a list that are compared one by one
 
 def is_shown(value: Any) -> bool:
     """Whether a value is no record: a single number, or None."""
-    return value is None or isinstance(value, NUMBERS) or _is_number_of_no_axes(value)
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "biufc"
+    return value is None or isinstance(value, NUMBERS)
 
 
 def describe_value(value: Any) -> str:
@@ -76,20 +78,20 @@ def difference_place(first: Any, second: Any) -> str:
     """Where two values of one kind differ: in which rows, items or keys; "" if not known."""
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         keys = {*first, *second}
-        same = sum(
+        equal_count = sum(
             key in first and key in second and equal_values(first[key], second[key]) for key in keys
         )
-        return f"differ in {len(keys) - same} of {len(keys)} keys"
+        return f"differ in {len(keys) - equal_count} of {len(keys)} keys"
     if type(first) is not type(second):
         return ""
-    word = "character" if isinstance(first, str) else "item"
+    noun = "character" if isinstance(first, str) else "item"
     if isinstance(first, np.ndarray) or is_frame(first):
-        word = "entry" if np.ndim(first) == 1 else "row"
+        noun = "entry" if np.ndim(first) == 1 else "row"
     try:
         changed = _changed_rows(first, second)
     except Exception:  # values of any kind
         return ""
-    return "" if changed is None else _place_text(changed, len(first), len(second), word)
+    return "" if changed is None else _place_text(changed, len(first), len(second), noun)
 
 
 def is_frame(value: Any) -> bool:
@@ -98,11 +100,10 @@ def is_frame(value: Any) -> bool:
     return library in FRAME_LIBRARIES and hasattr(value, "to_numpy")
 
 
-def _place_text(changed: NDArray[np.intp], first: int, second: int, word: str) -> str:
-    common = min(first, second)
-    if first != second:
+def _place_text(changed: NDArray[np.intp], first_length: int, second_length: int, word: str) -> str:
+    if first_length != second_length:
         if changed.size == 0:
-            return f"the same in the first {common}"
+            return f"the same in the first {min(first_length, second_length)}"
         return f"first differ in {word} {changed[0]}"
     if changed.size == 0:
         return "differ in their types or names"
@@ -142,10 +143,6 @@ def _rows_differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]
         missing = [side != side for side in (left_rows, right_rows)]  # noqa: PLR0124 (NaN)
         differs = (left_rows != right_rows) & ~(missing[0] & missing[1])
     return np.asarray(differs.reshape(common, -1).any(axis=1))
-
-
-def _is_number_of_no_axes(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc"
 
 
 def _kind_text(value: Any) -> str:

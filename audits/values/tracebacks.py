@@ -24,9 +24,9 @@ def without_values(function: Callable[Arguments, Result]) -> Callable[Arguments,
         try:
             return function(*arguments, **options)
         except ParameterError as error:
-            before = error.__cause__ or error.__context__
-            while before is not None:
-                before.__traceback__, before = None, before.__cause__ or before.__context__
+            cause = error.__cause__ or error.__context__
+            while cause is not None:
+                cause.__traceback__, cause = None, cause.__cause__ or cause.__context__
             del arguments, options
             raise error.with_traceback(None)  # noqa: B904
 

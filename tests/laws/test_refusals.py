@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import audits.adapters.reduced_noise
-import audits.algorithm_runs.coupled_gate  # gates of audits are known to `Gate` once imported
+import audits.algorithm_runs.coupled_runs  # gates of audits are known to `Gate` once imported
 from accountant import (
     Budget,
     BudgetExceeded,
@@ -29,7 +29,7 @@ from accountant import (
     WorkerChunks,
 )
 from accountant.ledger.gate import Gate
-from audits.algorithm_runs.coupled_gate import CoupledGate
+from audits.algorithm_runs.coupled_runs import CoupledGate
 from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
 from mechanisms import Gaussian, Laplace
 from tests.laws.test_books import opened_book

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audits.recorded_runs import array_functions, costs, explanations, followed_steps
+from audits.recorded_runs import costs, explanations, followed_steps, followed_values
 from tests.mutants.edits import edit
 
 
@@ -12,14 +12,14 @@ def unknown_losses_cost_nothing(patch):
         patch,
         explanations,
         "judged",
-        "known = not spent.unknown or bool(spent.infinite)",
-        "known = True",
+        "(not spent.unknown or bool(spent.infinite))",
+        "True",
     )
 
 
 def clipping_is_linear(patch):
     """Clipped Gaussian noise is taken for Gaussian noise."""
-    patch.setattr(array_functions, "LINEAR", {*array_functions.LINEAR, np.clip})
+    patch.setattr(followed_values, "LINEAR", {*followed_values.LINEAR, np.clip})
 
 
 def columns_without_signs(patch):
@@ -34,7 +34,7 @@ def one_direction_is_both(patch):
 
 def moves_out_of_range_are_free(patch):
     """A move that no noise makes is left out."""
-    edit(patch, costs, "_without_gaussian_sums", "if not np.allclose(", "if False and np.allclose(")
+    edit(patch, costs, "_spend_gaussian_sums", "if np.allclose(", "if True or np.allclose(")
 
 
 MUTANTS = {

@@ -11,9 +11,8 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import EventKind, current_tape, running
 
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
 
@@ -122,13 +121,9 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
             norm=NORMS[declared.norm],
         )
-        return _copied(event)
+        try:
+            return copy.deepcopy(event.output)
+        except Exception:  # an output that cannot be copied is handed out as it is
+            return event.output
 
     return call
-
-
-def _copied(event: Event) -> Any:
-    try:
-        return copy.deepcopy(event.output)
-    except Exception:  # what cannot be copied is handed out as it is
-        return event.output

@@ -15,13 +15,12 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.recorded_runs.draws.declared_calls import named_arguments
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import EventKind, current_tape, running
 
-LEFT_OUT = {"random_state", "accountant"}
-# functions whose privacy is not that of noise added to a value: a quantile by the exponential
-# mechanism on intervals between records, and an objective with a random term
+NO_PARAMETERS = {"random_state", "accountant"}  # attributes that may differ between runs
+# The privacy of these functions is not that of noise which is added to a value: a quantile by the
+# exponential mechanism on intervals between records, and an objective with a random term.
 MECHANISMS_OF_DIFFPRIVLIB = (
     ("diffprivlib.tools.quantiles", "quantile"),
     ("diffprivlib.models.logistic_regression", "_logistic_regression_path"),
@@ -55,6 +54,7 @@ def _all_subclasses(kind: Any) -> Iterator[Any]:
 
 
 def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of diffprivlib that costs its argument ``epsilon``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -82,6 +82,8 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method ``randomise`` of a mechanism of diffprivlib."""
+
     @functools.wraps(function)
     def randomise(self: Any, *values: Any) -> Any:
         tape = current_tape()
@@ -95,11 +97,9 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
         facts = {
             name: value
             for name, value in vars(self).items()
-            if name not in LEFT_OUT and name[0] != "_"
+            if name not in NO_PARAMETERS and name[0] != "_"
         }
-        argument, norm = use(values[0]) if values else facts.pop("utility", None), 1.0
-        if not values:
-            norm = math.inf
+        argument = use(values[0]) if values else facts.pop("utility", None)
         sensitivity = facts.get("sensitivity")
         if not _is_numeric(argument) or not isinstance(sensitivity, (int, float)):
             # a function, or a matrix whose norm is the mechanism's own
@@ -112,22 +112,22 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
             equal=facts,
             given=argument,
             sensitivity=sensitivity,
-            norm=norm,
-            declared=_loss(self),
+            norm=1.0 if values else math.inf,
+            declared=_loss_of_parameters(self),
         )
         return event.output
 
     return randomise
 
 
-def _is_numeric(thing: Any) -> bool:
+def _is_numeric(value: Any) -> bool:
     try:
-        return np.asarray(thing).dtype.kind in "biuf"
+        return np.asarray(value).dtype.kind in "biuf"
     except ValueError:
         return False
 
 
-def _loss(mechanism: Any) -> Loss | None:
+def _loss_of_parameters(mechanism: Any) -> Loss | None:
     epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0) or 0.0
     if epsilon is None:
         return None
@@ -135,6 +135,8 @@ def _loss(mechanism: Any) -> Loss | None:
 
 
 def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of a measurement of OpenDP."""
+
     @functools.wraps(function)
     def call(self: Any, argument: Any) -> Any:
         tape = current_tape()
@@ -147,21 +149,20 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
 
         # the map gives the loss at distance 1, the largest distance between neighbours
         numeric_argument = use(argument) if _is_numeric(use(argument)) else None
-        data_metric = "Distance" in str(self.input_metric) and "Absolute" not in str(
-            self.input_metric
+        metric = str(self.input_metric)
+        is_metric_of_data = (
+            "Distance" in metric and "Absolute" not in metric and "L" not in metric[:2]
         )
-        scalar = numeric_argument is not None and not (
-            data_metric and "L" not in str(self.input_metric)[:2]
-        )
+        is_value = numeric_argument is not None and not is_metric_of_data
         event = tape.event(
             EventKind.CALL,
             "Measurement",
             make,
             shape=(),
             declared=_loss_at_one(self),
-            given=numeric_argument if scalar else None,
-            sensitivity=1.0 if scalar else None,
-            norm=2.0 if "L2" in str(self.input_metric) else 1.0,
+            given=numeric_argument if is_value else None,
+            sensitivity=1.0 if is_value else None,
+            norm=2.0 if "L2" in metric else 1.0,
         )
         return event.output
 

@@ -17,10 +17,10 @@ from audits.recorded_runs.draws.record_coins import (
     is_one_per_record,
     places_of_records,
 )
-from audits.recorded_runs.events import EventKind, View
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import Tape, current_tape, running
+from audits.recorded_runs.tape import EventKind, Tape, current_tape, running
+from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState
@@ -30,25 +30,20 @@ def recorded_noise(
     tape: Tape, name: str, table: DrawTable, draw: Any, bound_arguments: dict[str, Any]
 ) -> Any:
     """Draw noise on the tape and return it followed."""
-    bound_arguments = {
-        key: value if key == table.place else use(value) for key, value in bound_arguments.items()
-    }
-    location = bound_arguments.get(table.place, 0.0) if table.place else 0.0
-    location = use(location)
-    parameters = {
-        key: value for key, value in bound_arguments.items() if key not in (table.place, "out")
-    }
-    factor, spread = _spread(table, bound_arguments)
+    arguments = {key: use(value) for key, value in bound_arguments.items()}
+    size, out = arguments.get("size"), arguments.get("out")
+    # the noise is location + factor x noise of this law, whose own scale is the spread
+    location = arguments.get(table.place, 0.0)
+    factor, spread = 1.0, arguments[table.spread] if table.spread else 1.0
+    parameters = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
+    if table.law == "geometric":  # each further trial costs -log(1 - p)
+        with np.errstate(all="ignore"):
+            spread = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
     if name == "uniform":
-        location, factor = (
-            bound_arguments["low"],
-            np.subtract(bound_arguments["high"], bound_arguments["low"]),
-        )
-        parameters = {"width": factor, "size": bound_arguments.get("size")}
-    size = bound_arguments.get("size")
+        location, factor = arguments["low"], np.subtract(arguments["high"], arguments["low"])
+        parameters = {"width": factor, "size": size}
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
         return coins_of_records(tape, name, draw, size, {})
-    out = bound_arguments.get("out")
     if draw_site() in tape.public:
         equal = {**parameters, table.place: location} if table.place else parameters
         return _public_numbers(tape, name, draw, equal, out)
@@ -68,14 +63,6 @@ def recorded_noise(
     if out is not None:
         np.copyto(np.asarray(out), event.output)
     return wrap(event)
-
-
-def _spread(table: DrawTable, bound_arguments: dict[str, Any]) -> tuple[Any, Any]:
-    """The factor of the noise, and the scale of its law."""
-    if table.law == "geometric":  # each further trial costs -log(1 - p)
-        with np.errstate(all="ignore"):
-            return 1.0, -1 / np.log1p(-np.asarray(bound_arguments["p"], dtype=float))
-    return 1.0, bound_arguments[table.spread] if table.spread else 1.0
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
@@ -139,8 +126,8 @@ def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
     """The end of integers that start at 0, which may be row numbers; None for other integers."""
     low, high = bound_arguments["low"], bound_arguments.get("high")
     low, high = (0, low) if high is None else (low, high)
-    from_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
-    return high if from_zero and np.ndim(high) == 0 else None
+    starts_at_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
+    return high if starts_at_zero and np.ndim(high) == 0 else None
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
@@ -151,9 +138,9 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
         if tape is None:
             return original(self, *arguments, **options)
 
-        def sample(*given: Any, **more: Any) -> Any:
+        def sample(*plain_arguments: Any, **plain_options: Any) -> Any:
             with running(None):
-                return original(self, *given, **more)
+                return original(self, *plain_arguments, **plain_options)
 
         parametric: Any = PARAMETRIC[name]
         return parametric(tape, sample, *arguments, **options)
@@ -233,8 +220,8 @@ def _methods(base: Any) -> dict[str, Any]:
 class _LooksLikeBase(type):
     """A class whose instances are all of the base's, as it stands in for the base."""
 
-    def __instancecheck__(cls, thing: Any) -> bool:
-        return isinstance(thing, cls.__mro__[1])
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.__mro__[1])
 
 
 class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):

@@ -21,9 +21,8 @@ from audits.recorded_runs.draws.record_coins import (
     order_of_records,
     places_of_records,
 )
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import Event, EventKind, Tape
 
 Sample = Callable[..., Any]
 Losses = list[tuple[Loss, int]]
@@ -31,7 +30,7 @@ LossesOfDraw = Callable[[Event, Event], Losses]
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
-    """The loss between two laws on the same finite set, so many times; none if they are equal."""
+    """The loss between two laws on one finite set, ``number`` times; none if they are equal."""
     p, q = (np.asarray(law, dtype=float).ravel() for law in (first, second))
     # the comparison of the arguments reports a different number of outcomes
     if p.shape != q.shape or np.allclose(p, q, rtol=1e-12, atol=0.0):
@@ -44,7 +43,8 @@ def _of_probabilities(number: int) -> LossesOfDraw:
 
 
 def _of_heads(number: int) -> LossesOfDraw:
-    # the coins reveal at least as much as the number of heads
+    """Losses of numbers of heads, as those of the coins, which reveal at least as much."""
+
     def losses(recorded: Event, replayed: Event) -> Losses:
         pairs = (
             np.broadcast_to(np.asarray(e.given, float), recorded.shape).ravel()
@@ -61,6 +61,7 @@ def _of_heads(number: int) -> LossesOfDraw:
 
 
 def _of_means(recorded: Event, replayed: Event) -> Losses:
+    """The loss of a Gaussian vector whose mean moves: a shift by the norm of the gap in ``cov``."""
     (mean, cov, draws), (replayed_mean, *_) = recorded.given, replayed.given
     gap = np.asarray(replayed_mean, float) - np.asarray(mean, float)
     if not gap.any():

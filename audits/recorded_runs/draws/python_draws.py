@@ -11,9 +11,8 @@ from audits.recorded_runs.call_sites import is_importing
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import recorded_noise
 from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import current_tape, running
+from audits.recorded_runs.tape import EventKind, current_tape, running
 
 PLAIN_RANDOM = random.Random
 TABLES = {
@@ -28,7 +27,7 @@ TABLES = {
 class RecordingRandom(PLAIN_RANDOM):
     """Python's generator, which records within a run; its other methods draw through these."""
 
-    def _noise(self, name: str, draw: Any, given: dict[str, Any]) -> Any:
+    def _noise(self, name: str, draw: Any, parameters: dict[str, Any]) -> Any:
         tape = current_tape()
         if tape is None or is_importing():
             return draw()
@@ -37,7 +36,7 @@ class RecordingRandom(PLAIN_RANDOM):
             with running(None):
                 return draw()
 
-        return recorded_noise(tape, name, TABLES[name], alone, given)
+        return recorded_noise(tape, name, TABLES[name], alone, parameters)
 
     def random(self) -> Any:
         """A uniform number."""

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.events import EventKind
-from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.tape import EventKind, Tape
 
 
 def are_records(tape: Tape, count: Any) -> bool:

@@ -10,10 +10,9 @@ import numpy as np
 
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noise
-from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.tape import EventKind, current_tape
 
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
@@ -38,13 +37,13 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
         return
     _tensor_classes.setdefault("tensor", _tensor_class(torch))
     for owner, name, draw in _noise_draws(torch):
-        yield owner, name, _or_plain(draw, getattr(owner, name))
+        yield owner, name, _recording_or_plain(draw, getattr(owner, name))
     for name in ("randperm", "randint", "bernoulli", "multinomial"):
         plain = getattr(torch, name)
-        yield torch, name, _or_plain(_coin(torch, name, plain), plain)
+        yield torch, name, _recording_or_plain(_coin(torch, name, plain), plain)
 
 
-def _or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+def _recording_or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         return (plain if current_tape() is None else draw)(*arguments, **options)
 
@@ -149,6 +148,8 @@ def _into(target: Any, tensor: Any) -> Any:
 
 
 def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch whose draws are no noise: they are frozen, and handed out plain."""
+
     def draw(*arguments: Any, **options: Any) -> Any:
         tape: Any = current_tape()
         inputs = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
@@ -165,23 +166,23 @@ def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any
     return draw
 
 
-def _array(thing: Any) -> Any:
+def _array(value: Any) -> Any:
     """A tensor as an array, which stays followed; other objects as they are."""
-    event = event_of(thing)
-    if event is not None and hasattr(thing, "detach"):
+    event = event_of(value)
+    if event is not None and hasattr(value, "detach"):
         return wrap(event)
-    if hasattr(thing, "detach"):
-        return thing.detach().cpu().numpy()
-    return thing
+    if hasattr(value, "detach"):
+        return value.detach().cpu().numpy()
+    return value
 
 
-def _tensor_of(thing: Any) -> Any:
+def _tensor_of(value: Any) -> Any:
     """An array as a tensor, which stays followed."""
     torch = sys.modules["torch"]
-    event = event_of(thing)
+    event = event_of(value)
     if event is None:
-        return torch.as_tensor(thing)
-    tensor = torch.from_numpy(np.array(thing.as_plain())).as_subclass(_tensor_classes["tensor"])
+        return torch.as_tensor(value)
+    tensor = torch.from_numpy(np.array(value.as_plain())).as_subclass(_tensor_classes["tensor"])
     tensor.followed_event = event
     return tensor
 
@@ -201,12 +202,12 @@ def _tensor_class(torch: Any) -> Any:
             cls, function: Any, types: Any, arguments: Any = (), options: Any = None
         ) -> Any:
             with torch._C.DisableTorchFunctionSubclass():  # torch's own way  # noqa: SLF001
-                return _call(function, arguments, options or {})
+                return _call_of_torch(function, arguments, options or {})
 
     return FollowedTensor
 
 
-def _call(function: Any, arguments: Any, options: Any) -> Any:
+def _call_of_torch(function: Any, arguments: Any, options: Any) -> Any:
     """Call a function of torch of which an argument is followed."""
     function_name: str = getattr(function, "__name__", "")
     if function_name in ("__get__", "as_subclass", "__set__", "size", "dim"):
@@ -214,7 +215,7 @@ def _call(function: Any, arguments: Any, options: Any) -> Any:
     events = [event for event in map(event_of, arguments) if event is not None]
     result: Any = None
     if current_tape() is not None and not all(event.used for event in events):
-        result = _followed_result(function_name, arguments, options)
+        result = _arithmetic_or_indexing(function_name, arguments, options)
     if result is None:
         plain_options = {key: use(value) for key, value in options.items()}
         return function(*map(use, arguments), **plain_options)
@@ -224,7 +225,7 @@ def _call(function: Any, arguments: Any, options: Any) -> Any:
     return result
 
 
-def _followed_result(function_name: str, arguments: Any, options: Any) -> Any:
+def _arithmetic_or_indexing(function_name: str, arguments: Any, options: Any) -> Any:
     """The followed result of arithmetic or indexing; None for other functions."""
     name = function_name.strip("_")
     reflected = name[:1] == "r" and name[1:] in UFUNCS
@@ -233,11 +234,11 @@ def _followed_result(function_name: str, arguments: Any, options: Any) -> Any:
         parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]
         return _tensor_of(getattr(np, UFUNCS[base])(*parts))
     if function_name in METHODS and not options.keys() - {"dim"}:
-        return _method(name, arguments)
+        return _result_of_method(name, arguments)
     if function_name == "__getitem__":
-        thing, key = arguments
+        value, key = arguments
         index = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
-        return _tensor_of(_array(thing)[index])
+        return _tensor_of(_array(value)[index])
     return None
 
 
@@ -247,12 +248,13 @@ def _fill(target: Any, result: Any) -> None:
     plain.data.copy_(result.as_plain() if event_of(result) is not None else result)
 
 
-def _method(name: str, arguments: Any) -> Any:
-    thing = _array(arguments[0])
+def _result_of_method(name: str, arguments: Any) -> Any:
+    """The followed result of a method that reshapes or copies, or finds the largest element."""
+    value = _array(arguments[0])
     if name.endswith("_as"):
-        return _tensor_of(thing.reshape(tuple(arguments[1].shape)))
+        return _tensor_of(value.reshape(tuple(arguments[1].shape)))
     if METHODS[name] == "copy":
-        return _tensor_of(thing.copy())
+        return _tensor_of(value.copy())
     if name == "flatten":
-        return _tensor_of(thing.reshape(-1))
-    return _tensor_of(getattr(thing, METHODS[name])(*arguments[1:]))
+        return _tensor_of(value.reshape(-1))
+    return _tensor_of(getattr(value, METHODS[name])(*arguments[1:]))

@@ -19,10 +19,13 @@ from accountant import (
     Repeat,
 )
 from audits import privacy_losses
-from audits.algorithm_runs.importance_sampling import weighted_losses
+from audits.algorithm_runs.importance_sampling import (
+    MIN_UNTILTED_SHARE,
+    TiltSchedule,
+    weighted_losses,
+)
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
-from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE, TiltSchedule
 from audits.zoo.algorithms import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 

@@ -12,7 +12,7 @@ from scipy.stats import wilcoxon
 from accountant import ParameterError
 from audits.attacks import timing
 from audits.attacks.timing import audit_timing, signed_rank_p, spearman
-from audits.runs.release_calls import IsolatedRelease
+from audits.runs.release_functions import IsolatedRelease
 from mechanisms import Laplace
 
 SURE = 1 - 1e-9

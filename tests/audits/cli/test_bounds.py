@@ -14,8 +14,7 @@ from audits.__main__ import main
 from audits.minimax.checks.enumeration import Check, enumerate_checks
 from audits.minimax.performance.answers import report_problem, size_text
 from audits.minimax.problems import PROBLEMS, lower_bound, sample_size
-from audits.report.bounds import closest_checks
-from audits.report.bounds_page import to_html
+from audits.report.bounds import closest_checks, to_html
 
 FEW = enumerate_checks(0, 2, 1)
 ONE = ["bounds", "private_selection", "--n", "50", "--k", "8", "--runs", "40"]

@@ -200,7 +200,7 @@ USAGE = [
 @pytest.mark.parametrize(("words", "message"), USAGE, ids=repr)
 def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, capsys, monkeypatch):
     monkeypatch.setattr("audits.runner.execution.run_all", lambda *a: pytest.fail("it ran"))
-    monkeypatch.setattr("audits.cli.progress.SCHEDULER_TIMEOUT", "200ms")
+    monkeypatch.setattr("audits.cli.resume.SCHEDULER_TIMEOUT", "200ms")
     assert main(words) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

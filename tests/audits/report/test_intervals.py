@@ -9,8 +9,14 @@ import pytest
 
 from accountant.reports.html_document import _environment
 from audits.claims.findings import Outcome
-from audits.report.intervals import VERDICTS, EpsilonAxis, epsilon_axis, interval_bar, verdict_shape
-from audits.report.page import to_html
+from audits.report.page import (
+    VERDICTS,
+    EpsilonAxis,
+    epsilon_axis,
+    interval_bar,
+    to_html,
+    verdict_shape,
+)
 from tests.audits.results.report_rows import result, row
 
 HIGHS = [1e-4, 0.03, 0.37, 1.0, 1.12, 2.5, 9.0, 11.95, 72.0, 1_000.0, 1e6]

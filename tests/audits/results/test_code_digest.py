@@ -2,7 +2,7 @@
 
 import hashlib
 
-from audits.results.code_digest import NOT_FOUND, code_digest
+from audits.results.result_file import NOT_FOUND, code_digest
 
 
 def test_the_digest_is_that_of_the_file_which_is_not_imported(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from audits.runner.target_estimate import advice, estimate_seconds
+from audits.runner.target import advice, estimate_seconds
 
 
 class Release:
