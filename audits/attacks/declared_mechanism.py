@@ -13,7 +13,7 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
-from audits.attacks.evaluation import RuleResult, count_correct
+from audits.attacks.tested_rules import RuleResult, count_correct
 from audits.claims.findings import ClaimPoint
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule, best_cuts
 from audits.classifiers.likelihood_ratio import likelihood_ratio_score

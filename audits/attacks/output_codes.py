@@ -18,7 +18,7 @@ from accountant.domains import DELTA
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish
+from audits.attacks.front import distinguish
 from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
 from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding

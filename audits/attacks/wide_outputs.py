@@ -12,10 +12,8 @@ from concurrent.futures import Executor
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audits.attacks.evaluation import RuleResult
-from audits.attacks.tested_blocks import guess_in_blocks
+from audits.attacks.tested_rules import RuleResult, guess_in_blocks
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import extract_features
@@ -40,19 +38,6 @@ MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 # runs that all candidates learn from; the summaries of these runs are the expensive part
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
-
-
-def first_output(draw: Draw, value: Any) -> NDArray[Any]:
-    """The output of one additional run; none if it raises."""
-    try:
-        return draw(value, np.random.default_rng(0), 1)
-    except Exception:  # the audit itself meets and reports it
-        return np.empty(0)
-
-
-def output_width(output: NDArray[Any]) -> int:
-    """The numbers of an output; 1 unless it is an array."""
-    return output.size if output.dtype.kind in "biuf" and len(output) == 1 else 1
 
 
 def screening_limits(runs: int) -> tuple[int, int]:

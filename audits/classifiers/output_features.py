@@ -78,6 +78,13 @@ class ReadDraw:
         """Outputs of ``size`` runs: numbers as they are, and what is read of others."""
         return read_outputs(self.draw(value, rng, size), self.items)
 
+    def one_output(self, value: Any) -> NDArray[Any]:
+        """The output of one additional run; none if it raises."""
+        try:
+            return self(value, np.random.default_rng(0), 1)
+        except Exception:  # the audit itself meets and reports it
+            return np.empty(0)
+
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
         """The same, with fewer items of each output if the one that was read has no end."""
         endless = any(ITEMS_BEYOND in unseen for unseen in unseen_parts(output))
