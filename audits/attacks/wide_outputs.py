@@ -14,6 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
+from audits.classifiers.linear_scores import Pipeline
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import extract_features
@@ -122,7 +123,7 @@ class _ReducedLearner:
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
         """The best score of the columns that are filled."""
-        candidates = reduced_candidates(self.reduction, *known, lambda _: _same, self.known)
+        candidates = reduced_candidates(self.reduction, *known, lambda _: Pipeline(()), self.known)
         trained = best_candidate(candidates, objective)
         self.known = trained.candidate.columns
         return trained
@@ -157,7 +158,3 @@ def _screen(
     screen_up_to(lower_limit)
     screen_up_to(worthwhile_runs(sums[0], sums[1], upper_limit, runs - trained_runs(runs)))
     return fit_reduction(sums[0], sums[1], reference, rows), done
-
-
-def _same(rows: Any) -> Any:
-    return rows
