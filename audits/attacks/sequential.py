@@ -135,19 +135,8 @@ def watch(
     bound_confidence = 1 - (1 - BETTING_ERROR_SHARE) * error
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
-    own_pair = pair is None and isinstance(release, Mechanism)
-    exact: ScoreFunction | None = None
-    if isinstance(release, Mechanism):
-        pair = release.worst_pair(epsilon) if own_pair else pair_of_one_shape(pair)
-        draw: Draw = release.release
-        exact = likelihood_ratio_score(release, pair)
-    else:
-        pair = checked_pair(pair)
-        draw = release if isinstance(release, ScoredDraw) else ReadDraw(vectorised(release))
-        if isinstance(draw, ReadDraw):
-            draw = draw.bounded(draw.one_output(pair[0]), runs)
     objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
-    bets = _Bets(draw, pair, objective, epsilon, exact, BETTING_ERROR_SHARE * error)
+    bets = _Bets(release, pair, objective, epsilon, BETTING_ERROR_SHARE * error)
     rule, guesses, unseen = bets.place(source, executor)
     if bets.stopped is not None:
         falsified, epsilon_lower = True, epsilon
@@ -156,7 +145,9 @@ def watch(
     else:
         falsified = guesses.refutes(claim, tested_delta, bound_confidence)
         epsilon_lower = guesses.epsilon_lower(tested_delta, bound_confidence)
-        witness = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
+        witness = RuleResult(
+            bets.pair, rule, guesses, made_by_mechanism=bets.mechanism_made_pair
+        ).witness()
     could_falsify = guesses.all_right.refutes(
         claim, tested_delta, bound_confidence
     ) or bets.could_stop(guesses.runs)
@@ -174,7 +165,7 @@ def watch(
         guesses=guesses,
         stopped=bets.stopped,
         unseen=unseen,
-        notes=release_notes(getattr(draw, "draw", draw), pair, bets.runs),
+        notes=release_notes(getattr(bets.draw, "draw", bets.draw), bets.pair, bets.runs),
     )
 
 
@@ -187,16 +178,27 @@ class _Bets:
 
     def __init__(
         self,
-        draw: Draw,
-        pair: tuple[Any, Any],
+        release: Mechanism | Callable[..., Any],
+        pair: tuple[Any, Any] | None,
         objective: Objective,
         epsilon: float,
-        exact: ScoreFunction | None,
         error: float,
     ) -> None:
-        self.draw, self.pair, self.objective, self.exact = draw, pair, objective, exact
+        self.mechanism_made_pair = pair is None and isinstance(release, Mechanism)
+        self.exact: ScoreFunction | None = None
+        if isinstance(release, Mechanism):
+            self.pair = release.worst_pair(epsilon) if pair is None else pair_of_one_shape(pair)
+            self.draw: Draw = release.release
+            self.exact = likelihood_ratio_score(release, self.pair)
+        else:
+            self.pair = checked_pair(pair)
+            self.draw = release
+            if not isinstance(release, ScoredDraw):
+                reader = ReadDraw(vectorised(release))
+                self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
+        self.objective = objective
         self.epsilon, self.log_proof = epsilon, -math.log(error)
-        self.log_wealth: Array = np.zeros(1 if exact else len(EXPERT_EXCESSES))
+        self.log_wealth: Array = np.zeros(1 if self.exact else len(EXPERT_EXCESSES))
         self.runs = 0
         self.width = 1  # numbers of an output
         self.stopped: int | None = None
