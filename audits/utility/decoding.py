@@ -18,8 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from audits.adapters.estimators import EstimatorAdapter
 from audits.algorithm_runs.fits import declared_plan
-from audits.minimax.decoding.label_decoding import most_right_of_labels
-from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.decoding.decoding_rates import most_right, most_right_of_labels
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, is_sequential
 from audits.minimax.performance.algorithm_losses import uniform_index
