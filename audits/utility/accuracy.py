@@ -14,21 +14,16 @@ References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
-import numpy as np
-
 from accountant.domains import DELTA, IntegerRange
-from accountant.numerics.search import greatest_float_that
 from accountant.randomness import Rng
 from audits.adapters.noise_search import describe_factor, largest_falsified_factor
 from audits.adapters.reduced_noise import NOISE_FACTOR
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
-from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction
-from audits.statistics.binomial_bounds import clopper_pearson_lower
+from audits.minimax.information.theorem_domains import Interaction
 from audits.utility.decoding import DecodableFamily, decoding_task
 
 
@@ -204,7 +199,7 @@ def audit_accuracy(
         witness += f"; {describe_factor(noise_factor)}"
     return Decoded(
         outcome=Outcome.FALSIFIED if p_value <= 1 - confidence else Outcome.SURVIVED,
-        epsilon_lower=_epsilon_lower(right, runs, 1 - confidence, task.bound),
+        epsilon_lower=task.epsilon_lower(right, runs, 1 - confidence),
         epsilon=claimed,
         delta=delta,
         runs=runs,
@@ -218,11 +213,3 @@ def audit_accuracy(
         noise=noise,
         noise_factor=noise_factor,
     )
-
-
-def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
-    """The epsilon below which all are rejected at ``alpha``, as s_max grows with epsilon."""
-    chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
-    if bound(0.0) >= chance:
-        return 0.0
-    return greatest_float_that(lambda e: bound(e) < chance, 0.0, LOCAL_EPSILON.high, steps=60)

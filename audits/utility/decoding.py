@@ -15,6 +15,7 @@ import numpy as np
 from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.search import greatest_float_that
 from accountant.plans.plan import Plan
 from audits.adapters.estimators import EstimatorAdapter
 from audits.algorithm_runs.fits import declared_plan
@@ -22,6 +23,7 @@ from audits.minimax.decoding.decoding_rates import most_right, most_right_of_lab
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, is_sequential
 from audits.minimax.performance.algorithm_losses import uniform_index
+from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 PRIVATE = OneOf(("records", "labels"))
 INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
@@ -83,6 +85,15 @@ class DecodingTask:
             which = uniform_index(self.points, ours)
             right += self.decode(which, noise, theirs, ours) == which
         return right, float(binom.sf(right - 1, runs, most_right))
+
+    def epsilon_lower(self, right: int, runs: int, alpha: float) -> float:
+        """The epsilon below which all are rejected at ``alpha``, as the bound grows with epsilon."""
+        chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
+        if self.bound(0.0) >= chance:
+            return 0.0
+        return greatest_float_that(
+            lambda epsilon: self.bound(epsilon) < chance, 0.0, LOCAL_EPSILON.high, steps=60
+        )
 
     def claimed_epsilon(self, epsilon: float | None) -> float:
         """The claimed epsilon: as given, or the plan's cost."""

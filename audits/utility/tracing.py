@@ -194,15 +194,15 @@ def audit_tracing(
     subject, (seed, source) = EstimatorAdapter.of(algorithm, data_of), seed_and_generator(rng)
     runs, rows = IntegerRange(1).check("runs", runs), IntegerRange(2, 10_000).check("rows", rows)
     tries = IntegerRange(0, 60).check("search", search)
-    setting = _TracingSetup(BernoulliProducts(checked_features(features)), rows, runs)
+    setting = _TracingSetup(subject, BernoulliProducts(checked_features(features)), rows, runs)
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
-    claimed = _claimed_epsilon(subject, setting, epsilon, delta)
+    claimed = setting.claimed_epsilon(epsilon, delta)
     audit_stream, search_stream = source.spawn(2)
 
     def trace(part: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
         """Scores of members and of other rows, the right guesses, and the bound on epsilon."""
-        members, others, right = setting.scores(subject, part, rng)
+        members, others, right = setting.scores(part, rng)
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         return members, others, right, lower
 
@@ -232,7 +232,7 @@ def audit_tracing(
         noise=noise,
         noise_factor=noise_factor,
     )
-    witness = _witness(traced, subject, setting)
+    witness = setting.witness(traced)
     if tries:
         witness += f"; {describe_factor(noise_factor)}"
     return replace(traced, witness=witness, seconds=time.perf_counter() - start)
@@ -241,15 +241,14 @@ def audit_tracing(
 @final
 @dataclass(frozen=True, slots=True)
 class _TracingSetup:
-    """The data of all runs, and the scores of their rows."""
+    """The fits of one subject: the data of a run, the scores of its rows, the claim, the witness."""
 
+    subject: EstimatorAdapter
     family: BernoulliProducts
     rows: int
     runs: int
 
-    def scores(
-        self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
-    ) -> tuple[Array, Array, int]:
+    def scores(self, noise: float, rng: np.random.Generator) -> tuple[Array, Array, int]:
         """Scores of members and of the rows that they replaced, and the right guesses, of all runs.
 
         Where scores are equal, such as for an estimate of zeros, a coin decides the guess.
@@ -258,7 +257,7 @@ class _TracingSetup:
         for stream in rng.spawn(self.runs):
             theirs, ours = stream.spawn(2)
             x, y, inside, outside, means = self.data(ours)
-            estimate = subject.estimate(x, y, theirs, noise)
+            estimate = self.subject.estimate(x, y, theirs, noise)
             if estimate.shape != means.shape:
                 got = f"a result of shape {estimate.shape}"
                 raise ParameterError("algorithm", got, f"one of {means.size} coefficients")
@@ -277,31 +276,27 @@ class _TracingSetup:
         x, y = append_ridge(inside)
         return x, y, inside, outside, means
 
+    def claimed_epsilon(self, epsilon: float | None, delta: float) -> float | None:
+        """The claimed epsilon for replaced records: as given, or the plan's cost."""
+        if epsilon is not None:
+            return EPSILON.check("epsilon", epsilon)
+        x, y, *_ = self.data(np.random.default_rng(0))
+        plan = self.subject.plan(x, y)
+        if plan is None:
+            return None
+        relations = plan.relation, getattr(self.subject.algorithm, "relation", "")
+        if Adjacency.ADD_REMOVE in relations or self.subject.labels_only:
+            raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
+        from accountant.accountants.tight import Tight
 
-def _claimed_epsilon(
-    subject: EstimatorAdapter, setting: _TracingSetup, epsilon: float | None, delta: float
-) -> float | None:
-    """The claimed epsilon for replaced records: as given, or the plan's cost."""
-    if epsilon is not None:
-        return EPSILON.check("epsilon", epsilon)
-    x, y, *_ = setting.data(np.random.default_rng(0))
-    plan = subject.plan(x, y)
-    if plan is None:
-        return None
-    relations = plan.relation, getattr(subject.algorithm, "relation", "")
-    if Adjacency.ADD_REMOVE in relations or subject.labels_only:
-        raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
-    from accountant.accountants.tight import Tight
+        return Tight().epsilon(plan, delta)
 
-    return Tight().epsilon(plan, delta)
-
-
-def _witness(traced: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -> str:
-    """What was seen, in words."""
-    return (
-        f"{subject.name} on fingerprinted data ({setting.rows} rows, {setting.family.features} "
-        f"features, noise times {traced.noise:g}): members score {traced.members.mean():.2f} +- "
-        f"{traced.members.std():.2f}, rows it never saw {traced.others.mean():.2f} +- "
-        f"{traced.others.std():.2f}; true positives {traced.true_positives(0.05):.0%} at 5 % false "
-        f"ones; {traced.right} of {traced.pairs} pairs distinguished"
-    )
+    def witness(self, traced: Traced) -> str:
+        """What was seen, in words."""
+        return (
+            f"{self.subject.name} on fingerprinted data ({self.rows} rows, {self.family.features} "
+            f"features, noise times {traced.noise:g}): members score {traced.members.mean():.2f} +- "
+            f"{traced.members.std():.2f}, rows it never saw {traced.others.mean():.2f} +- "
+            f"{traced.others.std():.2f}; true positives {traced.true_positives(0.05):.0%} at 5 % false "
+            f"ones; {traced.right} of {traced.pairs} pairs distinguished"
+        )
