@@ -14,7 +14,6 @@ from typing import Any, final
 import numpy as np
 
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
-from audits.classifiers.linear_scores import Pipeline
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import extract_features
@@ -141,7 +140,7 @@ class _ReducedLearner:
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
         """The best score of the columns that are filled."""
-        candidates = reduced_candidates(self.reduction, *known, lambda _: Pipeline(()), self.known)
+        candidates = reduced_candidates(self.reduction, *known, lambda _: np.asarray, self.known)
         trained = best_candidate(candidates, objective)
         self.known = trained.candidate.columns
         return trained

@@ -53,7 +53,7 @@ class LinearScore:
 @final
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The composition of functions, in order; of none, what it is given."""
+    """The composition of functions, in order."""
 
     steps: tuple[Callable[[Any], Any], ...]
 

@@ -71,7 +71,7 @@ def _number_candidates(
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
     yield ModelCandidate(  # the number itself is its score
-        description, [(first, second)], lambda _: Pipeline(()), extract, is_number, columns
+        description, [(first, second)], lambda _: np.asarray, extract, is_number, columns
     )
     cells = histogram_cells(first, second)
     few = cells.smoothing is None and cells.mass.size <= FEW_CELLS

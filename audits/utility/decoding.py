@@ -87,7 +87,7 @@ class DecodingTask:
         return right, float(binom.sf(right - 1, runs, most_right))
 
     def epsilon_lower(self, right: int, runs: int, alpha: float) -> float:
-        """The epsilon below which all are rejected at ``alpha``, as the bound grows with epsilon."""
+        """The epsilon below which all are rejected at ``alpha``: the bound grows with epsilon."""
         chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
         if self.bound(0.0) >= chance:
             return 0.0

@@ -241,7 +241,7 @@ def audit_tracing(
 @final
 @dataclass(frozen=True, slots=True)
 class _TracingSetup:
-    """The fits of one subject: the data of a run, the scores of its rows, the claim, the witness."""
+    """The fits of one subject: the data of a run, the scores of its rows, the claim."""
 
     subject: EstimatorAdapter
     family: BernoulliProducts
@@ -294,9 +294,10 @@ class _TracingSetup:
     def witness(self, traced: Traced) -> str:
         """What was seen, in words."""
         return (
-            f"{self.subject.name} on fingerprinted data ({self.rows} rows, {self.family.features} "
-            f"features, noise times {traced.noise:g}): members score {traced.members.mean():.2f} +- "
-            f"{traced.members.std():.2f}, rows it never saw {traced.others.mean():.2f} +- "
-            f"{traced.others.std():.2f}; true positives {traced.true_positives(0.05):.0%} at 5 % false "
-            f"ones; {traced.right} of {traced.pairs} pairs distinguished"
+            f"{self.subject.name} on fingerprinted data ({self.rows} rows, "
+            f"{self.family.features} features, noise times {traced.noise:g}): members score "
+            f"{traced.members.mean():.2f} +- {traced.members.std():.2f}, rows it never saw "
+            f"{traced.others.mean():.2f} +- {traced.others.std():.2f}; true positives "
+            f"{traced.true_positives(0.05):.0%} at 5 % false ones; {traced.right} of "
+            f"{traced.pairs} pairs distinguished"
         )
