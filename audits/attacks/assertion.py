@@ -90,10 +90,8 @@ def assert_private(
     name = repr(release) if isinstance(release, Mechanism) else release_name(release)
     if isinstance(release, Mechanism) and isinstance(checked_loss, Loss):
         tested_delta = claimed_delta(checked_loss) if delta is None else delta
-        cost, allowed = (
-            Tight().epsilon(release, tested_delta),
-            checked_loss.epsilon_at(tested_delta),
-        )
+        cost = Tight().epsilon(release, tested_delta)
+        allowed = checked_loss.epsilon_at(tested_delta)
         if cost > allowed * (1 + TOLERANCE):
             raise AssertionError(
                 f"{name} costs epsilon = {cost:.6g} at delta = {tested_delta:.4g}, and "
@@ -114,19 +112,17 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
     elif not isinstance(finding.claim, Loss):
         verdict = f"{name} breaks its claim {claim!r}"
     else:
-        verdict = f"{name} {_leak_text(finding.claim, finding)}"
+        # the bound that refutes the claim is that of the claim's own delta, else that of its point
+        delta, lower, point = finding.delta, finding.epsilon_lower, finding.point
+        claimed = finding.claim.epsilon_at(delta)
+        if point is not None and lower <= claimed:
+            delta, claimed = point.delta, point.epsilon
+            lower = point.guesses.epsilon_lower(delta, finding.confidence)
+        if lower <= claimed:  # bets give no bound
+            leak = f"more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
+        else:
+            leak = f"epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
+            leak += f", and {claimed:.4g} is claimed"
+        verdict = f"{name} leaks {leak}"
     notes = " ".join(("", *finding.notes))
     return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}"
-
-
-def _leak_text(claim: Loss, finding: Finding) -> str:
-    """The bound that refutes the claim: of the claim's own delta, else of its point."""
-    delta, claimed, lower = finding.delta, claim.epsilon_at(finding.delta), finding.epsilon_lower
-    point = finding.point
-    if point is not None and lower <= claimed:
-        delta, claimed = point.delta, point.epsilon
-        lower = point.guesses.epsilon_lower(delta, finding.confidence)
-    if lower <= claimed:  # bets give no bound
-        return f"leaks more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
-    leak = f"leaks epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
-    return f"{leak}, and {claimed:.4g} is claimed"

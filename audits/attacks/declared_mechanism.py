@@ -13,7 +13,7 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
-from audits.attacks.evaluation import RuleResult, count_correct
+from audits.attacks.tested_rules import RuleResult, count_correct
 from audits.claims.findings import ClaimPoint
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule, best_cuts
 from audits.classifiers.likelihood_ratio import likelihood_ratio_score
@@ -52,12 +52,11 @@ def audit_declared(
     if len(distributions) < len(pairs):  # pilot runs estimate the others
         pilot = min(max(int(PILOT_SHARE * objective.runs), 1), MAX_PILOT_RUNS)
         objective = replace(objective, runs=objective.runs - pilot)
-        runs_per_pair = max(pilot // len(pairs), 1)
-        scored_pairs = zip(pairs, scores, strict=True)
-        distributions = [
-            _sampled_scores(mechanism, candidate, score, runs_per_pair, rng, executor)
-            for candidate, score in scored_pairs
-        ]
+        runs_per_pair, distributions = max(pilot // len(pairs), 1), []
+        for candidate, score in zip(pairs, scores, strict=True):
+            drawn = draw_both(mechanism.release, candidate, runs_per_pair, rng, executor)
+            sampled = np.concatenate([score(output) for chunk in drawn for output in chunk])
+            distributions.append((sampled, np.full(sampled.size, 1 / sampled.size)))
     cuts = [best_cuts(values, objective, mass) for values, mass in distributions]
     best_index = max(range(len(pairs)), key=lambda index: cuts[index][2].bound)
     pair, score, law = pairs[best_index], scores[best_index], distributions[best_index]
@@ -88,19 +87,6 @@ def _threshold_rule(
     score: ScoreFunction, cut: float, low: float, expected: ExpectedOutcome
 ) -> ThresholdRule:
     return ThresholdRule(score, cut, expected, SCORE_DESCRIPTION, low)
-
-
-def _sampled_scores(
-    mechanism: Mechanism,
-    pair: tuple[Any, Any],
-    score: ScoreFunction,
-    runs: int,
-    rng: np.random.Generator,
-    executor: Executor | None,
-) -> tuple[Array, Array]:
-    drawn = draw_both(mechanism.release, pair, runs, rng, executor)
-    scores = np.concatenate([score(output) for chunk in drawn for output in chunk])
-    return scores, np.full(scores.size, 1 / scores.size)
 
 
 def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:

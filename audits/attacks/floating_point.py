@@ -17,7 +17,7 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import noted
+from audits.attacks.front import noted
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.arguments import checked_pair, claimed_delta
 from audits.claims.claims import ClaimLike

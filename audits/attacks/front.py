@@ -1,20 +1,45 @@
-"""The front of the audits of one release: choose the audit that fits the claim and the options."""
+"""The audit of one release: choose its kind, then guess which of two values was released.
+
+Each run's value is chosen by a fair coin.  Under epsilon-DP no guess is right with probability
+above ``e^eps / (1 + e^eps)``, for any mechanism and any earlier outputs (Kairouz, Oh & Viswanath
+2015), so one exact binomial bounds epsilon from below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
+import numpy as np
+
+from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish, noted
+from audits.attacks.declared_mechanism import audit_declared
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
-from audits.claims.claims import ClaimLike, Sensitivity
-from audits.claims.findings import Finding
-from audits.classifiers.scored_outputs import Score, scored_draw
-from audits.runs.release_functions import vectorised
+from audits.attacks.tested_rules import RuleResult, guess_in_blocks
+from audits.attacks.wide_outputs import audit_wide, few_outputs, kept_runs
+from audits.claims.arguments import (
+    CONFIDENCE,
+    RUNS,
+    checked_pair,
+    claimed_delta,
+    pair_of_one_shape,
+    seed_and_generator,
+)
+from audits.claims.claims import ClaimLike, Sensitivity, checked_claim, claim_points
+from audits.claims.findings import Finding, Outcome, outcome_at
+from audits.classifiers.objective import Objective
+from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw
+from audits.classifiers.scored_outputs import Score, ScoredDraw, scored_draw
+from audits.classifiers.training import TrainedScore, train_score
+from audits.runs.parallel_runs import OutputPair, collect_both
+from audits.runs.release_functions import Draw, vectorised
+from audits.statistics.combined_tests import block_schedule
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
@@ -117,3 +142,111 @@ def audit(
         return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     finding = distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
     return noted(finding, release, pair)
+
+
+def distinguish(
+    release: Mechanism | Callable[..., Any],
+    pair: tuple[Any, Any] | None = None,
+    claim: ClaimLike | None = None,
+    runs: int = 200_000,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    rng: Rng = None,
+    executor: Executor | None = None,
+) -> Finding:
+    """Audit a release by guessing, in a number of runs fixed in advance: see `audit`."""
+    start = time.perf_counter()
+    runs = RUNS.check("runs", runs)
+    confidence = CONFIDENCE.check("confidence", confidence)
+    seed, source = seed_and_generator(rng)
+    if isinstance(release, Mechanism) and claim is None:
+        claim = release.loss
+    claim = checked_claim(claim)
+    tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
+    epsilon = None if claim is None else claim.epsilon_at(tested_delta)
+    objective = Objective(
+        runs, tested_delta, 1 - confidence, epsilon if tested_delta == 0 or epsilon else None
+    )
+    points = [] if claim is None or delta is not None else claim_points(claim)
+    if isinstance(release, Mechanism):
+        shaped_pair = None if pair is None else pair_of_one_shape(pair)
+        result = audit_declared(release, shaped_pair, claim, objective, points, source, executor)
+    else:
+        result = audit_black_box(
+            release if isinstance(release, ScoredDraw) else vectorised(release),
+            checked_pair(pair),
+            objective,
+            points,
+            source,
+            executor,
+        )
+    finding = Finding(
+        outcome=Outcome.SURVIVED,
+        epsilon_lower=result.guesses.epsilon_lower(tested_delta, confidence),
+        delta=tested_delta,
+        runs=runs,
+        confidence=confidence,
+        witness=result.witness(),
+        seconds=time.perf_counter() - start,
+        seed=seed,
+        claim=claim,
+        guesses=result.guesses,
+        point=result.point,
+        unseen=result.unseen,
+    )
+    return replace(finding, outcome=outcome_at(finding, confidence))
+
+
+def noted(finding: Finding, release: Any, pair: Any) -> Finding:
+    """The finding with notes on its release, which a few more calls show."""
+    if isinstance(release, Mechanism):
+        return finding
+    draw = release.draw if isinstance(release, ScoredDraw) else vectorised(release)
+    return replace(finding, notes=release_notes(draw, pair, finding.runs))
+
+
+def audit_black_box(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    objective: Objective,
+    points: Sequence[tuple[float, float]],
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> RuleResult:
+    """Test rules that are learned from earlier runs, each fixed before its own.
+
+    Outputs are read as they are drawn.  The runs that a first rule is tested on are known when the
+    second is learned.
+    """
+    is_scored = isinstance(draw, ScoredDraw)
+    width = 1  # numbers of an output
+    if not is_scored:
+        reader = ReadDraw(draw)
+        output = reader.one_output(pair[0])
+        draw = reader.bounded(output, objective.runs)
+        if output.dtype.kind in "biuf" and len(output) == 1:
+            width = output.size
+    if width > RAW_COLUMNS:
+        known_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
+        if not few_outputs(known_outputs):
+            return audit_wide(draw, pair, known_outputs, objective, points, rng, executor)
+        objective = replace(
+            objective, runs=objective.runs - len(known_outputs[0]) - len(known_outputs[1])
+        )
+    blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
+    known_outputs = collect_both(draw, pair, blocks[0][0], rng, executor)
+    learner = _RowLearner(draw, is_scored)
+    return guess_in_blocks(learner, pair, known_outputs, blocks, objective, points, rng, executor)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _RowLearner:
+    """Learns a score from whole outputs, or the cut of a given score."""
+
+    draw: Draw
+    is_scored: bool
+
+    def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
+        """The best score of the known runs."""
+        return train_score(*known, objective, self.is_scored)

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish, noted
+from audits.attacks.front import distinguish, noted
 from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seed_and_generator
 from audits.claims.claims import ClaimLike, checked_claims
 from audits.claims.findings import Finding, Outcome
@@ -187,44 +186,46 @@ def audit_family(
     seed, source = seed_and_generator(rng)
     error = 1 - confidence
     confidence_per_test = 1 - error / len(tests)
-    members = [
-        Member(
-            _member_name(pair, claim, event),
-            noted(
-                distinguish(
-                    reading, pair, claim, share, confidence_per_test, rng=noise, executor=executor
-                ),
-                release,
-                pair,
-            ),
+    members = []
+    for (pair, claim, (event, reading)), noise in zip(tests, source.spawn(len(tests)), strict=True):
+        finding = distinguish(
+            reading, pair, claim, share, confidence_per_test, rng=noise, executor=executor
         )
-        for (pair, claim, (event, reading)), noise in zip(
-            tests, source.spawn(len(tests)), strict=True
+        name = describe_pair(*pair) if claim is None else f"{describe_pair(*pair)}, {claim!r}"
+        members.append(
+            Member(f"{name}, by {event}" if event else name, noted(finding, release, pair))
         )
-    ]
     rejected = _holm_rejections([member.finding for member in members], error)
-    members_at_family_level = tuple(
-        _with_outcome(member, at in rejected) for at, member in enumerate(members)
-    )
+    for at, member in enumerate(members):
+        # alone a claim may fall, and not among the others
+        outcome = member.finding.outcome
+        if at in rejected:
+            outcome = Outcome.FALSIFIED
+        elif outcome is Outcome.FALSIFIED:
+            outcome = Outcome.SURVIVED
+        members[at] = replace(member, finding=replace(member.finding, outcome=outcome))
     seconds = time.perf_counter() - start
-    falsified = tuple(members_at_family_level[at] for at in sorted(rejected))
-    return Family(members_at_family_level, falsified, confidence, share * len(tests), seconds, seed)
+    falsified = tuple(members[at] for at in sorted(rejected))
+    return Family(tuple(members), falsified, confidence, share * len(tests), seconds, seed)
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
-    """The places of the rejected claims; the error is shared by the claims that are left."""
+    """The places of the rejected claims; the error is shared by the claims that remain.
+
+    Holm compares the p-values of ``m`` claims with ``error / k``, k from 1 to m, so the least of
+    these at which a claim falls stands for its p-value; 1 if it falls at none.
+    """
     from statsmodels.stats.multitest import multipletests
 
-    p_values = [_upper_p_value(finding, error, len(findings)) for finding in findings]
+    p_values = []
+    for finding in findings:
+        largest_k = bisect.bisect_left(
+            range(1, len(findings) + 1),
+            True,
+            key=lambda k: not finding.refutes(1 - error / k),
+        )
+        p_values.append(error / largest_k if largest_k else 1.0)
     return {int(at) for at in np.flatnonzero(multipletests(p_values, error, method="holm")[0])}
-
-
-def _upper_p_value(finding: Finding, error: float, tests: int) -> float:
-    """Least ``error / k``, k up to ``tests``, at which it falls: what Holm compares with; or 1."""
-    shares = bisect.bisect_left(
-        range(1, tests + 1), True, key=lambda k: not finding.refutes(1 - error / k)
-    )
-    return error / shares if shares else 1.0
 
 
 def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:
@@ -241,17 +242,3 @@ def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: 
         return values
 
     return read
-
-
-def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
-    name = describe_pair(*pair)
-    name = name if claim is None else f"{name}, {claim!r}"
-    return f"{name}, by {event}" if event else name
-
-
-def _with_outcome(member: Member, fell: bool) -> Member:
-    """The member's verdict in its family: alone it may fall, and not among the others."""
-    outcome = Outcome.FALSIFIED if fell else member.finding.outcome
-    if outcome is Outcome.FALSIFIED and not fell:
-        outcome = Outcome.SURVIVED
-    return replace(member, finding=replace(member.finding, outcome=outcome))

@@ -18,7 +18,7 @@ from accountant.domains import DELTA
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish
+from audits.attacks.front import distinguish
 from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
 from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding
@@ -86,7 +86,7 @@ def most_informative_code(
 
     A level is the log-odds of the first value, rounded.
     """
-    scores = [_column_score(j, *_log_odds(first[:, j], second[:, j])) for j in range(len(names))]
+    scores = [_log_odds_of_code(column, first, second) for column in range(len(names))]
     if len(names) > 1:
         single = tuple(scores)
         scores.append(lambda codes: np.sum([score(codes) for score in single], axis=0))
@@ -96,32 +96,28 @@ def most_informative_code(
     return lambda codes: _level(chosen(codes)), code_name
 
 
-def _log_odds(first: Codes, second: Codes) -> tuple[Codes, Array]:
-    """Every frequent code and its log-odds with a pseudo-run a side; last, that of all others.
+def _log_odds_of_code(column: int, first: Codes, second: Codes) -> Callable[[Codes], Array]:
+    """The log-odds of one code of an output, with a pseudo-run a side, as a function of all codes.
 
     Rare and unseen codes are pooled: each alone would seem to reveal its side by chance.
     """
-    values, at = np.unique(np.concatenate([first, second]), return_inverse=True)
-    ones = np.bincount(at[: first.size], minlength=values.size)
-    zeros = np.bincount(at[first.size :], minlength=values.size)
+    pooled = np.concatenate([first[:, column], second[:, column]])
+    values, at = np.unique(pooled, return_inverse=True)
+    ones, zeros = (
+        np.bincount(side, minlength=values.size) for side in (at[: len(first)], at[len(first) :])
+    )
     often = ones + zeros >= MIN_PILOT_COUNT
-    odds: Array = np.log(_counts_and_rest(ones, often) / _counts_and_rest(zeros, often))
-    return values[often], odds
-
-
-def _counts_and_rest(counts: NDArray[np.intp], often: NDArray[np.bool_]) -> Array:
-    others = counts[~often].sum()
-    return np.append(counts[often], others) + 1.0
-
-
-def _column_score(column: int, values: Codes, odds: Array) -> Callable[[Codes], Array]:
-    """The log-odds of one code of an output."""
+    # the last of the counts is that of all rare codes together
+    first_counts, second_counts = (
+        np.append(side[often], side[~often].sum()) + 1.0 for side in (ones, zeros)
+    )
+    frequent, odds = values[often], np.log(first_counts / second_counts)
 
     def score(codes: Codes) -> Array:
         code = codes[:, column]
-        at = np.searchsorted(values, code)
-        is_listed = np.append(values, 0)[at] == code
-        return np.where(is_listed & (at < values.size), odds[at], odds[-1])
+        at = np.searchsorted(frequent, code)
+        is_listed = np.append(frequent, 0)[at] == code
+        return np.where(is_listed & (at < frequent.size), odds[at], odds[-1])
 
     return score
 

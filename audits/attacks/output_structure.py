@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import noted
+from audits.attacks.front import noted
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.arguments import checked_pair
 from audits.claims.claims import ClaimLike

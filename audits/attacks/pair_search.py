@@ -19,10 +19,9 @@ import numpy as np
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.losses.loss import Loss
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish, noted
+from audits.attacks.front import distinguish, noted
 from audits.attacks.output_codes import check_arguments
 from audits.claims.arguments import seed_and_generator
 from audits.claims.claims import ClaimLike
@@ -120,106 +119,104 @@ def search_pairs(
     IntegerRange(4 * MIN_SCREENING_RUNS).check("runs", runs)
     claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
-    by = checked_relation(relation, space)
-    field = _candidates(space, by, int(SEARCH_SHARE * runs), source)
-    rounds = _rounds(len(field))
-    ranking: dict[int, tuple[NeighbourPair, float]] = {}
-    spent = refused = 0
-    for done in range(rounds):
-        runs_per_pair = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
-        bounds = [
-            _prescreened(release, candidate, runs_per_pair, delta, source) for candidate in field
-        ]
-        spent += runs_per_pair * len(field)
-        refused += bounds.count(None)
-        scored = [
-            (candidate, bound)
-            for candidate, bound in zip(field, bounds, strict=True)
-            if bound is not None
-        ]
-        if not scored:
-            break
-        scored.sort(key=lambda row: -row[1])
-        ranking.update((id(row[0]), row) for row in scored)
-        # the best quarter stays, as many are varied from it, and as many are new
-        best = [candidate for candidate, _ in scored[: max(1, len(field) // 4)]]
-        field = best
-        if done + 2 < rounds:
-            parents = [*best, *[None] * len(best)]  # None makes a new random pair
-            field = [
-                *best,
-                *distinct_pairs(_mutated(space, by, candidate, source) for candidate in parents),
-            ]
-    if not ranking:
+    pairs = _PairSearch(release, space, checked_relation(relation, space), delta, source)
+    pairs.halve(int(SEARCH_SHARE * runs))
+    if not pairs.ranking:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
-    finding = _audit_pair(release, best[0], claim, runs - spent, confidence, delta, source)
+    best = pairs.field[0]
+    finding = distinguish(release, best.pair, claim, runs - pairs.runs, confidence, delta, source)
     finding = dataclasses.replace(
         finding,
         seed=seed,
         runs=runs,
-        witness=f"{best[0].kind}: {finding.witness}",
+        witness=f"{best.kind}: {finding.witness}",
         seconds=time.perf_counter() - start,
     )
-    finding = noted(finding, release, best[0].pair)
-    ranked = sorted(ranking.values(), key=lambda row: -row[1])
-    return Search(finding, best[0], tuple(ranked), refused, spent)
+    ranked = sorted(pairs.ranking.values(), key=lambda row: -row[1])
+    finding = noted(finding, release, best.pair)
+    return Search(finding, best, tuple(ranked), pairs.refused, pairs.runs)
 
 
-def _rounds(field: int) -> int:
-    """The number of rounds that halving ``field`` candidates takes."""
-    return max(1, math.ceil(math.log2(field)))
+@final
+class _PairSearch:
+    """The pairs that are left in the search, best first, and what the screenings have shown."""
+
+    def __init__(
+        self,
+        release: Any,
+        space: Box | Values,
+        relation: Relation,
+        delta: float | None,
+        rng: Generator,
+    ) -> None:
+        self.release, self.space, self.relation = release, space, relation
+        self.delta, self.rng = delta, rng
+        self.field: list[NeighbourPair] = []
+        self.ranking: dict[int, tuple[NeighbourPair, float]] = {}  # the last bound of each pair
+        self.runs = self.refused = 0
+
+    def halve(self, budget: int) -> None:
+        """Screen pairs in rounds, each of as many runs, and keep and vary the better ones."""
+        candidates = self.first_candidates(budget)
+        rounds = round_count(len(candidates))
+        for done in range(rounds):
+            runs_per_pair = max(MIN_SCREENING_RUNS, budget // (rounds * len(candidates)))
+            scored = self.screen(candidates, runs_per_pair)
+            if not scored:
+                return
+            # the best quarter stays, as many are varied from it, and as many are new
+            self.field = candidates = [pair for pair, _ in scored[: max(1, len(candidates) // 4)]]
+            if done + 2 < rounds:
+                parents = [*self.field, *[None] * len(self.field)]  # None makes a new random pair
+                candidates = [*self.field, *distinct_pairs(map(self.varied, parents))]
+
+    def first_candidates(self, budget: int) -> list[NeighbourPair]:
+        """The pairs that enter the search: as many as the budget can screen, a quarter random."""
+        count = MAX_CANDIDATES
+        while count > 2 and count * MIN_SCREENING_RUNS * round_count(count) > budget:
+            count //= 2
+        structured = candidate_pairs(self.space, self.relation)
+        order = self.rng.permutation(len(structured))[: max(1, 3 * count // 4)]
+        chosen = [structured[i] for i in order]
+        random = (self.varied(None) for _ in range(count - len(chosen)))
+        return distinct_pairs([*chosen, *random])
+
+    def screen(
+        self, candidates: list[NeighbourPair], runs: int
+    ) -> list[tuple[NeighbourPair, float]]:
+        """The pairs on which the release does not raise, with low-confidence bounds; best first."""
+        scored = []
+        for pair in candidates:
+            self.runs += runs
+            try:
+                finding = distinguish(
+                    self.release, pair.pair, None, runs, 0.7, self.delta, self.rng
+                )
+            except Exception:  # the user's code; counted, and reported in the result
+                self.refused += 1
+                continue
+            # the share of right guesses ranks pairs whose bounds are both 0
+            bound = finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
+            scored.append((pair, bound))
+        scored.sort(key=lambda row: -row[1])
+        self.ranking.update((id(row[0]), row) for row in scored)
+        return scored
+
+    def varied(self, parent: NeighbourPair | None) -> NeighbourPair:
+        """A random pair of neighbours, near ``parent`` if there is one."""
+        space, rng = self.space, self.rng
+        if not isinstance(space, Box):
+            value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
+            return NeighbourPair("found by the search", value, space.neighbour(value, rng))
+        value = space.random(rng)
+        if parent is not None and np.shape(parent.first) == np.shape(value):
+            # every number is the parent's, or with some chance a new one
+            fresh = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
+            value = space.array(np.where(fresh, value, parent.first))
+        neighbour = random_neighbour(space, self.relation, value, rng)
+        return NeighbourPair("found by the search", value, neighbour)
 
 
-def _candidates(
-    space: Box | Values, relation: Relation, budget: int, rng: Generator
-) -> list[NeighbourPair]:
-    """The pairs that enter the search: as many as the budget can screen, a quarter random."""
-    count = MAX_CANDIDATES
-    while count > 2 and count * MIN_SCREENING_RUNS * _rounds(count) > budget:
-        count //= 2
-    candidates = candidate_pairs(space, relation)
-    structured = [candidates[i] for i in rng.permutation(len(candidates))[: max(1, 3 * count // 4)]]
-    random = (_mutated(space, relation, None, rng) for _ in range(count - len(structured)))
-    return distinct_pairs([*structured, *random])
-
-
-def _audit_pair(
-    release: Any,
-    candidate: NeighbourPair,
-    claim: Loss | None,
-    runs: int,
-    confidence: float,
-    delta: float | None,
-    rng: Generator,
-) -> Finding:
-    """An audit of one pair."""
-    return distinguish(release, candidate.pair, claim, runs, confidence, delta, rng)
-
-
-def _prescreened(
-    release: Any, candidate: NeighbourPair, runs: int, delta: float | None, rng: Generator
-) -> float | None:
-    """A low-confidence bound to rank pairs by; None if the release raises."""
-    try:
-        finding = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
-    except Exception:  # the user's code; counted, and reported in the result
-        return None
-    # the share of right guesses ranks pairs whose bounds are both 0
-    return finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
-
-
-def _mutated(
-    space: Box | Values, relation: Relation, parent: NeighbourPair | None, rng: Generator
-) -> NeighbourPair:
-    """A random pair of neighbours, near ``parent`` if there is one."""
-    if not isinstance(space, Box):
-        value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
-        return NeighbourPair("found by the search", value, space.neighbour(value, rng))
-    value = space.random(rng)
-    if parent is not None and np.shape(parent.first) == np.shape(value):
-        # every number is the parent's, or with some chance a new one
-        fresh = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
-        value = space.array(np.where(fresh, value, parent.first))
-    return NeighbourPair(
-        "found by the search", value, random_neighbour(space, relation, value, rng)
-    )
+def round_count(pairs: int) -> int:
+    """The number of rounds that halving takes."""
+    return max(1, math.ceil(math.log2(pairs)))

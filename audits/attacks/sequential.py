@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -21,8 +21,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import SCORE_DESCRIPTION
-from audits.attacks.evaluation import RuleResult, guess_counts
-from audits.attacks.wide_outputs import first_output
+from audits.attacks.tested_rules import RuleResult, append_runs, guess_counts
 from audits.claims.arguments import (
     CONFIDENCE,
     RUNS,
@@ -40,19 +39,11 @@ from audits.classifiers.objective import NO_GUESS, Objective
 from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
-from audits.runs.parallel_runs import collect_both, draw_both
-from audits.runs.release_functions import (
-    CHUNK,
-    Draw,
-    concatenate_outputs,
-    release_notes,
-    vectorised,
-)
+from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
+from audits.runs.release_functions import CHUNK, Draw, release_notes, vectorised
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
-    ExpertWealth,
     expert_odds,
-    initial_wealth,
     log_growth,
     log_mean_wealth,
 )
@@ -65,36 +56,6 @@ FIRST_RUNS, LEARNING_GROWTH = 24, 1.2
 BETTING_ERROR_SHARE = 0.8  # share of the error for the bets
 MAX_KEPT_NUMBERS = 1 << 25  # numbers of all outputs that are learned from: 256 MiB
 LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixed
-
-
-@final
-@dataclass(slots=True)
-class _BettingState:
-    """The bets on one release: the experts' wealth, and the run at which it was a proof."""
-
-    epsilon: float
-    delta: float
-    log_threshold: float
-    experts: ExpertWealth
-    runs: int = 0
-    stopped: int | None = None
-
-    def bet(self, log_odds: Array, first: NDArray[np.bool_], *, exact: bool) -> None:
-        """Bet on runs in order, given their log-odds and whether the first value was released."""
-        excess = expert_odds(log_odds, self.epsilon, exact=exact)
-        rates = log_growth(excess, first == (log_odds > 0), self.epsilon, self.delta)
-        path = self.experts.log_wealth[:, None] + np.cumsum(rates, axis=1)
-        rich = np.flatnonzero(log_mean_wealth(path) >= self.log_threshold)
-        if rich.size and self.stopped is None:
-            self.stopped = self.runs + int(rich[0]) + 1
-        self.experts = ExpertWealth(path[:, -1])
-        self.runs += log_odds.size
-
-    def could_stop(self, runs: int, exact: ScoreFunction | None) -> bool:
-        """True if ``runs`` right guesses, each as sure as can be, would have been a proof."""
-        sure = expert_odds(np.array([np.inf]), self.epsilon, exact=exact is not None)
-        growth = log_growth(sure, np.array([True]), self.epsilon, self.delta)
-        return float(log_mean_wealth(runs * growth)[0]) >= self.log_threshold
 
 
 @without_values
@@ -174,101 +135,134 @@ def watch(
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
     objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
-    own_pair = pair is None and isinstance(release, Mechanism)
-    if isinstance(release, Mechanism):
-        pair = release.worst_pair(epsilon) if own_pair else pair_of_one_shape(pair)
-        draw: Draw = release.release
-        exact: ScoreFunction | None = likelihood_ratio_score(release, pair)
+    bets = _Bets(release, pair, objective, epsilon, BETTING_ERROR_SHARE * error)
+    rule, guesses, unseen = bets.place(source, executor)
+    if bets.stopped is not None:
+        falsified, epsilon_lower = True, epsilon
+        growth = math.exp(bets.log_proof)
+        witness = f"bets against the claim had grown {growth:.3g}-fold by run {bets.stopped:,}"
     else:
-        pair, exact = checked_pair(pair), None
-        draw = release if isinstance(release, ScoredDraw) else ReadDraw(vectorised(release))
-        if isinstance(draw, ReadDraw):
-            draw = draw.bounded(first_output(draw, pair[0]), runs)
-    proof = -math.log(BETTING_ERROR_SHARE * error)
-    table = _BettingState(
-        epsilon, tested_delta, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES))
-    )
-    rule, guesses, unseen = _bet_until_stopped(
-        table, draw, pair, objective, exact, source, executor
-    )
-    falsified = table.stopped is not None or guesses.refutes(claim, tested_delta, bound_confidence)
-    witness = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
-    if table.stopped is not None:
-        witness = (
-            f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
-        )
+        falsified = guesses.refutes(claim, tested_delta, bound_confidence)
+        epsilon_lower = guesses.epsilon_lower(tested_delta, bound_confidence)
+        witness = RuleResult(
+            bets.pair, rule, guesses, made_by_mechanism=bets.mechanism_made_pair
+        ).witness()
     could_falsify = guesses.all_right.refutes(
         claim, tested_delta, bound_confidence
-    ) or table.could_stop(guesses.runs, exact)
+    ) or bets.could_stop(guesses.runs)
     survived = Outcome.SURVIVED if could_falsify and not unseen else Outcome.INCONCLUSIVE
     return Finding(
         outcome=Outcome.FALSIFIED if falsified else survived,
-        epsilon_lower=epsilon
-        if table.stopped
-        else guesses.epsilon_lower(tested_delta, bound_confidence),
+        epsilon_lower=epsilon_lower,
         delta=tested_delta,
-        runs=table.runs,
+        runs=bets.runs,
         confidence=confidence,
         witness=witness,
         seconds=time.perf_counter() - start,
         seed=seed,
         claim=claim,
         guesses=guesses,
-        stopped=table.stopped,
+        stopped=bets.stopped,
         unseen=unseen,
-        notes=release_notes(getattr(draw, "draw", draw), pair, table.runs),
+        notes=release_notes(getattr(bets.draw, "draw", bets.draw), bets.pair, bets.runs),
     )
 
 
-def _bet_until_stopped(
-    table: _BettingState,
-    draw: Draw,
-    pair: tuple[Any, Any],
-    objective: Objective,
-    exact: ScoreFunction | None,
-    rng: np.random.Generator,
-    executor: Executor | None,
-) -> tuple[DecisionRule, GuessCounts, tuple[str, ...]]:
-    """Bet until the wealth is a proof or the runs are used: the last rule, its guesses, unseen."""
-    unseen: tuple[str, ...] = ()
-    width = 1
-    if exact is None:
-        known_outputs = collect_both(
-            draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor
+@final
+class _Bets:
+    """The bets on one release: the experts' wealth, and the run at which it was a proof.
+
+    ``exact`` are the log-odds of a declared mechanism; without them, runs are learned from.
+    """
+
+    def __init__(
+        self,
+        release: Mechanism | Callable[..., Any],
+        pair: tuple[Any, Any] | None,
+        objective: Objective,
+        epsilon: float,
+        error: float,
+    ) -> None:
+        self.mechanism_made_pair = pair is None and isinstance(release, Mechanism)
+        self.exact: ScoreFunction | None = None
+        if isinstance(release, Mechanism):
+            self.pair = release.worst_pair(epsilon) if pair is None else pair_of_one_shape(pair)
+            self.draw: Draw = release.release
+            self.exact = likelihood_ratio_score(release, self.pair)
+        else:
+            self.pair = checked_pair(pair)
+            self.draw = release
+            if not isinstance(release, ScoredDraw):
+                reader = ReadDraw(vectorised(release))
+                self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
+        self.objective = objective
+        self.epsilon, self.log_proof = epsilon, -math.log(error)
+        self.log_wealth: Array = np.zeros(1 if self.exact else len(EXPERT_EXCESSES))
+        self.runs = 0
+        self.width = 1  # numbers of an output
+        self.stopped: int | None = None
+
+    def place(
+        self, rng: np.random.Generator, executor: Executor | None
+    ) -> tuple[DecisionRule, GuessCounts, tuple[str, ...]]:
+        """Bet until the wealth is a proof or no runs remain: the last rule, its guesses, unseen."""
+        unseen: tuple[str, ...] = ()
+        if self.exact is None:
+            rule, score, unseen = self._learn(rng, executor)
+        else:
+            # the claim's epsilon was rounded up: scores that equal it are to be guessed on too
+            lowest_score, score = (1 - 1e-9) * self.epsilon, self.exact
+            rule = ThresholdRule(score, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
+        counts, all_runs = np.zeros(2, dtype=np.int64), self.objective.runs
+        test_runs = all_runs - self.runs
+        while self.runs < all_runs and self.stopped is None:
+            most_kept = max(MAX_KEPT_NUMBERS // self.width, 1)
+            size = min(max(self.runs // 10, 64), CHUNK, all_runs - self.runs, most_kept)
+            for fresh in draw_both(self.draw, self.pair, size, rng, executor):
+                counts += rule.counts(*fresh)
+                self._bet(score, fresh, rng)
+        return rule, guess_counts(rule, int(counts[0]), int(counts[1]), test_runs), unseen
+
+    def _learn(
+        self, rng: np.random.Generator, executor: Executor | None
+    ) -> tuple[DecisionRule, ScoreFunction, tuple[str, ...]]:
+        """Bet on a share of the runs, each by a rule of those before: the last rule and score."""
+        all_runs, cut_only = self.objective.runs, isinstance(self.draw, ScoredDraw)
+        first_runs = min(FIRST_RUNS, all_runs // 2)
+        known_outputs = collect_both(self.draw, self.pair, first_runs, rng, executor)
+        self.runs = len(known_outputs[0]) + len(known_outputs[1])
+        self.width = max(side[:1].size for side in known_outputs)
+        most_runs = min(
+            LEARNING_SHARE * all_runs, MAX_LEARNING_RUNS, MAX_KEPT_NUMBERS // self.width
         )
-        table.runs = len(known_outputs[0]) + len(known_outputs[1])
-        cut_only = isinstance(draw, ScoredDraw)
-        width = max(side[:1].size for side in known_outputs)
-        most_learning_runs = min(
-            LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS, MAX_KEPT_NUMBERS // width
-        )
-        while table.runs < most_learning_runs and table.stopped is None:
-            trained = train_score(*known_outputs, objective, cut_only)
-            size = max(int((LEARNING_GROWTH - 1) * table.runs), 10)
-            further_outputs = collect_both(draw, pair, size, rng, executor)
-            table.bet(*_shuffle_scores(trained.log_odds, *further_outputs, rng), exact=False)
-            known_outputs = (
-                concatenate_outputs([known_outputs[0], further_outputs[0]]),
-                concatenate_outputs([known_outputs[1], further_outputs[1]]),
-            )
-    test_objective = replace(objective, runs=objective.runs - table.runs)
-    if exact is None:
-        final_score = train_score(*known_outputs, test_objective, isinstance(draw, ScoredDraw))
-        unseen = unseen_parts(*known_outputs)
-        rule: DecisionRule = final_score.rule(test_objective)
-        score: ScoreFunction = final_score.log_odds
-    else:
-        # the claim's epsilon was rounded up: scores that equal it are to be guessed on too
-        lowest_score = (1 - 1e-9) * (objective.epsilon or 0.0)
-        score, rule = exact, ThresholdRule(exact, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
-    counts = np.zeros(2, dtype=np.int64)
-    while table.runs < objective.runs and table.stopped is None:
-        most_kept = max(MAX_KEPT_NUMBERS // width, 1)
-        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs, most_kept)
-        for fresh in draw_both(draw, pair, size, rng, executor):
-            counts += rule.counts(*fresh)
-            table.bet(*_shuffle_scores(score, *fresh, rng), exact=exact is not None)
-    return rule, guess_counts(rule, int(counts[0]), int(counts[1]), test_objective.runs), unseen
+        while self.runs < most_runs and self.stopped is None:
+            trained = train_score(*known_outputs, self.objective, cut_only)
+            size = max(int((LEARNING_GROWTH - 1) * self.runs), 10)
+            further_outputs = collect_both(self.draw, self.pair, size, rng, executor)
+            self._bet(trained.log_odds, further_outputs, rng)
+            known_outputs = append_runs(known_outputs, further_outputs)
+        test_objective = replace(self.objective, runs=all_runs - self.runs)
+        trained = train_score(*known_outputs, test_objective, cut_only)
+        return trained.rule(test_objective), trained.log_odds, unseen_parts(*known_outputs)
+
+    def _bet(self, score: ScoreFunction, outputs: OutputPair, rng: np.random.Generator) -> None:
+        """Bet on runs in the order of fair coins, given the log-odds of their outputs."""
+        log_odds, is_first = _shuffle_scores(score, *outputs, rng)
+        excess = expert_odds(log_odds, self.epsilon, exact=self.exact is not None)
+        is_right = is_first == (log_odds > 0)
+        rates = log_growth(excess, is_right, self.epsilon, self.objective.delta)
+        path = self.log_wealth[:, None] + np.cumsum(rates, axis=1)
+        rich = np.flatnonzero(log_mean_wealth(path) >= self.log_proof)
+        if rich.size and self.stopped is None:
+            self.stopped = self.runs + int(rich[0]) + 1
+        self.log_wealth = path[:, -1]
+        self.runs += log_odds.size
+
+    def could_stop(self, runs: int) -> bool:
+        """True if ``runs`` right guesses, each as sure as can be, would have been a proof."""
+        sure = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
+        growth = log_growth(sure, np.array([True]), self.epsilon, self.objective.delta)
+        return float(log_mean_wealth(runs * growth)[0]) >= self.log_proof
 
 
 def _shuffle_scores(

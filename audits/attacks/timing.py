@@ -34,6 +34,7 @@ from mechanisms.base.mechanism import Mechanism
 
 PAIRS = IntegerRange(8, 100_000)
 BATCH = IntegerRange(1)
+# makes a batch of outputs from copies of the value
 Batch = Callable[[list[Any], np.random.Generator], Any]
 
 
@@ -125,7 +126,7 @@ def audit_timing(
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", type(pair).__name__, "two neighbouring values")
     seed, source = seed_and_generator(rng)
-    spent, noise = _Timer(_one_batch(release, batch), pair, source, clock).measure(pairs)
+    spent, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
     even = 2 * (pairs // 2)
     # batches of the same value are compared, separately for each value
@@ -190,28 +191,27 @@ def signed_rank_p(differences: Array) -> float:
     return min(1.0, 2 * float(chance[extreme_sum:].sum()))
 
 
-def _one_batch(release: Mechanism | Callable[..., Any], batch: int) -> tuple[Batch, int]:
-    """A function of (copies, rng) that makes a batch of outputs, and the copies that it needs."""
-    if isinstance(release, Mechanism):
-        return lambda values, rng: release.release(values[0], rng, batch), 1
-    draw = vectorised(release)
-    if not isinstance(draw, Vectorised):
-        raise ParameterError("release", release_name(release), "a function of this process")
-    return lambda values, rng: draw.draw(iter(values), rng, batch), 1 if draw.form.size else batch
-
-
 @final
 class _Timer:
     """Times batches of both values; what is outside the clock has no order of the values' own."""
 
     def __init__(
         self,
-        work: tuple[Batch, int],
+        release: Mechanism | Callable[..., Any],
         pair: Any,
+        batch: int,
         rng: np.random.Generator,
         clock: Callable[[], float],
     ) -> None:
-        self._draw, self._copies = work
+        self._copies = 1  # of the value that a batch needs
+        if isinstance(release, Mechanism):
+            self._draw: Batch = lambda values, rng: release.release(values[0], rng, batch)
+        else:
+            draw = vectorised(release)
+            if not isinstance(draw, Vectorised):
+                raise ParameterError("release", release_name(release), "a function of this process")
+            self._draw = lambda values, rng: draw.draw(iter(values), rng, batch)
+            self._copies = 1 if draw.form.size else batch
         self._pair, self._rng, self._clock = pair, rng, clock
         self._make = remaker(pair[0]), remaker(pair[1])
 

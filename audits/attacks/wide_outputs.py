@@ -12,10 +12,8 @@ from concurrent.futures import Executor
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from audits.attacks.evaluation import RuleResult
-from audits.attacks.tested_blocks import guess_in_blocks
+from audits.attacks.tested_rules import RuleResult, guess_in_blocks
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import extract_features
@@ -40,19 +38,6 @@ MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 # runs that all candidates learn from; the summaries of these runs are the expensive part
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
-
-
-def first_output(draw: Draw, value: Any) -> NDArray[Any]:
-    """The output of one additional run; none if it raises."""
-    try:
-        return draw(value, np.random.default_rng(0), 1)
-    except Exception:  # the audit itself meets and reports it
-        return np.empty(0)
-
-
-def output_width(output: NDArray[Any]) -> int:
-    """The numbers of an output; 1 unless it is an array."""
-    return output.size if output.dtype.kind in "biuf" and len(output) == 1 else 1
 
 
 def screening_limits(runs: int) -> tuple[int, int]:
@@ -112,14 +97,32 @@ def audit_wide(
 ) -> RuleResult:
     """Test a rule of a reduction of the outputs; reduction and rule are fixed before the test.
 
-    ``known_outputs`` are the first of the runs that screen.
+    ``known_outputs`` are the first of the runs that screen; how many more do depends on what the
+    first of them show.
     """
-    width = next(side[:1].size for side in known_outputs if len(side))
-    reduction, screened = _screen(draw, pair, known_outputs, objective.runs, rng, executor)
-    blocks = wide_schedule(objective.runs, width, screened)
+    runs, width = objective.runs, next(side[:1].size for side in known_outputs if len(side))
+    rows = number_rows(known_outputs[0], width), number_rows(known_outputs[1], width)
+    reference = reference_of(np.concatenate([x[: MAX_REFERENCE_ROWS // 2] for x in rows]))
+    sums = [screening_sums(x, reference) for x in rows]
+    reader, screened = ScreeningSums(draw, reference), sum(map(len, rows))
+
+    def screen_up_to(target: int) -> None:
+        nonlocal sums, screened
+        if target > screened:
+            for first_sums, second_sums in draw_both(
+                reader, pair, target - screened, rng, executor
+            ):
+                sums = [sums[0] + first_sums, sums[1] + second_sums]
+            screened = target
+
+    lower_limit, upper_limit = screening_limits(runs)
+    screen_up_to(lower_limit)
+    screen_up_to(worthwhile_runs(sums[0], sums[1], upper_limit, runs - trained_runs(runs)))
+    reduction = fit_reduction(sums[0], sums[1], reference, rows)
+    blocks = wide_schedule(runs, width, screened)
     learner = _ReducedLearner(draw, reduction)
-    rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
-    return guess_in_blocks(learner, pair, rows, blocks, objective, points, rng, executor)
+    known_rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
+    return guess_in_blocks(learner, pair, known_rows, blocks, objective, points, rng, executor)
 
 
 @final
@@ -137,42 +140,7 @@ class _ReducedLearner:
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
         """The best score of the columns that are filled."""
-        candidates = reduced_candidates(self.reduction, *known, lambda _: _same, self.known)
+        candidates = reduced_candidates(self.reduction, *known, lambda _: np.asarray, self.known)
         trained = best_candidate(candidates, objective)
         self.known = trained.candidate.columns
         return trained
-
-
-def _screen(
-    draw: Draw,
-    pair: tuple[Any, Any],
-    known_outputs: OutputPair,
-    runs: int,
-    rng: np.random.Generator,
-    executor: Executor | None,
-) -> tuple[Reduction, int]:
-    """The reduction that the known runs and some more choose, and how many runs these are.
-
-    The share of ``runs`` that screens depends on what the first of them show.
-    """
-    width = next(side[:1].size for side in known_outputs if len(side))
-    rows = number_rows(known_outputs[0], width), number_rows(known_outputs[1], width)
-    reference = reference_of(np.concatenate([x[: MAX_REFERENCE_ROWS // 2] for x in rows]))
-    sums = [screening_sums(x, reference) for x in rows]
-    reader, done = ScreeningSums(draw, reference), len(known_outputs[0]) + len(known_outputs[1])
-
-    def screen_up_to(target: int) -> None:
-        nonlocal sums, done
-        if target > done:
-            for first_sums, second_sums in draw_both(reader, pair, target - done, rng, executor):
-                sums = [sums[0] + first_sums, sums[1] + second_sums]
-            done = target
-
-    lower_limit, upper_limit = screening_limits(runs)
-    screen_up_to(lower_limit)
-    screen_up_to(worthwhile_runs(sums[0], sums[1], upper_limit, runs - trained_runs(runs)))
-    return fit_reduction(sums[0], sums[1], reference, rows), done
-
-
-def _same(rows: Any) -> Any:
-    return rows

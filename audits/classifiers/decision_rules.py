@@ -106,7 +106,8 @@ class IntervalRule:
     """Guesses by the interval ``(edges[k-1], edges[k]]`` in which one number lies.
 
     Labels are 1 for the first value, -1 for the second, 0 for no guess.  NaN counts as above every
-    number.  Raw numbers are compared with the edges, without arithmetic on them.
+    number, and so does an output that is no number.  Raw numbers are compared with the edges,
+    without arithmetic on them.
     """
 
     edges: NDArray[Any]
@@ -125,7 +126,8 @@ class IntervalRule:
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
-        (ones, wrong), (mistaken, zeros) = self._count_labels(first), self._count_labels(second)
+        ones, wrong = self._count_labels(as_numbers(first))
+        mistaken, zeros = self._count_labels(as_numbers(second))
         return ones + zeros, ones + zeros + wrong + mistaken
 
     def _count_labels(self, numbers: NDArray[Any]) -> tuple[int, int]:
@@ -133,9 +135,11 @@ class IntervalRule:
         if len(self.labels) > MAX_COMPARED_INTERVALS:
             guessed = self.labels[np.searchsorted(self.edges, numbers)]
             return int(np.count_nonzero(guessed == 1)), int(np.count_nonzero(guessed == -1))
-        # numbers above each edge, NaN among them
-        above = [len(numbers), *(_count_above(numbers, edge) for edge in self.edges), 0]
-        cell_counts = -np.diff(above)
+        if numbers.dtype.kind == "f":  # NaN counts as above every edge
+            above = [len(numbers) - int(np.count_nonzero(numbers <= edge)) for edge in self.edges]
+        else:
+            above = [int(np.count_nonzero(numbers > edge)) for edge in self.edges]
+        cell_counts = -np.diff([len(numbers), *above, 0])
         return int(cell_counts[self.labels == 1].sum()), int(cell_counts[self.labels == -1].sum())
 
     def describe(self, first: str, second: str) -> str:
@@ -159,10 +163,18 @@ class IntervalRule:
         return f"in ({self.edges[k - 1]:.4g}, {self.edges[k]:.4g}]"
 
 
-def _count_above(numbers: NDArray[Any], edge: Any) -> int:
-    if numbers.dtype.kind == "f":
-        return len(numbers) - int(np.count_nonzero(numbers <= edge))
-    return int(np.count_nonzero(numbers > edge))
+def single_numbers(outputs: NDArray[Any]) -> bool:
+    """True if every output is one number."""
+    return outputs.ndim == 1 and outputs.dtype.kind in "biuf"
+
+
+def as_numbers(outputs: NDArray[Any]) -> NDArray[Any]:
+    """NDArray[Any] of a release of single numbers; an output of another kind counts as NaN."""
+    if single_numbers(outputs):
+        return outputs
+    return np.array(
+        [output if isinstance(output, (int, float)) else np.nan for output in outputs], float
+    )
 
 
 def merge_intervals(

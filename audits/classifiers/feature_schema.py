@@ -21,20 +21,6 @@ MAX_STRUCTURES = 16  # structures with a column of their own
 Outputs = NDArray[Any]
 
 
-def single_numbers(outputs: Outputs) -> bool:
-    """True if every output is one number."""
-    return outputs.ndim == 1 and outputs.dtype.kind in "biuf"
-
-
-def as_numbers(outputs: Outputs) -> Outputs:
-    """Outputs of a release of single numbers; an output of another kind counts as NaN."""
-    if single_numbers(outputs):
-        return outputs
-    return np.array(
-        [output if isinstance(output, (int, float)) else np.nan for output in outputs], float
-    )
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:

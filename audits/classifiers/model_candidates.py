@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,8 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.classifiers.feature_schema import (
-    FeatureSchema,
-    Outputs,
-    as_numbers,
-    infer_schema,
-    single_numbers,
-)
+from audits.classifiers.decision_rules import as_numbers, single_numbers
+from audits.classifiers.feature_schema import FeatureSchema, Outputs, infer_schema
 from audits.classifiers.linear_scores import (
     LinearScore,
     Pipeline,
@@ -74,8 +70,8 @@ def _number_candidates(
     is_number: bool = False,
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    yield ModelCandidate(
-        description, [(first, second)], lambda _: _identity, extract, is_number, columns
+    yield ModelCandidate(  # the number itself is its score
+        description, [(first, second)], lambda _: np.asarray, extract, is_number, columns
     )
     cells = histogram_cells(first, second)
     few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
@@ -168,10 +164,6 @@ class ReducedOutputs:
         return np.hstack([numbers, self.layout.shapes(features)])
 
 
-def _identity(numbers: Any) -> Any:
-    return numbers
-
-
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
     layout = infer_schema(first, second)
     features = [layout.features_of(side) for side in (first, second)]
@@ -192,12 +184,13 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     if layout.width > RAW_COLUMNS:
         yield from _screened_candidates(layout, *features)
         return
+    replace_nonfinite = functools.partial(np.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0)
     raw = _split_folds(*(layout.padded(side_features) for side_features in features))
     if layout.width > 1:
 
         def summed(folds: list[int]) -> Callable[[Array], Array]:
             weights = mean_difference_weights(*_with_labels(*_concatenate_folds(raw, folds)))
-            return Pipeline((_replace_nonfinite, LinearScore(weights)))
+            return Pipeline((replace_nonfinite, LinearScore(weights)))
 
         yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
         yield _pooled_candidate(raw, layout.numbers)
@@ -263,11 +256,6 @@ def _additive_candidates(
 
     for penalty in penalties:
         yield ModelCandidate(description, parts, trained(penalty), extract, columns=columns)
-
-
-def _replace_nonfinite(rows: Array) -> Array:
-    result: Array = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
-    return result
 
 
 def _split_folds(first: Any, second: Any) -> list[tuple[Any, Any]]:

@@ -1,6 +1,6 @@
 """How a walk reads any object: by its fields, its items, its number, or what a copy is made from.
 
-``read_any`` is the table of readers by type, which `value_readers` and `container_readers` fill.
+``read_any`` is the table of readers by type, which `python_readers` fills.
 """
 
 from __future__ import annotations
@@ -28,9 +28,17 @@ def read_any(output: Any, walk: OutputWalk) -> None:
     elif isinstance(output, (Iterable, Sequence)):
         read_items(output, walk)
     elif any(hasattr(type(output), name) for name in ("__float__", "__int__", "__index__")):
-        _read_conversion(output, walk)
+        if hasattr(type(output), "__int__") or hasattr(type(output), "__index__"):
+            walk.exact.append(b"%x" % int(output))
+        walk.number(float(output) if hasattr(type(output), "__float__") else as_float(int(output)))
     was_read = (len(walk.words), len(walk.numbers)) != before
-    if not was_read or _has_own_state(type(output)):
+    # a type that says itself what a copy is made from may hold more than its fields
+    has_own_state = any(
+        name in vars(base)
+        for base in type(output).__mro__[:-1]
+        for name in ("__reduce__", "__reduce_ex__")
+    )
+    if not was_read or has_own_state:
         _read_state(output, walk)
     if (len(walk.words), len(walk.numbers)) == before:
         walk.blind(type(output).__name__)
@@ -73,19 +81,6 @@ def read_fields(output: Any, walk: OutputWalk) -> None:
     for name in sorted(map(str, fields)):
         walk.word(name)
         walk.part(f".{name}", fields[name])
-
-
-def _has_own_state(kind: type) -> bool:
-    """Whether a type says itself what a copy is made from: that may be more than its fields."""
-    reducers = ("__reduce__", "__reduce_ex__")
-    return any(name in vars(base) for base in kind.__mro__[:-1] for name in reducers)
-
-
-def _read_conversion(output: Any, walk: OutputWalk) -> None:
-    """An object that converts to a number."""
-    if hasattr(type(output), "__int__") or hasattr(type(output), "__index__"):
-        walk.exact.append(b"%x" % int(output))
-    walk.number(float(output) if hasattr(type(output), "__float__") else as_float(int(output)))
 
 
 def _read_state(output: Any, walk: OutputWalk) -> None:

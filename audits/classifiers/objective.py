@@ -141,7 +141,11 @@ class Objective:
         from scipy.special import ndtri
 
         if self.every_run:
-            return self._z_scores_every_run(right, guess_rate)
+            allowed = max_correct_probability(self.epsilon or 0.0)
+            allowed = self.delta + (1 - self.delta) * allowed
+            error = np.sqrt(max(allowed * (1 - allowed), 1e-12) / self.runs)
+            sureness = np.where(guess_rate >= 1 - 1e-9, (right - allowed) / error, -np.inf)
+            return sureness, sureness
         leaks = self.runs * self.delta * np.where(two_sided, 1.0, 0.5)
         guesses = guess_rate * self.runs - leaks
         enough_guesses = guesses > 1.0
@@ -165,10 +169,3 @@ class Objective:
         allowed = max_correct_probability(self.epsilon)
         sureness = guesses * (1 - wrong - allowed) / self._spread(guess_rate, two_sided)
         return bound, np.where(enough_guesses, sureness, -np.inf)
-
-    def _z_scores_every_run(self, right: Array, guess_rate: Array) -> tuple[Array, Array]:
-        allowed = max_correct_probability(self.epsilon or 0.0)
-        allowed = self.delta + (1 - self.delta) * allowed
-        error = np.sqrt(max(allowed * (1 - allowed), 1e-12) / self.runs)
-        sureness = np.where(guess_rate >= 1 - 1e-9, (right - allowed) / error, -np.inf)
-        return sureness, sureness

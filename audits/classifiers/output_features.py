@@ -7,7 +7,9 @@ a claim about the release holds for its features.
 
 from __future__ import annotations
 
+import functools
 import math
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
@@ -16,13 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers import feature_codes
-from audits.classifiers.feature_codes import (
-    combined_codes,
-    exact_code,
-    row_codes,
-    structure_code,
-)
 from audits.classifiers.output_readers import reader_of
 from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
 from audits.classifiers.uniform_outputs import uniform_block
@@ -33,7 +28,8 @@ MIN_GROUP = 4  # outputs of one kind that are read together
 # items read from endless iterators, in all runs together and at least in each
 ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
 MAX_UNSEEN = 16  # parts that a finding names
-Codes = feature_codes.Codes
+MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
+Codes = NDArray[np.uint64]
 # outputs that stay as they are: rules of single numbers look at them
 PLAIN = {bool, int, float, RaisedOutcome}
 AS_THEY_ARE = (np.integer, np.floating, np.bool_)
@@ -77,6 +73,13 @@ class ReadDraw:
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs: numbers as they are, and what is read of others."""
         return read_outputs(self.draw(value, rng, size), self.items)
+
+    def one_output(self, value: Any) -> NDArray[Any]:
+        """The output of one additional run; none if it raises."""
+        try:
+            return self(value, np.random.default_rng(0), 1)
+        except Exception:  # the audit itself meets and reports it
+            return np.empty(0)
 
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
         """The same, with fewer items of each output if the one that was read has no end."""
@@ -178,7 +181,12 @@ def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[Ou
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
     for index, output in enumerate(outputs):
-        groups.setdefault(_kind_of(output), []).append(index)
+        kind: Any = type(output)  # and what else outputs that are read together have in common
+        if kind in {list, tuple, dict}:
+            kind = kind, len(output)
+        elif kind is np.ndarray:
+            kind = kind, output.dtype, output.shape
+        groups.setdefault(kind, []).append(index)
     features: list[Any] = [None] * len(outputs)
     for places in groups.values():
         group = [outputs[index] for index in places]
@@ -190,16 +198,6 @@ def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[Ou
     return features
 
 
-def _kind_of(output: Any) -> Any:
-    """What outputs that are read together have in common."""
-    kind = type(output)
-    if kind in {list, tuple, dict}:
-        return kind, len(output)
-    if kind is np.ndarray:
-        return kind, output.dtype, output.shape
-    return kind
-
-
 def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     """Features of outputs of one structure; None if it differs between them."""
     block = uniform_block(outputs)
@@ -208,7 +206,7 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     count = len(outputs)
     table = np.hstack([np.empty((count, 0)), *block.columns])
     structure = structure_code(block.words)
-    codes = combined_codes(structure, exact_code(block.exact), row_codes(table)).tolist()
+    codes = combined_codes(structure, block.exact, table).tolist()
     return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
 
 
@@ -219,7 +217,7 @@ def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatur
         walk = OutputWalk(reader_of, items)
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
-        code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))
+        code = combined_codes(structure, walk.exact, row[None, :])
         features.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
     return features
 
@@ -233,3 +231,46 @@ def _padded_table(rows: Sequence[Array]) -> Array:
     for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
     return table
+
+
+def structure_code(words: Iterable[str]) -> int:
+    """The code of the words of a structure."""
+    return zlib.crc32("\0".join(words).encode("utf-8", "replace"))
+
+
+def combined_codes(structure: int, exact: Iterable[bytes], rows: NDArray[Any]) -> Codes:
+    """The structure's 32 bits above 32 bits of the numbers and the exact values."""
+    exact_code = np.uint64(zlib.crc32(b"\0".join(exact)))
+    return np.uint64(structure << 32) | (row_codes(rows) >> np.uint64(32)) ^ exact_code
+
+
+def row_codes(rows: NDArray[Any]) -> Codes:
+    """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN.
+
+    ``sum_j m_j mix(word_j)`` with odd ``m_j``: the columns need no loop.
+    """
+    rows = np.ascontiguousarray(rows)
+    if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
+        bit_patterns = rows.view(np.uint64)
+    elif rows.dtype.kind in "iub":
+        bit_patterns = rows.astype(np.uint64)
+    else:
+        bit_patterns = rows.astype(np.float64).view(np.uint64)
+    count, width = bit_patterns.shape
+    code, odd = np.zeros(count, np.uint64), _multipliers(width)
+    step = max(1, MAX_BLOCK // max(width, 1))
+    for at in range(0, count, step):
+        block = bit_patterns[at : at + step]
+        mixed = (block ^ (block >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        code[at : at + step] = np.einsum("ij,j->i", mixed, odd)
+    return code
+
+
+@functools.lru_cache(maxsize=64)
+def _multipliers(count: int) -> Codes:
+    """Odd numbers that look random: SplitMix64 of 1, 2, 3, ..."""
+    x = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))) | np.uint64(1)

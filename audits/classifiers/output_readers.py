@@ -9,13 +9,13 @@ from __future__ import annotations
 import enum
 import functools
 
-# these modules enter their readers in the tables
-from audits.classifiers import container_readers, frame_readers, value_readers
-from audits.classifiers.array_readers import LIBRARY_READERS
+# this module enters its readers in the table
+from audits.classifiers import python_readers
+from audits.classifiers.library_readers import LIBRARY_READERS
 from audits.classifiers.object_reader import read_any, read_enum
 from audits.classifiers.output_walk import Reader
 
-__all__ = ["container_readers", "frame_readers", "reader_of", "value_readers"]
+__all__ = ["python_readers", "reader_of"]
 
 
 @functools.lru_cache(maxsize=4096)

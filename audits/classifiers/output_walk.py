@@ -1,12 +1,13 @@
 """A walk through one output: words of its structure, its numbers, its exact values, blind spots.
 
-Readers of types (`output_readers`, `library_readers`) say what their types hold.  The walk keeps
-depth, cycles and sizes bounded, and names every part that no reader could look into.
+Readers of types (`python_readers`, `library_readers`, `object_reader`) say what their types hold.
+The walk keeps depth, cycles and sizes bounded, and names every part that no reader could look into.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -163,8 +164,8 @@ def type_name(value: Any) -> str:
     return TYPE_NAMES.get(name, name)
 
 
-def as_float(number: int) -> float:
-    """An integer as a float; infinite beyond the floats."""
+def as_float(number: int | Fraction) -> float:
+    """An exact number as a float; infinite beyond the floats."""
     try:
         return float(number)
     except OverflowError:

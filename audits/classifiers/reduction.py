@@ -48,7 +48,7 @@ class WeightedSum:
     def __call__(
         self, rows: NDArray[Any], reference: Reference, cached: dict[str, NDArray[Any]]
     ) -> Array:
-        """The sums of rows; ``read`` keeps the values of all numbers for other sums."""
+        """The sums of rows; ``cached`` keeps the values of all numbers for other sums."""
         weights, support = self.weights / reference.spread, np.flatnonzero(self.weights)
         if support.size * FEW_OF <= weights.size:
             rows, weights, reference = rows[:, support], weights[support], reference.of(support)
@@ -112,22 +112,20 @@ class Reduction:
     def __call__(self, outputs: NDArray[Any]) -> Array:
         """The columns of outputs, read in blocks."""
         table, block = np.zeros((len(outputs), self.width)), block_rows(self.reference.width)
-        for done in range(0, len(outputs), block):
-            rows = number_rows(outputs[done : done + block], self.reference.width)
-            self._fill(table[done : done + block], rows)
-        return table
-
-    def _fill(self, table: Array, rows: NDArray[Any]) -> None:
         start, stop = len(self.sums), len(self.sums) + self.chosen.size
         needed = range(self.width) if self.needed is None else self.needed
-        cached: dict[str, NDArray[Any]] = {}
-        for column, weighted_sum in enumerate(self.sums):
-            if column in needed:
-                table[:, column] = weighted_sum(rows, self.reference, cached)
-        if any(start <= column < stop for column in needed):
-            table[:, start:stop] = rows[:, self.chosen]
-        if any(column >= stop for column in needed):
-            table[:, stop:] = summary_columns(rows)
+        for done in range(0, len(outputs), block):
+            part = table[done : done + block]
+            rows = number_rows(outputs[done : done + block], self.reference.width)
+            cached: dict[str, NDArray[Any]] = {}
+            for column, weighted_sum in enumerate(self.sums):
+                if column in needed:
+                    part[:, column] = weighted_sum(rows, self.reference, cached)
+            if any(start <= column < stop for column in needed):
+                part[:, start:stop] = rows[:, self.chosen]
+            if any(column >= stop for column in needed):
+                part[:, stop:] = summary_columns(rows)
+        return table
 
 
 @final

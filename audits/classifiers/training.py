@@ -21,7 +21,7 @@ from audits.classifiers.decision_rules import (
     ThresholdRule,
     merge_intervals,
 )
-from audits.classifiers.feature_schema import Outputs, as_numbers
+from audits.classifiers.feature_schema import Outputs
 from audits.classifiers.linear_scores import Pipeline
 from audits.classifiers.model_candidates import ModelCandidate, model_candidates
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
@@ -52,7 +52,7 @@ class TrainedScore:
             self.cells, replace(objective, learning_runs=self.learning_runs)
         )
         if self.candidate.is_number:
-            return NumericRule(self._interval_rule(low, high, up, expected))
+            return self._interval_rule(low, high, up, expected)
         # other processes receive the score, not the runs that it was learned from
         edges, description = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
@@ -103,37 +103,6 @@ class TrainedScore:
             empty = share <= 0 or count == 0
             cuts.append(-sign * np.inf if empty else float(steps.log_odds[order[count - 1]]))
         return cuts[0], cuts[1]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class NumericRule:
-    """An interval rule for outputs that were all numbers when it was learned."""
-
-    intervals: IntervalRule
-
-    @property
-    def expected(self) -> ExpectedOutcome:
-        """The outcome that was expected when the rule was chosen."""
-        return self.intervals.expected
-
-    @property
-    def guessed_values(self) -> int:
-        """The number of values, 0 to 2, that the rule ever guesses."""
-        return self.intervals.guessed_values
-
-    @property
-    def every_run(self) -> bool:
-        """True if the rule guesses in every run."""
-        return self.intervals.every_run
-
-    def counts(self, first: Outputs, second: Outputs) -> tuple[int, int]:
-        """(right guesses, guesses) on outputs of the first and of the second value."""
-        return self.intervals.counts(as_numbers(first), as_numbers(second))
-
-    def describe(self, first: str, second: str) -> str:
-        """The rule in words: which value it guesses for which outputs."""
-        return self.intervals.describe(first, second)
 
 
 def train_score(

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.array_readers import array_word
-from audits.classifiers.container_readers import equal_numbers, mapping_words
-from audits.classifiers.frame_readers import frame_words, index_word, series_word
+from audits.classifiers.library_readers import array_word, frame_words, index_word, series_word
 from audits.classifiers.output_readers import reader_of
 from audits.classifiers.output_walk import (
     MAX_DEPTH,
@@ -27,6 +25,7 @@ from audits.classifiers.output_walk import (
     not_exact,
     type_name,
 )
+from audits.classifiers.python_readers import equal_numbers, mapping_words
 
 NUMBERS = frozenset({bool, int, float, np.float64, np.int64, np.bool_})
 CONSTANTS = frozenset({str, bytes, type(None)})

@@ -5,7 +5,6 @@ Reference: Balle, Barthe & Gaboardi (2018).
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -103,7 +102,11 @@ def _integrate_on_line(
     mechanism: Mechanism, line: RealLine, values: tuple[float, float], epsilon: float
 ) -> float:
     """Composite Gauss-Legendre between values, jumps, sign changes and points around them."""
-    log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
+
+    def log_density_of(value: float) -> Callable[[Array], Array]:
+        return lambda x: mechanism.log_density(x, value)
+
+    log_p, log_q = map(log_density_of, values)
     at_ends = 0.0
     if line.ends is not None:
         ends = np.array(line.ends)
@@ -149,7 +152,3 @@ def _sign_changes(
         edges = np.concatenate([low[None], inner, high[None]])
         low, high = edges[change, column], edges[change + 1, column]
     return low
-
-
-def _density(mechanism: Mechanism, value: float, x: Array) -> Array:
-    return mechanism.log_density(x, value)

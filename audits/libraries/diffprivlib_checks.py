@@ -25,20 +25,16 @@ LARGE_BOUND, ROWS = 2.0**50, 1024
 ATTEMPTS, THREADS = 40, 8
 
 
-def _release(mechanism: Any) -> Callable[..., Any]:
-    def release(value: float, rng: np.random.Generator, size: int) -> Any:
-        del rng
-        return np.array([mechanism.randomise(value) for _ in range(size)], dtype=float)
-
-    return release
-
-
 def _check_with(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> CheckFunction:
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        release, runs = _release(make()), settings.samples
-        return result_of_finding(
-            by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
-        )
+        mechanism = make()
+
+        def release(value: float, rng: np.random.Generator, size: int) -> Any:
+            del rng
+            return np.array([mechanism.randomise(value) for _ in range(size)], dtype=float)
+
+        finding = by(release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng)
+        return result_of_finding(finding, claim)
 
     return run_check
 

@@ -15,6 +15,7 @@ from mechanisms.base.marked_table import markdown_table
 
 WIDTH = 100
 THREAD = re.compile(r"\b([\w-]+/[\w-]+)#(\d+)")  # owner/repository#number
+THREAD_LINK = r"[\1#\2](https://github.com/\1/issues/\2)"
 INTRODUCTION = """\
 # Faults of released libraries
 
@@ -34,21 +35,19 @@ def faults_page(result: Result) -> str:
         library: [row for row in result.rows if row.subject.startswith(f"{library}: ")]
         for library in LIBRARIES
     }
-    parts = [_introduction(result), _summary(by_library)]
+    request = result.request
+    command = (
+        f"python -m audits libraries --samples {request.samples} --seed {request.seed} "
+        "--faults docs/faults.md"
+    )
+    introduction = INTRODUCTION.format(confidence=request.confidence, command=command)
+    parts = [introduction, _summary(by_library)]
     for library, rows in by_library.items():
         parts += ["".join(_section(library, row)) for row in rows if _fell(row)]
     if result.absent:
         parts.append("\n## Not looked at\n\n")
         parts += [f"- {library}: {why}\n" for library, why in result.absent.items()]
     return "".join(parts).rstrip("\n") + "\n"
-
-
-def _introduction(result: Result) -> str:
-    request = result.request
-    command = f"python -m audits libraries --samples {request.samples} --seed {request.seed} "
-    return INTRODUCTION.format(
-        confidence=request.confidence, command=command + "--faults docs/faults.md"
-    )
 
 
 def _summary(by_library: dict[str, list[ReportRow]]) -> str:
@@ -72,7 +71,7 @@ def _section(library: str, row: ReportRow) -> Iterator[str]:
     yield _item("found", row.witness)
     if row.epsilon_lower is not None:
         yield _item("bound", f"ε is at least {row.epsilon_lower:.3g}")
-    yield _item("reported", THREAD.sub(_link, dict(row.facts).get("reported", "")))
+    yield _item("reported", THREAD.sub(THREAD_LINK, dict(row.facts).get("reported", "")))
     yield f"- command: `python -m audits libraries '{row.subject}'`\n"
 
 
@@ -82,11 +81,6 @@ def _item(name: str, text: str) -> str:
         line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return "\n".join(lines) + "\n"
-
-
-def _link(thread: re.Match[str]) -> str:
-    repository, number = thread.groups()
-    return f"[{repository}#{number}](https://github.com/{repository}/issues/{number})"
 
 
 def _fell(row: ReportRow) -> bool:

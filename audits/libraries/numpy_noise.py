@@ -14,6 +14,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
+from audits.claims.findings import Finding
 from audits.libraries.checks import CheckFunction, CheckResult, LibraryCheck, result_of_finding
 from audits.results.rows import Settings
 
@@ -33,20 +34,12 @@ def gaussian(value: float, rng: np.random.Generator, size: int) -> Any:
     return value + rng.normal(scale=GAUSSIAN_SCALE, size=size)
 
 
-def _bits_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
+def _check_with(
+    release: Callable[..., Any], claim: Loss, by: Callable[..., Finding]
+) -> CheckFunction:
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        runs, level = settings.samples, settings.confidence
-        return result_of_finding(
-            audit_bits(release, (0.0, 1.0), claim, runs, level, rng=rng), claim
-        )
-
-    return run_check
-
-
-def _guess_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
-    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        runs, level = settings.samples, settings.confidence
-        return result_of_finding(audit(release, (0.0, 1.0), claim, runs, level, rng=rng), claim)
+        finding = by(release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng)
+        return result_of_finding(finding, claim)
 
     return run_check
 
@@ -56,7 +49,7 @@ CHECKS = [
         "numpy",
         "Laplace on a float, bits",
         "low-order bits",
-        _bits_check(laplace, PURE_CLAIM),
+        _check_with(laplace, PURE_CLAIM, audit_bits),
         FAULTY_VERSIONS,
         reported=KNOWN_SINCE,
     ),
@@ -64,7 +57,7 @@ CHECKS = [
         "numpy",
         "Gaussian on a float, bits",
         "low-order bits",
-        _bits_check(gaussian, ApproxLoss(1.0, 1e-5)),
+        _check_with(gaussian, ApproxLoss(1.0, 1e-5), audit_bits),
         FAULTY_VERSIONS,
         reported=KNOWN_SINCE,
     ),
@@ -72,6 +65,6 @@ CHECKS = [
         "numpy",
         "Laplace on a float, as a real number",
         "its values",
-        _guess_check(laplace, PURE_CLAIM),
+        _check_with(laplace, PURE_CLAIM, audit),
     ),
 ]

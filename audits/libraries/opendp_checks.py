@@ -108,25 +108,19 @@ def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> 
     )
 
 
-def _bit_vector(f: float, weight: int) -> tuple[Callable[..., Any], PureLoss]:
-    measurement = dp.m.make_randomized_response_bitvec(
-        dp.bitvector_domain(max_weight=weight), dp.discrete_distance(), f=f
-    )
-
-    def release(value: bytes, rng: np.random.Generator) -> bytes:
-        del rng
-        return bytes(measurement(value))
-
-    return release, PureLoss(float(measurement.map(1)))
-
-
 def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        release, claim = _bit_vector(0.5, 1)
-        runs = min(settings.samples, 2000)
-        return result_of_finding(
-            audit(release, pair, claim, runs, settings.confidence, rng=rng), claim
+        measurement = dp.m.make_randomized_response_bitvec(
+            dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5
         )
+
+        def release(value: bytes, rng: np.random.Generator) -> bytes:
+            del rng
+            return bytes(measurement(value))
+
+        claim, runs = PureLoss(float(measurement.map(1))), min(settings.samples, 2000)
+        finding = audit(release, pair, claim, runs, settings.confidence, rng=rng)
+        return result_of_finding(finding, claim)
 
     return run_check
 

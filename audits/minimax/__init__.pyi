@@ -17,11 +17,11 @@ from .bounds.sparse_regression import sparse_regression_zcdp as sparse_regressio
 from .checks.enumeration import Check as Check
 from .checks.enumeration import enumerate_checks as enumerate_checks
 from .checks.simulation import simulated_check as simulated_check
+from .decoding.decoding_rates import most_right as most_right
+from .decoding.decoding_rates import most_right_chi_squared as most_right_chi_squared
 from .decoding.inequalities import private_fano as private_fano
 from .decoding.inequalities import private_le_cam as private_le_cam
 from .decoding.inequalities import private_many_points as private_many_points
-from .decoding.record_decoding import most_right as most_right
-from .decoding.record_decoding import most_right_chi_squared as most_right_chi_squared
 from .families.bernoulli_products import BernoulliProducts as BernoulliProducts
 from .families.fingerprints import Fingerprints as Fingerprints
 from .families.label_family import LabelFamily as LabelFamily

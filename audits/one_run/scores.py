@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import DELTA, OneOf, OrNone
+from accountant.domains import DELTA, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
@@ -107,9 +107,8 @@ def audit_scores(
     scores = checked_scores("inside", inside), checked_scores("outside", outside)
     claimed = checked_plan(claim)
     level = CONFIDENCE.check("confidence", confidence)
-    own_delta = OrNone(DELTA).check("delta", delta)
+    tested_delta = _tested_delta(claimed, delta)
     paired = SPLITS.check("split", split) == "fixed"
-    tested_delta = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
     seed, source = seed_and_generator(rng)
     _check_sizes(scores[0].size, scores[1].size, paired=paired)
     if paired:
@@ -127,8 +126,7 @@ def audit_in_order(
     """Audit scores in the order of the coins, which puts equal scores in order without a draw."""
     start = time.perf_counter()
     claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
-    own_delta = OrNone(DELTA).check("delta", delta)
-    tested_delta = _delta_of(claimed) if own_delta is None else float(own_delta)  # type: ignore[arg-type]
+    tested_delta = _tested_delta(claimed, delta)
     evidence = Evidence(ranked_coins(scores, is_in), 1 - level, one_way=True)
     finding = _audited(evidence, claimed, tested_delta, None)
     return replace(finding, seconds=time.perf_counter() - start)
@@ -172,8 +170,10 @@ def checked_plan(claim: Any) -> Plan | None:
     return claim if isinstance(claim, Plan) else checked_claim(claim)
 
 
-def _delta_of(claim: Plan | None) -> float:
-    """The delta of the bound if the caller names none."""
+def _tested_delta(claim: Plan | None, delta: float | None) -> float:
+    """The delta of the bound: the caller's own, else the claim's."""
+    if delta is not None:
+        return DELTA.check("delta", delta)
     return claimed_delta(claim) if claim is None or isinstance(claim, Loss) else 1e-5
 
 
@@ -203,8 +203,8 @@ def _audited(
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
     wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
-    perfect = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way)
-    rule, provable = _most_revealing(evidence, delta, lower), _provable(perfect, delta)
+    perfect, provable = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way, delta)
+    rule = _most_revealing(evidence, delta, lower)
     right = evidence.coins.right(rule)
     could_be = wrong or claim is None or _refutes(perfect, claim, delta, provable, None)
     silent = Outcome.SURVIVED if could_be else Outcome.INCONCLUSIVE
@@ -225,16 +225,11 @@ def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: fl
 
 
 @functools.lru_cache(maxsize=16)
-def _all_right(coins: int, alpha: float, one_way: bool) -> Evidence:
-    """The evidence of so many coins had every guess been right."""
+def _all_right(coins: int, alpha: float, one_way: bool, delta: float) -> tuple[Evidence, float]:
+    """The evidence of so many coins had every guess been right, and its bound on epsilon."""
     every = np.arange(coins + 1)
-    return Evidence(RankedCoins(every, every, coins // 2), alpha, one_way)
-
-
-@functools.lru_cache(maxsize=16)
-def _provable(perfect: Evidence, delta: float) -> float:
-    """The bound on epsilon of that evidence."""
-    return perfect.epsilon_lower(delta)
+    perfect = Evidence(RankedCoins(every, every, coins // 2), alpha, one_way)
+    return perfect, perfect.epsilon_lower(delta)
 
 
 def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:

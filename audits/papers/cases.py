@@ -18,11 +18,13 @@ from audits.claims.findings import Outcome
 from audits.known_densities.hockey_stick import exact_epsilon
 from audits.papers.frank_wolfe import attacked_epsilon, printed_selections
 from audits.papers.private_labels import PrintedRate, printed_lower_rate, printed_upper_rate
-from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
 from audits.papers.sparse_regression import (
     PublishedClaim,
     printed_label_noise,
+    printed_noisy_threshold,
+    printed_peeling,
     printed_probability,
+    printed_votes,
     public_label_noise,
 )
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
@@ -49,7 +51,7 @@ Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResul
 
 def cases() -> list[AuditCase]:
     """One case per published claim."""
-    two: list[tuple[PublishedClaim, Attacker, Outcome]] = [
+    claims: list[tuple[PublishedClaim, Attacker, Outcome]] = [
         (printed_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 5, 1.0), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 4, 3.0), _gaussian, Outcome.SURVIVED),
@@ -65,21 +67,25 @@ def cases() -> list[AuditCase]:
         (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
         (printed_noisy_threshold(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
     ]
-    all_cases = [_published_case(*arguments) for arguments in two]
-    all_cases.append(_probability_case(5, 5, 0.05))
-    return all_cases + [
-        _rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))
+    return [
+        *(
+            AuditCase(
+                claim.name,
+                "paper",
+                claim.source,
+                expected,
+                functools.partial(_published_row, claim, attack, expected),
+            )
+            for claim, attack, expected in claims
+        ),
+        _probability_case(5, 5, 0.05),
+        *(_rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))),
     ]
 
 
 def verdict_confidence() -> float:
     """Confidence of each verdict, such that all together hold at ``1 - FAMILY_ERROR``."""
     return 1 - FAMILY_ERROR / len(cases())
-
-
-def _published_case(claim: PublishedClaim, attack: Attacker, expected: Outcome) -> AuditCase:
-    check = functools.partial(_published_row, claim, attack, expected)
-    return AuditCase(claim.name, "paper", claim.source, expected, check)
 
 
 def _published_row(

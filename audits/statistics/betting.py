@@ -14,9 +14,6 @@ Ramdas (2024).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import final
-
 import numpy as np
 
 from accountant.numerics import Array
@@ -29,24 +26,11 @@ CLAIM_MARGIN = 0.1
 MAX_EXCESS = 5.0  # largest log-odds above the claim on which a stake depends
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ExpertWealth:
-    """The logarithm of the wealth of every expert, after some runs."""
-
-    log_wealth: Array
-
-
-def log_mean_wealth(wealth: Array) -> Array:
+def log_mean_wealth(log_wealth: Array) -> Array:
     """Logarithm of the average wealth of experts (the first axis) that began with equal shares."""
-    top = np.max(wealth, axis=0)
-    result: Array = top + np.log(np.mean(np.exp(wealth - top), axis=0))
+    top = np.max(log_wealth, axis=0)
+    result: Array = top + np.log(np.mean(np.exp(log_wealth - top), axis=0))
     return result
-
-
-def initial_wealth(experts: int) -> ExpertWealth:
-    """A wealth of 1 for every expert."""
-    return ExpertWealth(np.zeros(experts))
 
 
 def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:

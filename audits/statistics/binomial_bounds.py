@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that, least_integer_that
@@ -80,13 +81,14 @@ def mean_confidence_band(samples: Array, alpha: float) -> tuple[Array, Array]:
     )
 
 
-def _invert_kl(mean: Array, end: Array, budget: float) -> Array:
-    """The point between ``mean`` and ``end`` at which kl(mean, .) reaches the budget."""
-    return furthest_that(lambda m: _kl(mean, m) > budget, end, mean)
+def _invert_kl(p: Array, end: Array, budget: float) -> Array:
+    """The point q between ``p`` and ``end`` at which kl(p, q) reaches the budget."""
 
+    def is_beyond(q: Array) -> NDArray[np.bool_]:
+        # kl(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            success_term = np.where(p > 0, p * np.log(p / q), 0.0)
+            failure_term = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
+        return np.asarray(success_term + failure_term > budget)
 
-def _kl(p: Array, q: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        success_term = np.where(p > 0, p * np.log(p / q), 0.0)
-        failure_term = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
-    return success_term + failure_term
+    return furthest_that(is_beyond, end, p)

@@ -14,22 +14,16 @@ References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, final
 
-import numpy as np
-
 from accountant.domains import DELTA, IntegerRange
-from accountant.errors import ParameterError
-from accountant.numerics.search import greatest_float_that
 from accountant.randomness import Rng
 from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
-from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction
-from audits.statistics.binomial_bounds import clopper_pearson_lower
-from audits.utility.decoding import DecodableFamily, DecodingTask, family_task, regression_task
+from audits.minimax.information.theorem_domains import Interaction
+from audits.utility.decoding import DecodableFamily, decoding_task
 
 
 @final
@@ -181,69 +175,40 @@ def audit_accuracy(
     confidence = CONFIDENCE.check("confidence", confidence)
     tries = IntegerRange(0, 60).check("search", search)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
-    if family is None:
-        task = regression_task(algorithm, n, p, delta, private, interaction, separation)
-    elif p is not None or private is not None:
-        raise ParameterError("p, private", (p, private), "left out where a family is given")
-    else:
-        task = family_task(algorithm, n, delta, family)
+    task = decoding_task(algorithm, n, p, delta, family, private, interaction, separation)
     claimed = task.claimed_epsilon(epsilon)
     most_right = task.bound(claimed)
     audit_stream, search_stream = source.spawn(2)
-
-    def audit_with(part: float, rng: np.random.Generator) -> Decoded:
-        right = sum(task.decodes_correctly(part, stream) for stream in rng.spawn(runs))
-        tail = _binomial_tail(right, runs, most_right)
-        outcome = Outcome.FALSIFIED if tail <= 1 - confidence else Outcome.SURVIVED
-        return Decoded(
-            outcome,
-            _epsilon_lower(right, runs, 1 - confidence, task.bound),
-            claimed,
-            delta,
-            runs,
-            confidence,
-            "",
-            0.0,
-            seed,
-            right,
-            most_right,
-            tail,
-            part,
+    right, p_value = task.decode_runs(runs, noise, most_right, audit_stream)
+    limits = f"at most {most_right:.4g}, so as many with probability at most {p_value:.2g}"
+    witness = (
+        f"{task.adapter.name} (noise times {noise:g}) on {task.description}: decoded {right} of "
+        f"{runs}; a ({claimed:.6g}, {delta:g})-private algorithm ({task.model}) decodes each with "
+        f"probability {limits}"
+    )
+    noise_factor = None
+    if tries:
+        noise_factor = largest_falsified_factor(
+            lambda part: (
+                task.decode_runs(runs, part, most_right, search_stream.spawn(1)[0])[1]
+                <= 1 - confidence
+            ),
+            tries,
         )
-
-    decoded = audit_with(noise, audit_stream)
-    if tries:
-
-        def is_falsified(factor: float) -> bool:
-            return audit_with(factor, search_stream.spawn(1)[0]).outcome is Outcome.FALSIFIED
-
-        decoded = replace(decoded, noise_factor=largest_falsified_factor(is_falsified, tries))
-    witness = _witness(decoded, task)
-    if tries:
-        witness += f"; {describe_factor(decoded.noise_factor)}"
-    return replace(decoded, witness=witness, seconds=time.perf_counter() - start)
-
-
-def _binomial_tail(right: int, runs: int, chance: float) -> float:
-    """``P(Bin(runs, chance) >= right)``."""
-    from scipy.stats import binom
-
-    return float(binom.sf(right - 1, runs, chance))
-
-
-def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
-    """The epsilon below which all are rejected at ``alpha``, as s_max grows with epsilon."""
-    chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
-    if bound(0.0) >= chance:
-        return 0.0
-    return greatest_float_that(lambda e: bound(e) < chance, 0.0, LOCAL_EPSILON.high, steps=60)
-
-
-def _witness(decoded: Decoded, task: DecodingTask) -> str:
-    """The construction, what was decoded, and what FALSIFIED refutes."""
-    private = f"({decoded.epsilon:.6g}, {decoded.delta:g})-private algorithm ({task.model})"
-    return (
-        f"{task.adapter.name} (noise times {decoded.noise:g}) on {task.description}: decoded "
-        f"{decoded.right} of {decoded.runs}; a {private} decodes each with probability at most "
-        f"{decoded.most_right:.4g}, so as many with probability at most {decoded.p_value:.2g}"
+        witness += f"; {describe_factor(noise_factor)}"
+    return Decoded(
+        outcome=Outcome.FALSIFIED if p_value <= 1 - confidence else Outcome.SURVIVED,
+        epsilon_lower=task.epsilon_lower(right, runs, 1 - confidence),
+        epsilon=claimed,
+        delta=delta,
+        runs=runs,
+        confidence=confidence,
+        witness=witness,
+        seconds=time.perf_counter() - start,
+        seed=seed,
+        right=right,
+        most_right=most_right,
+        p_value=p_value,
+        noise=noise,
+        noise_factor=noise_factor,
     )

@@ -15,14 +15,15 @@ import numpy as np
 from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.search import greatest_float_that
 from accountant.plans.plan import Plan
 from audits.adapters.estimators import EstimatorAdapter
 from audits.algorithm_runs.fits import declared_plan
-from audits.minimax.decoding.label_decoding import most_right_of_labels
-from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.decoding.decoding_rates import most_right, most_right_of_labels
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, is_sequential
 from audits.minimax.performance.algorithm_losses import uniform_index
+from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 PRIVATE = OneOf(("records", "labels"))
 INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
@@ -69,11 +70,30 @@ class DecodingTask:
     description: str
     model: str
 
-    def decodes_correctly(self, noise: float, rng: np.random.Generator) -> bool:
-        """True if one run decodes its point."""
-        theirs, ours = rng.spawn(2)
-        which = uniform_index(self.points, ours)
-        return self.decode(which, noise, theirs, ours) == which
+    def decode_runs(
+        self, runs: int, noise: float, most_right: float, rng: np.random.Generator
+    ) -> tuple[int, float]:
+        """How many of the runs decode their point, and the largest chance of at least as many.
+
+        ``most_right`` is the largest chance of one under the claim, ``noise`` the noise factor.
+        """
+        from scipy.stats import binom
+
+        right = 0
+        for stream in rng.spawn(runs):
+            theirs, ours = stream.spawn(2)
+            which = uniform_index(self.points, ours)
+            right += self.decode(which, noise, theirs, ours) == which
+        return right, float(binom.sf(right - 1, runs, most_right))
+
+    def epsilon_lower(self, right: int, runs: int, alpha: float) -> float:
+        """The epsilon below which all are rejected at ``alpha``: the bound grows with epsilon."""
+        chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
+        if self.bound(0.0) >= chance:
+            return 0.0
+        return greatest_float_that(
+            lambda epsilon: self.bound(epsilon) < chance, 0.0, LOCAL_EPSILON.high, steps=60
+        )
 
     def claimed_epsilon(self, epsilon: float | None) -> float:
         """The claimed epsilon: as given, or the plan's cost."""
@@ -86,6 +106,24 @@ class DecodingTask:
 
             epsilon = Tight().epsilon(plan, self.delta)
         return LOCAL_EPSILON.check("epsilon", epsilon)
+
+
+def decoding_task(
+    algorithm: Any,
+    n: int,
+    p: int | None,
+    delta: float,
+    family: DecodableFamily | None,
+    private: Literal["records", "labels"] | None,
+    interaction: Interaction,
+    separation: float,
+) -> DecodingTask:
+    """The task of a family, or of a sparse regression with ``p`` features if none is given."""
+    if family is None:
+        return regression_task(algorithm, n, p, delta, private, interaction, separation)
+    if p is not None or private is not None:
+        raise ParameterError("p, private", (p, private), "left out where a family is given")
+    return family_task(algorithm, n, delta, family)
 
 
 def regression_task(
@@ -105,7 +143,9 @@ def regression_task(
         raise ParameterError("n * p", n * p, f"at most {MAX_ENTRIES:,} numbers, which a run holds")
     family = SignedBasis(p, separation)
     is_sequential(interaction)  # checked before anything runs
-    labels = subject.labels_only if private is None else _labels_private(private)
+    labels = subject.labels_only
+    if private is not None:
+        labels = PRIVATE.check("private", private) == "labels"
     if delta > 0 and not labels:
         raise ParameterError("delta", delta, "0 where whole records are private")
 
@@ -156,7 +196,3 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
     return DecodingTask(
         subject, family.points, decode, plan, bound, delta, f"{family!r}, n = {n}", model
     )
-
-
-def _labels_private(private: str) -> bool:
-    return PRIVATE.check("private", private) == "labels"

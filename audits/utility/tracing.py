@@ -193,54 +193,78 @@ def audit_tracing(
     subject, (seed, source) = EstimatorAdapter.of(algorithm, data_of), seed_and_generator(rng)
     runs, rows = IntegerRange(1).check("runs", runs), IntegerRange(2, 10_000).check("rows", rows)
     tries = IntegerRange(0, 60).check("search", search)
-    family = BernoulliProducts(checked_features(features))
-    setting = _TracingSetup(family, rows, runs)
+    setting = _TracingSetup(subject, BernoulliProducts(checked_features(features)), rows, runs)
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
-    claimed = _claimed_epsilon(subject, setting, epsilon, delta)
+    claimed = setting.claimed_epsilon(epsilon, delta)
     audit_stream, search_stream = source.spawn(2)
 
-    def audit_with(part: float, rng: np.random.Generator) -> Traced:
-        members, others = setting.scores(subject, part, rng)
-        # Where scores are equal, such as for an estimate of zeros, a coin decides the guess.
-        ties = (members == others) & (rng.random(members.size) < 0.5)
-        right = int(np.count_nonzero((members > others) | ties))
+    def trace(part: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
+        """Scores of members and of other rows, the right guesses, and the bound on epsilon."""
+        members, others, right = setting.scores(part, rng)
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
-        outcome = Outcome.SURVIVED
-        if claimed is not None and lower > claimed:
-            outcome = Outcome.FALSIFIED
-        return Traced(outcome, lower, delta, claimed, runs, confidence, "", 0.0, seed, right,
-                      members.size, members, others, part)  # fmt: skip
+        return members, others, right, lower
 
-    traced = audit_with(noise, audit_stream)
+    members, others, right, lower = trace(noise, audit_stream)
+    noise_factor = None
     if tries:
         if claimed is None:
             raise ParameterError("search", search, "0: there is no claim to falsify")
-        factor = largest_falsified_factor(
-            lambda part: audit_with(part, search_stream.spawn(1)[0]).outcome is Outcome.FALSIFIED,
-            tries,
+        noise_factor = largest_falsified_factor(
+            lambda part: trace(part, search_stream.spawn(1)[0])[3] > claimed, tries
         )
-        traced = replace(traced, noise_factor=factor)
-    witness = _witness(traced, subject, setting)
+    falsified = claimed is not None and lower > claimed
+    traced = Traced(
+        outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
+        epsilon_lower=lower,
+        delta=delta,
+        claimed=claimed,
+        runs=runs,
+        confidence=confidence,
+        witness="",
+        seconds=0.0,
+        seed=seed,
+        right=right,
+        pairs=members.size,
+        members=members,
+        others=others,
+        noise=noise,
+        noise_factor=noise_factor,
+    )
+    witness = setting.witness(traced)
     if tries:
-        witness += f"; {describe_factor(traced.noise_factor)}"
+        witness += f"; {describe_factor(noise_factor)}"
     return replace(traced, witness=witness, seconds=time.perf_counter() - start)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _TracingSetup:
+    """The fits of one subject: the data of a run, the scores of its rows, the claim."""
+
+    subject: EstimatorAdapter
     family: BernoulliProducts
     rows: int
     runs: int
 
-    def scores(
-        self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
-        """Scores of members and of the rows that they replaced, of all runs."""
-        pairs = [self._run(subject, noise, stream) for stream in rng.spawn(self.runs)]
-        members, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        return members, others
+    def scores(self, noise: float, rng: np.random.Generator) -> tuple[Array, Array, int]:
+        """Scores of members and of the rows that they replaced, and the right guesses, of all runs.
+
+        Where scores are equal, such as for an estimate of zeros, a coin decides the guess.
+        """
+        member_scores, other_scores = [], []
+        for stream in rng.spawn(self.runs):
+            theirs, ours = stream.spawn(2)
+            x, y, inside, outside, means = self.data(ours)
+            estimate = self.subject.estimate(x, y, theirs, noise)
+            if estimate.shape != means.shape:
+                got = f"a result of shape {estimate.shape}"
+                raise ParameterError("algorithm", got, f"one of {means.size} coefficients")
+            member_scores.append(tracing_scores(estimate, inside, means))
+            other_scores.append(tracing_scores(estimate, outside, means))
+        members, others = np.concatenate(member_scores), np.concatenate(other_scores)
+        ties = (members == others) & (rng.random(members.size) < 0.5)
+        return members, others, int(np.count_nonzero((members > others) | ties))
 
     def data(self, rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
         """x, y, the rows that are in, those that are not, and the columns' means."""
@@ -251,45 +275,28 @@ class _TracingSetup:
         x, y = append_ridge(inside)
         return x, y, inside, outside, means
 
-    def _run(
-        self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
-        theirs, ours = rng.spawn(2)
-        x, y, inside, outside, means = self.data(ours)
-        estimate = subject.estimate(x, y, theirs, noise)
-        if estimate.shape != means.shape:
-            got = f"a result of shape {estimate.shape}"
-            raise ParameterError("algorithm", got, f"one of {means.size} coefficients")
-        return tracing_scores(estimate, inside, means), tracing_scores(estimate, outside, means)
+    def claimed_epsilon(self, epsilon: float | None, delta: float) -> float | None:
+        """The claimed epsilon for replaced records: as given, or the plan's cost."""
+        if epsilon is not None:
+            return EPSILON.check("epsilon", epsilon)
+        x, y, *_ = self.data(np.random.default_rng(0))
+        plan = self.subject.plan(x, y)
+        if plan is None:
+            return None
+        relations = plan.relation, getattr(self.subject.algorithm, "relation", "")
+        if Adjacency.ADD_REMOVE in relations or self.subject.labels_only:
+            raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
+        from accountant.accountants.tight import Tight
 
+        return Tight().epsilon(plan, delta)
 
-def _claimed_epsilon(
-    subject: EstimatorAdapter, setting: _TracingSetup, epsilon: float | None, delta: float
-) -> float | None:
-    """The claimed epsilon for replaced records: as given, or the plan's cost."""
-    if epsilon is not None:
-        return EPSILON.check("epsilon", epsilon)
-    x, y, *_ = setting.data(np.random.default_rng(0))
-    plan = subject.plan(x, y)
-    if plan is None:
-        return None
-    not_replaced = Adjacency.ADD_REMOVE in (
-        plan.relation,
-        getattr(subject.algorithm, "relation", ""),
-    )
-    if not_replaced or subject.labels_only:
-        raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
-    from accountant.accountants.tight import Tight
-
-    return Tight().epsilon(plan, delta)
-
-
-def _witness(traced: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -> str:
-    """What was seen, in words."""
-    return (
-        f"{subject.name} on fingerprinted data ({setting.rows} rows, {setting.family.features} "
-        f"features, noise times {traced.noise:g}): members score {traced.members.mean():.2f} +- "
-        f"{traced.members.std():.2f}, rows it never saw {traced.others.mean():.2f} +- "
-        f"{traced.others.std():.2f}; true positives {traced.true_positives(0.05):.0%} at 5 % false "
-        f"ones; {traced.right} of {traced.pairs} pairs distinguished"
-    )
+    def witness(self, traced: Traced) -> str:
+        """What was seen, in words."""
+        return (
+            f"{self.subject.name} on fingerprinted data ({self.rows} rows, "
+            f"{self.family.features} features, noise times {traced.noise:g}): members score "
+            f"{traced.members.mean():.2f} +- {traced.members.std():.2f}, rows it never saw "
+            f"{traced.others.mean():.2f} +- {traced.others.std():.2f}; true positives "
+            f"{traced.true_positives(0.05):.0%} at 5 % false ones; {traced.right} of "
+            f"{traced.pairs} pairs distinguished"
+        )

@@ -111,15 +111,9 @@ def specimens() -> list[Specimen]:
         (NoiseThief, "replay", records, None),
         (Gossip, "replay", answers, None),
     ]
-    return [
-        Specimen(_snake(cls.__name__), _first_line(cls), by, PureLoss(1.0), cls(), pair, true)
-        for cls, by, pair, true in rows
-    ]
-
-
-def _first_line(specimen: Any) -> str:
-    return str(specimen.__doc__).splitlines()[0]
-
-
-def _snake(name: str) -> str:
-    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+    broken = []
+    for cls, by, pair, true in rows:
+        flaw = str(cls.__doc__).splitlines()[0]
+        name = "".join("_" + c.lower() if c.isupper() else c for c in cls.__name__).lstrip("_")
+        broken.append(Specimen(name, flaw, by, PureLoss(1.0), cls(), pair, true))
+    return broken

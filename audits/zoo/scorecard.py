@@ -109,8 +109,43 @@ class ScoringCase:
 
     def run(self, settings: Settings) -> SpecimenScore:
         """Score the specimen; its seeds depend on its name, not on the other specimens."""
-        numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
-        return _score_specimen(self.specimen, *numbers)
+        start, specimen = time.perf_counter(), self.specimen
+        runs, true = settings.samples, specimen.true_epsilon
+        source = np.random.default_rng([settings.seed, zlib.crc32(specimen.name.encode())])
+        detected = None
+        if not specimen.honest:
+            for size in (*(n for n in DETECTION_RUNS if n < runs), runs):
+                verdict = audit_specimen(specimen, size, settings.confidence, source)
+                if verdict.outcome is Outcome.FALSIFIED:
+                    detected = verdict.runs
+                    break
+        sure = audit_specimen(specimen, runs, VERDICT_CONFIDENCE, source)
+        verdicts = [
+            audit_specimen(specimen, runs, settings.confidence, source)
+            for _ in range(settings.repeats)
+        ]
+        lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
+        if specimen.honest:
+            alarms = sum(verdict.outcome is Outcome.FALSIFIED for verdict in verdicts)
+        else:
+            alarms = sum(true is not None and bound > true for bound in lowers)
+        lower = float(np.median(lowers)) if lowers else None
+        return SpecimenScore(
+            name=specimen.name,
+            kind="honest" if specimen.honest else "broken",
+            caught_by=specimen.caught_by,
+            expected=specimen.expected,
+            claim=specimen.claim.epsilon_at(claimed_delta(specimen.claim)),
+            true_epsilon=true,
+            outcome=sure.outcome,
+            detected_at=detected,
+            epsilon_lower=lower,
+            share=lower / true if lower is not None and true else None,
+            alarms=alarms,
+            repeats=settings.repeats,
+            seconds=time.perf_counter() - start,
+            witness=verdicts[-1].witness,
+        )
 
 
 def cases() -> list[ScoringCase]:
@@ -211,41 +246,6 @@ def score_zoo(
         rows.append(case.run(settings))
         tick(case.subject)
     return rows
-
-
-def _score_specimen(
-    specimen: Specimen, runs: int, confidence: float, seed: int, repeats: int
-) -> SpecimenScore:
-    start = time.perf_counter()
-    source = np.random.default_rng([seed, zlib.crc32(specimen.name.encode())])
-    detected, verdicts = None, []
-    if not specimen.honest:
-        for size in (*(n for n in DETECTION_RUNS if n < runs), runs):
-            verdict = audit_specimen(specimen, size, confidence, source)
-            if verdict.outcome is Outcome.FALSIFIED:
-                detected = verdict.runs
-                break
-    sure = audit_specimen(specimen, runs, VERDICT_CONFIDENCE, source)
-    verdicts = [audit_specimen(specimen, runs, confidence, source) for _ in range(repeats)]
-    last_verdict, true = verdicts[-1], specimen.true_epsilon
-    lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
-    lower = float(np.median(lowers)) if lowers else None
-    return SpecimenScore(
-        specimen.name, "honest" if specimen.honest else "broken", specimen.caught_by,
-        specimen.expected,
-        specimen.claim.epsilon_at(claimed_delta(specimen.claim)), true,
-        sure.outcome, detected, lower,
-        lower / true if lower is not None and true else None,
-        sum(_is_false_alarm(specimen, verdict) for verdict in verdicts), repeats,
-        time.perf_counter() - start, last_verdict.witness,
-    )  # fmt: skip
-
-
-def _is_false_alarm(specimen: Specimen, verdict: Verdict) -> bool:
-    if specimen.honest:
-        return verdict.outcome is Outcome.FALSIFIED
-    lower, true = verdict.epsilon_lower, specimen.true_epsilon
-    return lower is not None and true is not None and lower > true
 
 
 def totals(rows: Iterable[SpecimenScore]) -> dict[str, Any]:

@@ -15,6 +15,12 @@ from audits.zoo.scorecard import SpecimenScore
 
 def to_json(request: Request, scores: list[SpecimenScore]) -> str:
     """The scores and their request as text; infinite and NaN numbers become null."""
+
+    def encoded(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        return value.name.lower() if isinstance(value, Outcome) else value
+
     contents = {
         "schema": SCHEMA,
         "seed": request.seed,
@@ -23,7 +29,10 @@ def to_json(request: Request, scores: list[SpecimenScore]) -> str:
         "repeats": request.options["repeats"],
         "request": {**dataclasses.asdict(request), "names": list(request.names)},
         "command": request.repeat_command,
-        "scores": [_encoded(score) for score in scores],
+        "scores": [
+            {name: encoded(value) for name, value in dataclasses.asdict(score).items()}
+            for score in scores
+        ],
     }
     return json.dumps(contents, indent=2, allow_nan=False) + "\n"
 
@@ -32,23 +41,12 @@ def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]
     """The request and the scores in a file, or `ParameterError`."""
     contents = load_document(path, argument)
     try:
-        return request_of(contents), [_decoded(score) for score in contents["scores"]]
+        request, scores = request_of(contents), []
+        for score in contents["scores"]:
+            sides = {name: Outcome[score[name].upper()] for name in ("outcome", "expected")}
+            claim = math.nan if score["claim"] is None else score["claim"]
+            scores.append(SpecimenScore(**{**score, **sides, "claim": claim}))
     except MALFORMED:
         allowed = "scores of schema 1 with their request, written by zoo --json"
         raise ParameterError(argument, path, allowed) from None
-
-
-def _encoded(score: SpecimenScore) -> dict[str, Any]:
-    return {key: _json_value(value) for key, value in dataclasses.asdict(score).items()}
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value.name.lower() if isinstance(value, Outcome) else value
-
-
-def _decoded(score: dict[str, Any]) -> SpecimenScore:
-    sides = {key: Outcome[score[key].upper()] for key in ("outcome", "expected")}
-    claim = math.nan if score["claim"] is None else score["claim"]
-    return SpecimenScore(**{**score, **sides, "claim": claim})
+    return request, scores

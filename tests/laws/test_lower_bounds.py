@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from audits.minimax.bounds import central_mean
+from audits.minimax.bounds import mean
 from audits.minimax.information import contraction
 from audits.minimax.information.group_decoding import group_delta
 
@@ -92,9 +92,9 @@ def test_chi_squared_bounds_hold_and_are_those_of_the_proof(lean, epsilon):
 def test_correlations_of_an_estimate_hold_and_are_those_of_the_proof(copies, epsilon, delta):
     reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
     for dimension in (1, 2, 10, 1000):
-        found = central_mean.max_correlation(copies, dimension, epsilon, delta)
+        found = mean.max_correlation(copies, dimension, epsilon, delta)
         near = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
-        far = central_mean.cap_square(dimension, reach) + 2 * grown
+        far = mean.cap_square(dimension, reach) + 2 * grown
         assert found == pytest.approx(min(near, far) if reach <= 3 else far, rel=1e-12)
         # randomised response of a direction's sign, revealed with probability delta_g: the squares
         # of the posterior's means, of a coordinate whose mean square is 1 / p
@@ -110,6 +110,6 @@ def test_the_overlap_of_a_pair_is_that_of_randomised_response(copies, epsilon, d
     first = np.array([grown, 0.0, (1 - grown) * keep, (1 - grown) * (1 - keep)])
     second = first[[1, 0, 3, 2]]
     overlap = np.minimum(first, second).sum()
-    assert central_mean.pair_risk(10, copies, epsilon, delta) == pytest.approx(
+    assert mean.pair_risk(10, copies, epsilon, delta) == pytest.approx(
         (copies / 10) ** 2 * overlap, rel=1e-12
     )

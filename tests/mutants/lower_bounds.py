@@ -1,6 +1,6 @@
 """Wrong lower bounds: a constant halved, so that the bound claims too much or too little."""
 
-from audits.minimax.bounds import central_mean
+from audits.minimax.bounds import mean
 from audits.minimax.information import contraction
 from tests.mutants.edits import edit
 
@@ -34,17 +34,17 @@ def halves_chi_squared(patch):
 
 def halves_the_correlation(patch):
     """Takes half the correlation of an estimate near the null."""
-    edit(patch, central_mean, "max_correlation", "/ dimension +", "/ 2 / dimension +")
+    edit(patch, mean, "max_correlation", "/ dimension +", "/ 2 / dimension +")
 
 
 def halves_the_leak(patch):
     """Takes half of what delta reveals."""
     edit(
-        patch, central_mean, "max_correlation",
+        patch, mean, "max_correlation",
         "by_hyperbolic_sine = math", "by_hyperbolic_sine = -grown + math",
     )  # fmt: skip
 
 
 def doubles_the_overlap(patch):
     """Takes twice the overlap of two distributions."""
-    edit(patch, central_mean, "pair_risk", "common = 2", "common = 4")
+    edit(patch, mean, "pair_risk", "common = 2", "common = 4")

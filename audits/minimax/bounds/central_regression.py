@@ -144,22 +144,19 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
 def _estimation_error(
     n: int, signs: int, squared_distance: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
-    """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding."""
-    half = d / signs * math.sqrt(squared_distance) / 2
-    return half * _decoding_error(n, d, signs, size, epsilon, delta)
+    """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding.
 
-
-def _decoding_error(
-    n: int, d: float, signs: int, size: float, epsilon: float, delta: float
-) -> float:
-    """A lower bound on the probability that a decode of a uniform point of the packing is wrong."""
+    That is at least the probability that a decode of a uniform point of the packing is wrong.
+    """
+    half_separation = d / signs * math.sqrt(squared_distance) / 2
     points = math.exp(min(size, 600.0))
     # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
     information = n * entropy_factor(d) * d * d / signs
     right = most_right_given_information(information, points)
     # a coupling with P_0 changes Bin(n, TV) records, TV = E |<x, theta>| / 2 <= d / sqrt(4 signs)
     mean = n * min(1.0, d / (2 * math.sqrt(signs)))
-    return 1 - min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
+    right = min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
+    return half_separation * (1 - right)
 
 
 def _right_by_group_privacy(

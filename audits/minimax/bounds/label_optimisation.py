@@ -69,8 +69,13 @@ def label_optimisation(
     # a family on fewer labels may be harder: the other labels never occur
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
+    def sharp_bound(label_count: int, d: float) -> float:
+        # (d / (2 sqrt(K - 1))) (1 - m) of L D, with m of `sign_correlation`
+        wrong = 1 - sign_correlation(n, label_count, epsilon, d)
+        return d / (2 * math.sqrt(label_count - 1)) * wrong
+
     optima = [
-        (maximum_of_one_peak(partial(_sharp_bound, n, label_count, epsilon), 1.0), label_count)
+        (maximum_of_one_peak(partial(sharp_bound, label_count), 1.0), label_count)
         for label_count in halves
     ]
     (value, d), label_count = max(optima)
@@ -85,11 +90,6 @@ def label_optimisation(
         optimised_over=f"even number of labels up to {even:,}: {label_count:,}; "
         f"d in (0, 1]: {d:.6g}",
     )
-
-
-def _sharp_bound(n: int, label_count: int, epsilon: float, d: float) -> float:
-    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, with m of `sign_correlation`."""
-    return d / (2 * math.sqrt(label_count - 1)) * (1 - sign_correlation(n, label_count, epsilon, d))
 
 
 def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:

@@ -1,4 +1,7 @@
-"""The mean of bounded vectors: the least error of any private estimate.
+"""The mean of bounded vectors: the least error of any private estimate, local or central.
+
+The local bound is by random signs, or by van Trees' inequality; the central one by copies of a
+direction, or by fingerprints.
 
 Proofs: `docs/proofs/minimax_mean.md`.  References: Assouad (1983) for the signs; Gill & Levit
 (1995) for van Trees' inequality; Ahlswede & Gacs (1976) for the information in noisy signs.
@@ -12,15 +15,20 @@ import numpy as np
 
 from accountant.domains import DELTA, POSITIVE, Interval, OneOf
 from accountant.errors import ParameterError
+from accountant.numerics.rounding import round_up
+from accountant.numerics.search import least_float_that
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.bounds.central_mean import approximate_mean, pure_mean
-from audits.minimax.families.sign_means import SignMeans, user_information
+from audits.minimax.families.sign_means import SignCopies, SignMeans, user_information
+from audits.minimax.information.group_decoding import group_delta
 from audits.minimax.information.sign_information import posterior_divergence, sign_error
 from audits.minimax.information.theorem_domains import DIMENSION, USERS
+from mechanisms.families.mean_oracle import gamma_ratio
+from mechanisms.priv_unit import cap_mass
 
 MODEL = OneOf(("local", "central"))
 RADIUS = Interval(1e-150, 1e150)  # its square is a float
 SHIFTS = np.geomspace(1e-6, 1.0, 500)
+MAX_COUNTS = 300  # numbers of copies that are tried
 
 
 def private_mean(
@@ -118,3 +126,126 @@ def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float
     risks = dimension / (n * fisher + dimension * math.pi**2 / widths**2)
     best = int(np.argmax(risks))
     return float(risks[best]) * (1 - 1e-12), float(widths[best])
+
+
+def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: float) -> LowerBound:
+    """``max_j (j/n)^2 (1 - m(j epsilon)^2)``: j copies of a direction among zeros."""
+    tried = copy_counts(n)
+    risks = [
+        (j / n) ** 2 * (1 - best_guess_correlation(dimension, j * epsilon) ** 2) for j in tried
+    ]
+    best = int(np.argmax(risks))
+    return LowerBound(
+        value=radius * radius * risks[best] * (1 - 1e-9),
+        published=None,
+        statement="worst-case E |estimate - mean of the data|^2 over data sets of "
+        f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
+        construction=SignCopies(dimension, n, tried[best], radius),
+        valid_for="central epsilon-DP, one record exchanged, delta = 0, every epsilon and n",
+        optimised_over=f"the number of copies of a direction of the sphere: {tried[best]:,}",
+    )
+
+
+def approximate_mean(
+    n: int, dimension: int, epsilon: float, delta: float, radius: float
+) -> LowerBound:
+    """The greater of `fingerprint_risk` and `pair_risk` over the number of copies."""
+    risk, choice = 0.0, "nothing"
+    for g in copy_counts(n):
+        pair = pair_risk(n, g, epsilon, delta)
+        traced, k = fingerprint_risk(n, g, dimension, epsilon, delta)
+        if pair > risk:
+            risk, choice = pair, f"a direction or its opposite, {g:,} times"
+        if traced > risk:
+            risk, choice = traced, f"{k:,} independent directions, {g:,} times each"
+    return LowerBound(
+        value=radius * radius * risk * (1 - 1e-9),
+        published=None,
+        statement="worst-case E |estimate - mean of the data|^2 over data sets of "
+        f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
+        construction=None,  # no finite family: data sets are drawn at random, and traced
+        valid_for="central (epsilon, delta)-DP, one record exchanged, every epsilon and delta",
+        optimised_over=f"how many directions, and how many copies of each: {choice}",
+    )
+
+
+def fingerprint_risk(
+    n: int, copies: int, dimension: int, epsilon: float, delta: float
+) -> tuple[float, int]:
+    """``g^2 k / n^2 (1 - k b)``: k independent directions, g times each, and zeros; and k.
+
+    At unit radius; b is `max_correlation`.
+    """
+    b = max_correlation(copies, dimension, epsilon, delta)
+    half = max(1, math.floor(1 / (2 * b)))
+    tried = {min(n // copies, k) for k in (half, half + 1)}
+    return max(((copies / n) ** 2 * k * (1 - k * b), k) for k in tried)
+
+
+def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -> float:
+    """The largest correlation of an estimate with a direction that the data hold g times.
+
+    The lesser of ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)`` with ``K = g epsilon``, and
+    ``2 delta_g`` more than the mean square of a uniform direction's coordinate in a cap that has
+    ``e^-K`` of the sphere.
+    """
+    reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
+    by_cap = cap_square(dimension, reach) + 2 * grown
+    if reach > 3:
+        return by_cap
+    by_hyperbolic_sine = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
+    return min(by_hyperbolic_sine, by_cap)
+
+
+def cap_square(dimension: int, reach: float) -> float:
+    """``min_h h^2 + e^K E (U^2 - h^2) 1{U > h}``, U a coordinate of a uniform direction."""
+    from scipy.special import betaincc, betainccinv
+
+    if dimension == 1:
+        return 1.0
+    crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
+    if reach > 600:
+        return crude
+    # U^2 follows Beta(1/2, a); best where the cap has e^-K, and true for any h
+    a = (dimension - 1) / 2
+    h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
+    tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))
+    return min(crude, h2 + math.exp(reach) * max(tail, 0.0) / 2 + 1e-9)
+
+
+def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
+    """``g^2 / n^2 (1 - TV)``: one direction or its opposite, g times; at unit radius.
+
+    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least overlap of two distributions.
+    """
+    common = 2 * math.exp(-copies * epsilon) / (1 + math.exp(-copies * epsilon))
+    return (copies / n) ** 2 * (1 - group_delta(copies, epsilon, delta)) * common
+
+
+def best_guess_correlation(dimension: int, reach: float) -> float:
+    """The largest correlation of a guess with a uniform direction, under total epsilon ``reach``.
+
+    The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: the best guess
+    comes from a cap of height m, e^K times as likely as the rest.  Rounded up.
+    """
+    if dimension == 1:
+        return min(1.0, round_up(math.tanh(reach / 2)))
+    a = (dimension - 1) / 2
+    # E U 1{U >= m} = (1 - m^2)^a / (2 a B(1/2, a))
+    log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
+    log_odds = reach + math.log(-math.expm1(-reach))
+
+    def root_reached(height: float) -> bool:
+        log_tail = log_moment + a * math.log1p(-height * height)
+        if log_tail > -600:
+            # Without the mass of the cap, where it underflows, the tail is only greater.
+            share_outside = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
+            log_tail += math.log(max(share_outside, 1e-9))
+        return log_odds + log_tail <= math.log(height)
+
+    return min(1.0, least_float_that(root_reached, 0.0, 1.0, steps=60) * (1 + 1e-9))
+
+
+def copy_counts(n: int) -> list[int]:
+    """Integers from 1 to n: all of them, or about 300 on a logarithmic scale."""
+    return sorted({round(x) for x in np.geomspace(1, n, MAX_COUNTS)})

@@ -11,7 +11,7 @@ import math
 from accountant.domains import IntegerRange, Interval
 from accountant.numerics.search import maximum_of_one_peak
 from audits.minimax.bounds.bound import LowerBound, round_down
-from audits.minimax.decoding.record_decoding import most_right, most_right_chi_squared
+from audits.minimax.decoding.decoding_rates import most_right, most_right_chi_squared
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import chi_squared_divergence, le_cam_divergence
 from audits.minimax.information.theorem_domains import (

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -15,25 +16,31 @@ import numpy as np
 from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
+from audits.minimax.bounds.label_optimisation import sign_correlation
 from audits.minimax.checks.channels import (
     best_decoding_rate,
     channels,
+    coordinate_response,
     joint_distribution,
     kl_divergences,
     mutual_information,
     point_distributions,
+    translation_channel,
 )
-from audits.minimax.checks.enumerated_labels import check_distances, check_signs
-from audits.minimax.checks.enumerated_protocols import check_sequential
-from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.decoding.decoding_rates import most_right
+from audits.minimax.families.label_family import LabelFamily
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import (
     chi_squared_divergence,
+    distance_information,
     fano_information,
     le_cam_divergence,
 )
 
 _OUTCOMES = 20_000
+# claim, what the closest is taken over, the rest of the case, exact, bound
+CheckRow = tuple[str, str, str, float, float]
+ChannelChoice = Callable[[Array], Array]
 
 
 @final
@@ -117,23 +124,13 @@ def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[C
     return list(closest.values())
 
 
-# claim, what the closest is taken over, the rest of the case, exact, bound
-CheckRow = tuple[str, str, str, float, float]
-
-
 def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[CheckRow]:
     for p in range(2, largest_p + 1):
+        family, group = SignedBasis(p, 0.7), f"p = {p}"
+        law = point_distributions(family)
         if p <= 4:
-            family = SignedBasis(p, 0.7)
-            yield (
-                "C_infinity",
-                f"p = {p}",
-                "",
-                c_infinity(point_distributions(family)),
-                family.c_infinity,
-            )
-        family = SignedBasis(p, 0.7)
-        yield "C_2", f"p = {p}", "", c_two(point_distributions(family)), family.c_two
+            yield "C_infinity", group, "", c_infinity(law), family.c_infinity
+        yield "C_2", group, "", c_two(law), family.c_two
         for epsilon, d in itertools.product((0.1, 0.5, 1.0, 2.0, 4.0), (0.2, 0.7, 1.0)):
             yield from _noninteractive_rows(SignedBasis(p, d), epsilon, users, rng)
             yield from check_sequential(SignedBasis(p, d), epsilon, users, rng)
@@ -156,33 +153,113 @@ def _noninteractive_rows(
                 np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
                 for i in range(n)
             ]
-            joint, none = (
-                joint_distribution(shifted),
-                joint_distribution([channel.mean(axis=0)[None]] * n),
-            )
-            drawn = f"d = {family.d:g}, {name}"
-            case = f", n = {n}, epsilon = {epsilon:g}, {drawn}"
-            information = fano_information(family, n, epsilon)
-            yield "I(V; Z), at once", group, case, mutual_information(joint), information.sharp
-            at = f"epsilon = {epsilon:g}"
-            yield (
-                "I(V; Z), best channel",
-                at,
-                f", {group}, n = {n}, {drawn}",
-                mutual_information(joint),
-                information.sharp,
-            )
-            yield "printed I(V; Z)", group, case, mutual_information(joint), information.published
+            joint = joint_distribution(shifted)
+            none = joint_distribution([channel.mean(axis=0)[None]] * n)
+            drawn, at = f"d = {family.d:g}, {name}", f"epsilon = {epsilon:g}"
+            case, case_at = f", n = {n}, {at}, {drawn}", f", {group}, n = {n}, {drawn}"
+            information, nats = mutual_information(joint), fano_information(family, n, epsilon)
+            yield "I(V; Z), at once", group, case, information, nats.sharp
+            yield "I(V; Z), best channel", at, case_at, information, nats.sharp
+            yield "printed I(V; Z)", group, case, information, nats.published
             right = most_right(family, n, epsilon)
             yield "P(right decode), at once", group, case, best_decoding_rate(joint), right
+            divergence = float(kl_divergences(none, joint).mean())
             if family.lean < 1:
-                divergence = float(kl_divergences(none, joint).mean())
                 nats = chi_squared_divergence(family, n, chi2)
                 yield "mean KL(M_0 || M_v) by chi^2", group, case, divergence, nats.sharp
                 yield "printed KL by chi^2", group, case, divergence, nats.published
-            divergence = float(kl_divergences(none, joint).mean())
             nats = le_cam_divergence(family, n, epsilon)
             yield "mean KL(M_0 || M_v), at once", group, case, divergence, nats.sharp
+
+
+def check_sequential(
+    family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
+) -> Iterator[CheckRow]:
+    """Rows of sequential protocols, which ask for the likeliest coordinate, any one, or sets."""
+    p, group = family.p, f"p = {family.p}"
+    questions = [coordinate_response(p, at, epsilon) for at in range(p)]
+
+    def likeliest(reach: Array) -> Array:
+        return questions[int(np.argmax(reach)) % p]
+
+    def at_random(_: Array) -> Array:
+        return questions[int(rng.integers(p))]
+
+    def random_set(_: Array) -> Array:
+        # A random channel of two reports: its columns are split at random into two sets.
+        channel = translation_channel(rng.random(2**p) < 0.5, epsilon)
+        one_report = channel[:, rng.random(2**p) < 0.5].sum(axis=1)
+        return np.stack([one_report, 1 - one_report], axis=1)
+
+    strategies: tuple[tuple[str, ChannelChoice], ...] = (
+        ("likeliest coordinate", likeliest),
+        ("random coordinate", at_random),
+        ("random sets", random_set),
+    )
+    for name, ask in strategies:
+        joint, none = _report_tree(point_distributions(family), users, ask)
+        case = f", n = {users}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
+        divergence = float(kl_divergences(none, joint).mean())
+        mixture = float(kl_divergences(none, joint.mean(axis=0)))
+        nats = le_cam_divergence(family, users, epsilon)
+        yield "mean KL(M_0 || M_v), in turn", group, case, divergence, nats.sharp
+        yield "printed KL(M_0 || mean M_v), in turn", group, case, mixture, nats.published
+        right = most_right(family, users, epsilon, "sequential")
+        yield "P(right decode), in turn", group, case, best_decoding_rate(joint), right
+
+
+def _report_tree(law: Array, users: int, ask: ChannelChoice) -> tuple[Array, Array]:
+    """Distributions of all reports: (points, 2^users) under the points, (2^users,) under P_0."""
+    joint, none = np.ones((len(law), 1)), np.ones(1)
+    for _ in range(users):
+        nodes, empty = [], []
+        for reach, chance in zip(joint.T, none, strict=True):
+            channel = ask(reach)
+            nodes.append(reach[:, None] * (law @ channel))
+            empty.append(chance * channel.mean(axis=0))
+        joint, none = np.concatenate(nodes, axis=1), np.concatenate(empty)
+    return joint, none
+
+
+def subset_channel(k: int, size: int, epsilon: float) -> Array:
+    """A random set of ``size`` labels, likelier by ``e^eps`` if it has the true one (Ye & Barg)."""
+    subsets = list(itertools.combinations(range(k), size))
+    inside = np.array([[label in subset for subset in subsets] for label in range(k)])
+    weights = np.where(inside, math.exp(epsilon), 1.0)
+    channel: Array = weights / weights.sum(axis=1, keepdims=True)
+    return channel
+
+
+def check_distances(rng: np.random.Generator) -> Iterator[CheckRow]:
+    """Rows of random distributions on k labels, by the distances of their pairs."""
+    for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+        for _ in range(60):
+            k, points = int(rng.integers(2, 7)), int(rng.integers(2, 6))
+            law = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), points)
+            channel = subset_channel(k, int(rng.integers(1, k)), epsilon)
+            distances = np.abs(law[:, None] - law).sum(axis=2) / 2
+            n = int(rng.integers(1, 4))
+            information = mutual_information(joint_distribution([law @ channel] * n))
+            nats = distance_information(n, epsilon, float((distances**2).mean()))
+            case = f"epsilon = {epsilon:g}, n = {n}, k = {k}, {points} laws"
+            yield "I(V; Z) by distances", "", case, information, nats.sharp
+            yield "printed I(V; Z) by distances", "", case, information, nats.published
+
+
+def check_signs() -> Iterator[CheckRow]:
+    """Rows of the correlation of n reports with the signs of paired labels."""
+    for k, epsilon, d in itertools.product((2, 4, 6), (0.1, 1.0, 3.0), (0.1, 0.5, 1.0)):
+        family = LabelFamily(k, d)
+        law = np.array([family.shares(which) for which in range(family.points)])
+        signs = np.where((np.arange(family.points)[:, None] >> np.arange(k // 2)) & 1, 1.0, -1.0)
+        for size, n in itertools.product(range(1, k), (1, 2, 3)):
+            joint = joint_distribution([law @ subset_channel(k, size, epsilon)] * n)
+            total = joint.sum(axis=0)
+            sign_means = signs.T @ joint / total
+            exact = float((sign_means**2 * total).sum() / len(law) / (k // 2))
+            bound = sign_correlation(n, k, epsilon, d) ** 2
+            case = f", n = {n}, epsilon = {epsilon:g}, d = {d:g}, sets of {size}"
+            yield "mean E[v_j | Z]^2", f"k = {k}", case, exact, bound
 
 
 def c_infinity(law: Array) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from accountant.domains import IntegerRange, Interval
 from accountant.randomness import Rng, generator
 from audits.minimax.checks.enumeration import Check
-from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.decoding.decoding_rates import most_right
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 

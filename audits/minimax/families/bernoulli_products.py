@@ -136,7 +136,8 @@ def column_score(answer: ColumnAnswer, n: int, reach: float = 0.45) -> float:
     ``1 / a``.
     """
     end = REACH.check("reach", reach) * math.pi
-    top, bottom = (_mean_answer(answer, n, side * math.sin(end)) for side in (1.0, -1.0))
+    answers = _checked_values(answer((2 * np.arange(n + 1.0) - n) / n))
+    top, bottom = (float(_probabilities(n, side * math.sin(end)) @ answers) for side in (1.0, -1.0))
     return (top - bottom) / (2 * end)
 
 
@@ -151,12 +152,6 @@ def column_score_by_quadrature(answer: ColumnAnswer, n: int, reach: float = 0.45
         inside = _probabilities(n, mean) @ (answers * (total - n * mean))
         score += float(weight * inside / math.cos(u))
     return score
-
-
-def _mean_answer(answer: ColumnAnswer, n: int, mean: float) -> float:
-    return float(
-        _probabilities(n, mean) @ _checked_values(answer((2 * np.arange(n + 1.0) - n) / n))
-    )
 
 
 def _probabilities(n: int, mean: float) -> Array:

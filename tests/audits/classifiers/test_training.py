@@ -71,7 +71,7 @@ def labels_at(release, points, seeds=9):
     """What most rules guess at some outputs."""
     objective, found = Objective(100_000, 0.0, 0.05), []
     for seed in range(seeds):
-        bands = train_score(*drawn(release, 20_000, seed=seed), objective).rule(objective).intervals
+        bands = train_score(*drawn(release, 20_000, seed=seed), objective).rule(objective)
         found.append(bands.labels[np.searchsorted(bands.edges, points)])
     return np.median(found, axis=0).tolist()
 

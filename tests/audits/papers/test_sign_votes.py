@@ -5,7 +5,7 @@ import math
 import pytest
 
 from accountant import PLD, RDP, ZCDP, Advanced, Basic, PureLoss, Repeat, Sequential, Tight
-from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
+from audits.papers.sparse_regression import printed_noisy_threshold, printed_peeling, printed_votes
 
 
 def strong(count, each, delta):

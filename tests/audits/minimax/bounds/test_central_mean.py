@@ -8,15 +8,15 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from algorithms import PrivateMean
-from audits.minimax.bounds.central_mean import (
+from audits.minimax.bounds.mean import (
     best_guess_correlation,
     cap_square,
     fingerprint_risk,
     max_correlation,
     pair_risk,
+    private_mean,
     pure_mean,
 )
-from audits.minimax.bounds.mean import private_mean
 from audits.minimax.information.group_decoding import group_delta, most_right_at_distance
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audits.minimax import SignedBasis, most_right
-from audits.minimax.decoding.label_decoding import most_right_of_labels
+from audits.minimax.decoding.decoding_rates import most_right_of_labels
 
 
 def test_labels_by_enumeration():

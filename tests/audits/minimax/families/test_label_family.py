@@ -10,7 +10,7 @@ from scipy.stats import chi2
 from accountant.errors import ParameterError
 from audits.minimax import LabelFamily, label_optimisation
 from audits.minimax.checks.channels import joint_distribution
-from audits.minimax.checks.enumerated_labels import subset_channel
+from audits.minimax.checks.enumeration import subset_channel
 
 FAMILIES = [LabelFamily(2, 0.4), LabelFamily(6, 1.0, 3.0, 0.5), LabelFamily(4, 0.2, 0.1, 7.0)]
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"k{f.k}-d{f.d}")

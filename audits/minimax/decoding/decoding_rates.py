@@ -1,12 +1,19 @@
-"""The largest probability with which a private algorithm decodes a point of a family of records.
+"""The largest probability with which a private algorithm decodes a point of `SignedBasis`.
 
-It holds for every epsilon and is sharper than the papers'.  Proof:
-`docs/proofs/decoding_records.md`.
+Whole records are private, or labels alone.  The bounds on records hold for every epsilon and are
+sharper than the papers'; proof: `docs/proofs/decoding_records.md`.
+
+Where labels alone are private, features are public.  Given them a label is one of two values, and
+any (epsilon, delta)-private report of one of two values can be simulated from this one: the value
+itself with probability delta, else a randomised response of epsilon (Kairouz, Oh & Viswanath 2015).
+See docs/proofs/audits_by_coins.md.
 """
 
 from __future__ import annotations
 
-from accountant.domains import NON_NEGATIVE
+import math
+
+from accountant.domains import DELTA, NON_NEGATIVE
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.bernoulli_kl import (
     most_right_given_divergence,
@@ -14,6 +21,7 @@ from audits.minimax.information.bernoulli_kl import (
 )
 from audits.minimax.information.contraction import (
     chi_squared_divergence,
+    entropy_factor,
     fano_information,
     le_cam_divergence,
 )
@@ -110,3 +118,25 @@ def most_right_chi_squared(family: SignedBasis, n: int, chi2: float) -> float:
     n, chi2 = USERS.check("n", n), NON_NEGATIVE.check("chi2", chi2)
     divergence = chi_squared_divergence(family, n, chi2).sharp
     return most_right_given_divergence(divergence, family.points)
+
+
+def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
+    """The largest probability of decoding a uniform point from n private labels.
+
+    Features are public.  Every user reports once, at once or one after another; rounded up.
+    """
+    information = label_information(family, n, epsilon, delta)
+    return most_right_given_information(information, family.points)
+
+
+def label_information(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
+    """``n [(1 - delta) g(lean tanh(eps / 2)) + delta g(lean)]`` nats.
+
+    ``g(t) = [(1 + t) ln(1 + t) + (1 - t) ln(1 - t)] / 2`` is the divergence of Bernoulli((1 + t) /
+    2) from a fair one; the label has t = lean, its response t = tanh(eps/2) lean.
+    """
+    n = USERS.check("n", n)
+    epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+    hidden_lean = min(1.0, family.lean * math.tanh(epsilon / 2))
+    hidden, shown = (t * t * entropy_factor(t) for t in (hidden_lean, family.lean))
+    return n * ((1 - delta) * hidden + delta * shown)

@@ -1,0 +1,189 @@
+"""Learned rules on fresh runs: how often each guessed right, in blocks that learn from the last.
+
+A rule is fixed before the runs that test it are drawn; that is all its exact bound requires.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.claims.findings import ClaimPoint, GuessCounts, pool
+from audits.classifiers.decision_rules import DecisionRule
+from audits.classifiers.objective import Objective
+from audits.classifiers.output_features import unseen_parts
+from audits.classifiers.training import TrainedScore
+from audits.runs.parallel_runs import OutputPair, collect_both, map_pieces
+from audits.runs.release_functions import Draw, concatenate_outputs
+from audits.values.descriptions import describe_hidden_pair, describe_value, pair_names
+
+# a first rule is tested if its expected bound is this share of its rule's epsilon, in many runs
+PROMISING, MANY_RUNS = 0.75, 50_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """A rule and its guesses on a pair, and the point of the claim that decides the verdict.
+
+    A pair that a declared mechanism made itself holds no records, and is shown as it is.
+    """
+
+    pair: tuple[Any, Any]
+    rule: DecisionRule
+    guesses: GuessCounts
+    point: ClaimPoint | None = None
+    point_rule: DecisionRule | None = None
+    unseen: tuple[str, ...] = ()
+    made_by_mechanism: bool = False
+
+    def witness(self) -> str:
+        """What was guessed, and how often that was right, in words."""
+        rule, guesses, where = self.rule, self.guesses, ""
+        if self.point is not None and self.point_rule is not None:
+            rule, guesses = self.point_rule, self.point.guesses
+            where = f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
+        if self.made_by_mechanism:
+            names, pair = (_array_text(self.pair[0]), _array_text(self.pair[1])), ""
+        else:
+            names, pair = pair_names(*self.pair), describe_hidden_pair(*self.pair)
+        return (
+            f"guessing {rule.describe(*names)} was right {guesses.correct:,} times of "
+            f"{guesses.made:,} (in {guesses.runs:,} runs{where}){pair and f'; the pair: {pair}'}"
+        )
+
+
+class Learner(Protocol):
+    """Learns a score from runs; what it draws may depend on what it has learned."""
+
+    @property
+    def draw(self) -> Draw:
+        """The draw of the outputs that the score reads."""
+        ...
+
+    def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
+        """The score that suits the objective best."""
+        ...
+
+
+def guess_in_blocks(
+    learner: Learner,
+    pair: tuple[Any, Any],
+    known_outputs: OutputPair,
+    blocks: Sequence[tuple[int, int]],
+    objective: Objective,
+    points: Sequence[tuple[float, float]],
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> RuleResult:
+    """Test rules that are learned from earlier runs, each fixed before its own.
+
+    A block is (runs known when a rule is learned, runs that it is tested on).  Tested runs are
+    known to the next block; one without tests only learns.
+    """
+    done: list[tuple[DecisionRule, GuessCounts]] = []
+    point = point_rule = None
+    for block, (learned, tested) in enumerate(blocks):
+        known_count = len(known_outputs[0]) + len(known_outputs[1])
+        if learned > known_count:
+            further_outputs = collect_both(learner.draw, pair, learned - known_count, rng, executor)
+            known_outputs = append_runs(known_outputs, further_outputs)
+        tested_objective = replace(objective, runs=tested or blocks[-1][1])
+        trained = learner.learn(known_outputs, tested_objective)
+        if tested == 0:
+            continue
+        rules = [trained.rule(tested_objective)]
+        best = most_refutable_point(trained, tested_objective, points)
+        if best is not None:
+            rules.append(trained.rule(best))
+        is_last = block == len(blocks) - 1
+        if is_last:
+            guesses = count_correct(learner.draw, pair, rules, tested, rng, executor)
+        else:  # these runs are kept, to learn the next rule from
+            fresh = collect_both(learner.draw, pair, tested, rng, executor)
+            rule = rules[0]
+            guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
+            known_outputs = append_runs(known_outputs, fresh)
+        # a rule whose expected bound is low would only dilute the next one's evidence
+        expected, least_bound = rules[0].expected, 0.0
+        if objective.runs >= MANY_RUNS:
+            share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)
+            least_bound = PROMISING * (math.log(share) - math.log1p(-share))
+        if is_last or expected.bound > least_bound:
+            done.append((rules[0], guesses[0]))
+        if best is not None and best.epsilon is not None:
+            point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
+    counts, unseen = pool([g for _, g in done]), unseen_parts(*known_outputs)
+    return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
+
+
+def most_refutable_point(
+    trained: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
+) -> Objective | None:
+    """The point of the claim that the learned score is expected to refute most surely."""
+    objectives = [
+        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
+        for epsilon, delta in points
+    ]
+    best = max(objectives, key=trained.z_score, default=None)
+    # the bound is already a test at its own delta
+    return None if best is None or best.delta == objective.delta else best
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _RuleCounts:
+    """Counts the right guesses and the guesses of each rule on outputs of both values."""
+
+    rules: tuple[DecisionRule, ...]
+
+    def __call__(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+        counts = [rule.counts(first, second) for rule in self.rules]
+        return np.array(counts, dtype=np.int64)
+
+
+def count_correct(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    rules: Sequence[DecisionRule],
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> list[GuessCounts]:
+    """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
+    counts = np.zeros((len(rules), 2), dtype=np.int64)
+    for piece_counts in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
+        counts += piece_counts
+    return [
+        guess_counts(rule, int(right), int(guesses), runs)
+        for (right, guesses), rule in zip(counts, rules, strict=True)
+    ]
+
+
+def guess_counts(rule: DecisionRule, right: int, guesses: int, runs: int) -> GuessCounts:
+    """The guesses of a rule, with what was expected of it before the runs."""
+    expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
+    return GuessCounts(right, guesses, runs, rule.guessed_values, rule.every_run, expected)
+
+
+def append_runs(known_outputs: OutputPair, further_outputs: OutputPair) -> OutputPair:
+    """Outputs of both values, more after those known."""
+    return concatenate_outputs([known_outputs[0], further_outputs[0]]), concatenate_outputs(
+        [known_outputs[1], further_outputs[1]]
+    )
+
+
+def _array_text(value: Any) -> str:
+    """A value that a mechanism made, as text: four digits."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        return describe_value(value)
+    return np.array2string(
+        array, separator=", ", threshold=8, formatter={"float_kind": lambda x: f"{x:.4g}"}
+    )
