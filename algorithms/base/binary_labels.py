@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from accountant.errors import ParameterError
-from algorithms.base.missing_values import cells_of
+from algorithms.base.fit_data import cells_of
 
 REMEDY = (
     "a list of all labels that may occur, classes=[...]: which of them do occur is private (None "

@@ -18,9 +18,9 @@ from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
-from algorithms.base.missing_values import filled
 
 Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
+TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters of the column types
 
 
 def fills_features(estimator: Any) -> bool:
@@ -172,3 +172,60 @@ def checked_shape(shape: Any) -> tuple[int, int]:
         raise ParameterError("shape", shape, "(records, features)")
     records, features = (IntegerRange(1).check("shape", n) for n in shape)
     return records, features
+
+
+def cells_of(data: Any) -> Any:
+    """Return data as an array whose type does not depend on single values.
+
+    Arrays and frames have a type of their own, which is public.  The type of a list would be that
+    of its odd cell, so its cells stay objects.
+    """
+    return np.asarray(data, dtype=object) if isinstance(data, (list, tuple)) else np.asarray(data)
+
+
+def filled(data: Any) -> Any:
+    """Return numbers, dense or sparse, with a public number in place of each missing one.
+
+    Text is refused where the type of an array or of a column says that there is nothing else.
+    """
+    if hasattr(data, "tocsr"):
+        rows = data.tocsr()
+        if _is_finite(rows.data):
+            return data
+        rows = rows.copy()
+        rows.data = np.nan_to_num(rows.data, nan=0.0)
+        return rows
+    cells, types = cells_of(data), getattr(data, "dtypes", ())
+    columns = types if hasattr(types, "__iter__") else (types,)
+    if cells.dtype.kind not in "biufO" or any(
+        str(dtype).lower().startswith(TEXT) for dtype in columns
+    ):
+        reason = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
+        raise ParameterError("X, y", cells.dtype, f"numbers. {reason}")
+    if cells.dtype.kind == "O":
+        cells = numbers_of(cells)
+    return cells if _is_finite(cells) else np.nan_to_num(cells, nan=0.0)
+
+
+def _is_finite(cells: Array) -> bool:
+    """Return whether all cells are finite; only a suspicious sum is looked at closely."""
+    if cells.dtype.kind != "f":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(cells.sum())) or bool(np.isfinite(cells).all())
+
+
+def numbers_of(cells: Any) -> Array:
+    """Return objects as floats; NaN replaces an object that is not a number."""
+    numbers = np.array([_number(cell) for cell in cells.ravel().tolist()], dtype=np.float64)
+    return numbers.reshape(cells.shape)
+
+
+def _number(cell: Any) -> float:
+    """Return a cell as a float; NaN where it is no number."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        return float("inf") if cell > 0 else float("-inf")

@@ -15,8 +15,8 @@ from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
+from algorithms.base.fit_data import filled
 from algorithms.base.hard_thresholding import project_to_ball
-from algorithms.base.missing_values import filled
 from algorithms.baselines.noisy_thresholding import (
     ThresholdingEstimator,
     checked_machine_shape,

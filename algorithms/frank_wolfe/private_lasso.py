@@ -49,12 +49,11 @@ from algorithms.frank_wolfe.constants import (
     optimal_rounds,
     selection_mechanism,
 )
-from algorithms.frank_wolfe.dense_scores import clipped_entries
+from algorithms.frank_wolfe.dense_scores import StreamedScores, clipped_entries
 from algorithms.frank_wolfe.polytope import run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.projected_descent import run_projected_descent
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
-from algorithms.frank_wolfe.streamed_scores import StreamedScores
 from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential

@@ -11,12 +11,16 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
-from algorithms.base.binary_labels import checked_classes
+from algorithms.base.binary_labels import checked_classes, encode_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
     clipped_rows,
@@ -24,6 +28,7 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
+from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -32,31 +37,81 @@ from algorithms.base.exact_minimum import (
 )
 from algorithms.base.fit_data import (
     checked_shape,
+    filled,
     generator_of,
+    validated_data,
+    validated_labelled_data,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import row_products
+from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
-from algorithms.linear_models.classification_plan import (
-    SHARES,
-    STEP,
-    default_clip,
-    default_rounds,
-    longer_steps,
-    shortened_at,
-)
-from algorithms.linear_models.linear_classifier import LinearClassifier
 from algorithms.linear_models.mapped_plan import (
+    Shares,
     Sizes,
     private_plan,
     released_map,
     rounds_of,
+    signal_of,
     takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
+# chosen once, on training parts (docs/classification.md says how)
+SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
+CLIPS = (0.4, 2.0)  # least and largest clip over the root of the mean squared length of mapped rows
+PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
+STEP = 1.9  # step over half the longest step that is surely stable
+TRAVEL = 280.0  # least total of steps over the curvature
+ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
+FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
+
+
+class LinearClassifier(ScoreClassifier, PrivateRegressor):
+    """Two or more public classes; a row of coefficients and a constant for each score."""
+
+    classes: Any
+    coef_: Array
+    intercept_: Array
+    x_bound: float
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of every row, clipped as in the fit."""
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        rows = clipped_rows(X, self.x_bound)
+        scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
+        scores = scores + self.intercept_
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of a classifier of two or more classes."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "classifier", None
+        tags.classifier_tags = ClassifierTags(poor_score=True)
+        return tags
+
+    def _checked_fit_data(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
+        """Return features and what the ledger of a fit holds; classes are 0, 1, ... in it."""
+        if isinstance(X, Chunks) and weights is not None:
+            raise ParameterError("weights", type(weights), "None where data are chunks")
+        self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
+        arrays = (X,) if y is None else (X, y)
+        if weights is not None:
+            arrays = (*arrays, checked_weights(weights, X.shape[0]))
+        return X, arrays[0] if len(arrays) == 1 else arrays
+
+
+def checked_weights(weights: Any, records: int) -> Array:
+    """Return weights as numbers; a missing one counts as 0."""
+    numbers: Array = filled(weights)
+    if numbers.shape != (records,):
+        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
+    return numbers.astype(np.float64)
 
 
 class PrivateLogisticRegression(LinearClassifier):
@@ -303,3 +358,35 @@ class PrivateLogisticRegression(LinearClassifier):
             weights=partial(record_weights, row_bound=bound, intercept=float(self.fit_intercept),
                             weight_bound=self.weight_bound), executor=executor,
         )  # fmt: skip
+
+
+def default_rounds(sizes: Sizes, mu: float) -> int:
+    """Return more rounds for a larger signal."""
+    rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
+    return int(max(rounds, FEWEST_ROUNDS))
+
+
+def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
+    """Return by what steps are longer where the signal affords few rounds.
+
+    Most gradients are clipped there, and their mean has less curvature than the loss: steps of a
+    loss of larger ``curvature``, which are shorter by that, are longer in proportion.
+    """
+    return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
+
+
+def default_clip(sizes: Sizes, mu: float) -> float:
+    """Return a larger norm for a larger signal: less noise is paid with more bias."""
+    low, high = CLIPS
+    return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
+
+
+def shortened_at(sizes: Sizes, mu: float) -> float:
+    """Return where centred rows are shortened for their products, over the root mean square.
+
+    The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
+    """
+    # In units of the mean squared length, noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
+    # has a norm of sqrt(2 p) times that, and the mean of p eigenvalues is 1 / p.
+    of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
+    return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))

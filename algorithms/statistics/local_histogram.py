@@ -19,8 +19,7 @@ from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import generator_of
-from algorithms.base.missing_values import cells_of, filled
+from algorithms.base.fit_data import cells_of, filled, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.blocks import CACHE_BYTES

@@ -23,9 +23,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import checked_shape, generator_of
+from algorithms.base.fit_data import cells_of, checked_shape, generator_of, numbers_of
 from algorithms.base.intervals import LEVEL
-from algorithms.base.missing_values import cells_of, numbers_of
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.exponential import Exponential

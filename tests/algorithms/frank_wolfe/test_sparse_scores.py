@@ -15,8 +15,7 @@ from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_sparse_entries
 from algorithms.frank_wolfe.private_lasso import PrivateLasso
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.frank_wolfe.score_buckets import ScoreBuckets
-from algorithms.frank_wolfe.sparse_scores import SparseScores, step_size
+from algorithms.frank_wolfe.sparse_scores import ScoreBuckets, SparseScores, step_size
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential, NoisyMax
 from mechanisms import lazy_exponential as lazy
