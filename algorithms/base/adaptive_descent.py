@@ -25,12 +25,13 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
-from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import (
+    clipped_rows,
     ordered_sum,
     row_blocks,
+    row_lengths,
     row_products,
     same_memory,
     weighted_row_sum,

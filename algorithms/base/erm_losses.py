@@ -24,6 +24,7 @@ from algorithms.base.row_blocks import (
     row_blocks,
     row_products,
     same_memory,
+    squared_lengths,
     weighted_row_sum,
 )
 
@@ -82,12 +83,8 @@ class ClippedSlopeObjective:
 def norm_clip_factors(rows: Any, bound: float) -> Array:
     """Return factors that scale every row to norm at most ``bound``; 0 for infinite norms."""
     with np.errstate(over="ignore"):
-        if isinstance(rows, np.ndarray):
-            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        else:
-            entries = rows.astype(np.float64)
-            squares = np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
-    shorter: Array = bound / np.maximum(np.sqrt(squares), bound)
+        lengths = np.sqrt(squared_lengths(rows))
+    shorter: Array = bound / np.maximum(lengths, bound)
     return shorter
 
 

@@ -57,7 +57,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     plan_: Any
     _spending: Spending
     epsilon: float
-    delta: float = 0.0
+    delta: float  # 0 where a class has no such parameter
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
 

@@ -22,8 +22,14 @@ from scipy.special import expit, logsumexp, softmax
 
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
-from algorithms.base.clipped_gradient_descent import row_weights, squared_lengths
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.clipped_gradient_descent import row_weights
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    squared_lengths,
+    weighted_row_sum,
+)
 
 MOST_WHITENED = 1000  # features; the products of more features need too much memory
 RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off

@@ -6,7 +6,7 @@ References: Liu & Talwar (2019); Papernot & Steinke (2022).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -52,6 +52,7 @@ def _delegated(name: str) -> Any:
     return available_if(lambda self: hasattr(self.estimator, name))
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """The best setting of a private estimator, (epsilon, delta)-DP with the cost of the search.
 
@@ -112,26 +113,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     ({'radius': 1.0}, 12)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: Any,
-        *,
-        epsilon: float,
-        delta: float = 0.0,
-        tries: Tries | None = None,
-        validation: float = 0.2,
-        score_bound: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.candidates = candidates
-        self.epsilon = epsilon
-        self.delta = delta
-        self.tries = tries
-        self.validation = validation
-        self.score_bound = score_bound
-        self.random_state = random_state
+    estimator: Any
+    candidates: Any
+    _: KW_ONLY
+    epsilon: float
+    delta: float = 0.0
+    tries: Tries | None = None
+    validation: float = 0.2
+    score_bound: float = 1.0
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Repeated:
         """Return what a search on ``shape = (records, features)`` will release; needs no data.

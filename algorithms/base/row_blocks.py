@@ -1,13 +1,13 @@
-"""Sums over the rows of data, a block at a time, with the same bits for every chunking.
+"""Rows of data, dense or sparse: clipped, measured, multiplied, and summed in blocks.
 
-Blocks have a fixed number of rows and are added in order, so the result depends neither on the
-chunks of the data nor on the executor.
+Blocks have a fixed number of rows and are added in order, so the bits of a sum depend neither on
+the chunks of the data nor on the executor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from accountant.numerics import Array
 
 DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
+CLIPPED_ENTRIES = 1 << 22  # entries that one thread clips at a time
 
 
 def same_memory(cached: Any, array: Any) -> bool:
@@ -91,3 +92,42 @@ def weighted_row_sum(data: Any, weights: Array) -> Array:
         return np.asarray(data.T @ weights, dtype=np.float64)
     total: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
     return total
+
+
+def clipped_rows(rows: Any, bound: float) -> Any:
+    """Return rows with entries clipped to ``[-bound, bound]``; the same ones if none exceeds it."""
+    if isinstance(rows, np.ndarray):
+        values = rows.astype(np.float64, copy=False)
+        if values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound:
+            return values
+        # First access to the copy's memory dominates, so threads write blocks of rows in parallel.
+        copy = np.empty_like(values)
+        blocks = equal_slices(0, len(values), max(1, CLIPPED_ENTRIES * len(values) // values.size))
+        if len(blocks) == 1:
+            return np.clip(values, -bound, bound, out=copy)
+        with ThreadPoolExecutor() as pool:
+            # The list waits for every block and re-raises its errors.
+            list(pool.map(lambda at: np.clip(values[at], -bound, bound, out=copy[at]), blocks))
+        return copy
+    matrix = rows.tocsr().astype(np.float64, copy=False)
+    if not matrix.has_canonical_format:  # entries that are stored in parts add up
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.data.max(initial=0.0) > bound or matrix.data.min(initial=0.0) < -bound:
+        matrix = matrix.copy()
+        matrix.data = np.clip(matrix.data, -bound, bound)
+    return matrix
+
+
+def squared_lengths(rows: Any) -> Array:
+    """Return the squared Euclidean lengths of rows, dense or sparse."""
+    if isinstance(rows, np.ndarray):
+        squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return squares
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+
+
+def row_lengths(rows: Any, intercept: float) -> Array:
+    """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
+    lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)
+    return lengths

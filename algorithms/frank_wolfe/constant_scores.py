@@ -21,9 +21,9 @@ from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.glm_losses import SQUARED, LinearLoss
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
+from algorithms.base.row_blocks import clipped_rows, ordered_sum, row_blocks, row_products
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import clipped_entries
+from algorithms.frank_wolfe.dense_scores import BestVertex
 from mechanisms.families.bounded_scores import ListedScores
 from mechanisms.lazy_exponential import LazyExponential
 
@@ -58,7 +58,7 @@ class BlockSlopes:
     def __call__(self, block: tuple[Any, Array]) -> Array:
         """Return a sum for each candidate; of residuals one alone for the squared loss."""
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
-        inner = row_products(clipped_entries(block[0], self.bounds.x), self.theta)
+        inner = row_products(clipped_rows(block[0], self.bounds.x), self.theta)
         if self.loss is SQUARED:
             return np.array([np.sum(y - inner)])
         slopes = (self.loss.slope(inner + constant, y).sum() for constant in self.candidates)
@@ -119,29 +119,20 @@ def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> flo
     selection_query: Any = query
     shape: tuple[int, ...] | None = (query.candidates.size,)
     if isinstance(mechanism, LazyExponential):
-        selection_query, shape = _Listed(query), None
+        # A mechanism that computes scores on demand is given them as a list.
+        selection_query, shape = ListedConstants(query), None
     elif not hasattr(mechanism, "scale"):  # without privacy
-        selection_query, shape = _Best(query), ()
+        selection_query, shape = BestVertex(query), ()
     return float(query.candidates[int(ledger.release(mechanism, selection_query, shape=shape))])
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class ListedConstants:
     """The query for a mechanism that computes scores on demand."""
 
     query: ConstantScores
 
     def __call__(self, data: tuple[Any, Array]) -> ListedScores:
+        """Return the scores of all candidates."""
         return ListedScores(self.query(data))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """The query without privacy: the place of the largest score."""
-
-    query: ConstantScores
-
-    def __call__(self, data: tuple[Any, Array]) -> int:
-        return int(np.argmax(self.query(data)))

@@ -17,8 +17,8 @@ import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import clipped_sparse_entries
 from mechanisms.families.bounded_scores import IndexArray
 
 # rounds until the first refresh of all bounds; each later refresh doubles the total
@@ -58,7 +58,11 @@ class SparseScores:
     def __call__(self, data: tuple[Any, Any]) -> ScoreSnapshot:
         """Return the scores of this round."""
         if self._x is None:
-            self._prepare(data)
+            self._x = clipped_rows(data[0], self._bounds.x)
+            self._columns, self._absolute_x = self._x.tocsc(), abs(self._x)
+            self._y: Array = np.clip(data[1], -self._bounds.y, self._bounds.y)
+            self._gradient_scale = self._bounds.radius / len(self._y)
+            self._refresh()
         elif self.move_count >= self._next_refresh:
             self._refresh()
         elif self._moved:
@@ -90,13 +94,6 @@ class SparseScores:
         margin = self._shrink * self._scaled_margins if is_current else self._x @ self._theta(moves)
         gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
         return np.concatenate([gradient, -gradient])
-
-    def _prepare(self, data: tuple[Any, Any]) -> None:
-        self._x = clipped_sparse_entries(data[0], self._bounds.x)
-        self._columns, self._absolute_x = self._x.tocsc(), abs(self._x)
-        self._y: Array = np.clip(data[1], -self._bounds.y, self._bounds.y)
-        self._gradient_scale = self._bounds.radius / len(self._y)
-        self._refresh()
 
     def _refresh(self) -> None:
         """Recompute margins, gradient, slack and levels."""
@@ -219,7 +216,10 @@ def step_size(t: int) -> float:
 
 @final
 class ScoreBuckets:
-    """Items 0, 1, ... in buckets; bucket k has bounds up to ``k width`` plus a rounding margin."""
+    """Items 0, 1, ... in buckets by an upper bound; an item moves in constant time.
+
+    Bucket k has bounds up to ``k width`` plus a rounding margin.
+    """
 
     def __init__(self, upper_bounds: Array, width: float, rounding_margin: float) -> None:
         self._width, self._rounding_margin = (
@@ -247,7 +247,14 @@ class ScoreBuckets:
         for item, old_level, new_level in zip(
             movers.tolist(), self._bucket[movers].tolist(), level[moved].tolist(), strict=True
         ):
-            self._remove(item, old_level)
+            # The last member of the old bucket takes the place of the item.
+            members = self._members[old_level]
+            last_member = members.pop()
+            if last_member != item:
+                members[self._place[item]] = last_member
+                self._place[last_member] = self._place[item]
+            if not members:
+                del self._members[old_level]
             bucket = self._members.setdefault(new_level, [])
             self._place[item] = len(bucket)
             bucket.append(item)
@@ -262,16 +269,6 @@ class ScoreBuckets:
     def member(self, level: int, place: int) -> int:
         """Return the item at a place in a bucket, in the order of `bounds`."""
         return self._members[self._keys[level]][place]
-
-    def _remove(self, item: int, level: int) -> None:
-        # the last member takes its place
-        members = self._members[level]
-        last_member = members.pop()
-        if last_member != item:
-            members[self._place[item]] = last_member
-            self._place[last_member] = self._place[item]
-        if not members:
-            del self._members[level]
 
     def _bucket_of(self, upper_bounds: Array) -> Any:
         return np.ceil(upper_bounds / self._width).astype(np.int64)

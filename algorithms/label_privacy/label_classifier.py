@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ from algorithms.label_privacy.label_sgd import LabelSGD
 METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
+@dataclass(eq=False, repr=False)
 class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Linear classification with private labels and public features.
 
@@ -103,31 +105,19 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        classes: Any = None,
-        loss: str | LabelLoss = "logistic",
-        method: str = "auto",
-        penalty: float = 0.5,
-        diameter: float = 100.0,
-        randomizer: str = "auto",
-        batch_size: int = 32,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.loss = loss
-        self.method = method
-        self.penalty = penalty
-        self.diameter = diameter
-        self.randomizer = randomizer
-        self.batch_size = batch_size
-        self.non_private = non_private
-        self.random_state = random_state
+    epsilon: float
+    _: KW_ONLY
+    classes: Any = None
+    loss: str | LabelLoss = "logistic"
+    method: str = "auto"
+    penalty: float = 0.5
+    diameter: float = 100.0
+    randomizer: str = "auto"
+    batch_size: int = 32
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs ``classes``."""

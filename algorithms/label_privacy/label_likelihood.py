@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ MOST_STEPS = 300  # of the quasi-Newton search
 BLOCK_NUMBERS = 1 << 22  # scores and features in memory at a time
 
 
+@dataclass(eq=False, repr=False)
 class LabelLikelihood(PrivateEstimator):
     """The coefficients under which the randomised labels are most probable, with a penalty.
 
@@ -38,23 +40,15 @@ class LabelLikelihood(PrivateEstimator):
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        classes: int,
-        penalty: float,
-        randomizer: str = "auto",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.penalty = penalty
-        self.randomizer = randomizer
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    classes: int
+    penalty: float
+    randomizer: str = "auto"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""

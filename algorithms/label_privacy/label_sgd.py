@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ BLOCK_COEFFICIENTS = 1 << 20  # coefficients in memory at a time
 FULL_TRANSCRIPT_NUMBERS = 50_000_000  # most numbers that a transcript keeps in full
 
 
+@dataclass(eq=False, repr=False)
 class LabelSGD(PrivateEstimator):
     """Minimise a convex loss of public rows and private labels ``0 .. classes - 1``.
 
@@ -95,27 +97,17 @@ class LabelSGD(PrivateEstimator):
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        classes: int,
-        loss: str | LabelLoss = "logistic",
-        diameter: float,
-        randomizer: str = "auto",
-        batch_size: int = 1,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.loss = loss
-        self.diameter = diameter
-        self.randomizer = randomizer
-        self.batch_size = batch_size
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    classes: int
+    loss: str | LabelLoss = "logistic"
+    diameter: float
+    randomizer: str = "auto"
+    batch_size: int = 1
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""

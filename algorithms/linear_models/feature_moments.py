@@ -20,13 +20,8 @@ import numpy as np
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.base.clipped_gradient_descent import (
-    WITHIN,
-    FeatureMap,
-    clipped_rows,
-    squared_lengths,
-)
-from algorithms.base.row_blocks import ordered_sum, row_blocks
+from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
+from algorithms.base.row_blocks import clipped_rows, ordered_sum, row_blocks, squared_lengths
 
 SMALLEST = 0.1  # least root of the mean squared length, over the bound of rows
 LEAST_CURVATURE = 1e-3  # over the mean squared length; the norm of the noise is added to it

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,13 +24,12 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
+from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     CLOSED,
@@ -69,6 +69,7 @@ BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
 QUIET = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLinearRegression(PrivateRegressor):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
@@ -142,36 +143,20 @@ class PrivateLinearRegression(PrivateRegressor):
     (0.5, -0.2, 'descent')
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        method: str = AUTO,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        x_bound: float = 1.0,
-        y_bound: float = 1.0,
-        row_bound: float | None = None,
-        rounds: int | None = None,
-        intervals: bool = False,
-        relation: str = REPLACE,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.ridge = ridge
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.row_bound = row_bound
-        self.rounds = rounds
-        self.intervals = intervals
-        self.relation = relation
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    method: str = AUTO
+    fit_intercept: bool = True
+    ridge: float = 0.0
+    x_bound: float = 1.0
+    y_bound: float = 1.0
+    row_bound: float | None = None
+    rounds: int | None = None
+    intervals: bool = False
+    relation: str = REPLACE
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -23,7 +24,6 @@ from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.binary_labels import checked_classes, encode_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
-    clipped_rows,
     descend,
     logistic_residuals,
     multinomial_residuals,
@@ -44,7 +44,7 @@ from algorithms.base.fit_data import (
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
+from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.mapped_plan import (
@@ -114,6 +114,7 @@ def checked_weights(weights: Any, records: int) -> Array:
     return numbers.astype(np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(LinearClassifier):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
@@ -191,38 +192,21 @@ class PrivateLogisticRegression(LinearClassifier):
     ['yes', 'no']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        clip: float | None = None,
-        rounds: int | None = None,
-        step: float = STEP,
-        x_bound: float = 1.0,
-        row_bound: float | None = None,
-        weight_bound: float = 1.0,
-        batch_rate: float | None = None,
-        relation: str = REPLACE,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.rounds = rounds
-        self.step = step
-        self.x_bound = x_bound
-        self.row_bound = row_bound
-        self.weight_bound = weight_bound
-        self.batch_rate = batch_rate
-        self.relation = relation
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    classes: Any = None
+    fit_intercept: bool = True
+    clip: float | None = None
+    rounds: int | None = None
+    step: float = STEP
+    x_bound: float = 1.0
+    row_bound: float | None = None
+    weight_bound: float = 1.0
+    batch_rate: float | None = None
+    relation: str = REPLACE
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""

@@ -21,8 +21,7 @@ from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
-from algorithms.base.row_blocks import ordered_sum, row_blocks
+from algorithms.base.row_blocks import clipped_rows, ordered_sum, row_blocks, row_lengths
 
 # Shares of the squared budget: products of features, products with targets, squares of targets.
 SHARES = (0.55, 0.4, 0.05)

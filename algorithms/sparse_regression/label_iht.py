@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
@@ -27,6 +27,7 @@ from algorithms.sparse_regression.support_pursuit import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
@@ -84,30 +85,17 @@ class LabelIHT(LabelRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        sparsity: int,
-        label_bound: float,
-        rounds: int | None = None,
-        step: float | None = None,
-        link: str | Link = "identity",
-        noise: str = "auto",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sparsity = sparsity
-        self.label_bound = label_bound
-        self.rounds = rounds
-        self.step = step
-        self.link = link
-        self.noise = noise
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    sparsity: int
+    label_bound: float
+    rounds: int | None = None
+    step: float | None = None
+    link: str | Link = "identity"
+    noise: str = "auto"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Any:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -53,6 +54,7 @@ OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the va
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
+@dataclass(eq=False, repr=False)
 class LocalIHT(PrivateRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise``, epsilon-DP for each user, without a curator.
 
@@ -115,32 +117,20 @@ class LocalIHT(PrivateRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        sparsity: int,
-        noise_bound: float,
-        true_sparsity: int | None = None,
-        method: str = "auto",
-        rounds: int | None = None,
-        step: float | None = None,
-        link: str | Link = "identity",
-        residual_clip: float | None = None,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.sparsity = sparsity
-        self.noise_bound = noise_bound
-        self.true_sparsity = true_sparsity
-        self.method = method
-        self.rounds = rounds
-        self.step = step
-        self.link = link
-        self.residual_clip = residual_clip
-        self.non_private = non_private
-        self.random_state = random_state
+    delta = 0.0
+
+    _: KW_ONLY
+    epsilon: float
+    sparsity: int
+    noise_bound: float
+    true_sparsity: int | None = None
+    method: str = "auto"
+    rounds: int | None = None
+    step: float | None = None
+    link: str | Link = "identity"
+    residual_clip: float | None = None
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""

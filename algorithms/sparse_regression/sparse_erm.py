@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self, final
 
@@ -58,6 +58,7 @@ CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the long
 NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
+@dataclass(eq=False, repr=False)
 class SparseERM(PrivateRegressor):
     """A sparse linear model by noisy hard thresholding; (epsilon, delta)-DP for every record.
 
@@ -130,38 +131,21 @@ class SparseERM(PrivateRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "logistic",
-        epsilon: float,
-        delta: float,
-        sparsity: int,
-        rounds: int | None = None,
-        step: float | None = None,
-        penalty: float = 0.0,
-        row_bound: float = 1.0,
-        batch_rate: float | None = None,
-        non_private: bool = False,
-        random_state: Any = None,
-        residual_clip: float | None = None,
-        classes: Any = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sparsity = sparsity
-        self.rounds = rounds
-        self.step = step
-        self.penalty = penalty
-        self.row_bound = row_bound
-        self.batch_rate = batch_rate
-        self.non_private = non_private
-        self.random_state = random_state
-        self.residual_clip = residual_clip
-        self.classes = classes
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    loss: str = "logistic"
+    epsilon: float
+    delta: float
+    sparsity: int
+    rounds: int | None = None
+    step: float | None = None
+    penalty: float = 0.0
+    row_bound: float = 1.0
+    batch_rate: float | None = None
+    non_private: bool = False
+    random_state: Any = None
+    residual_clip: float | None = None
+    classes: Any = None
+    fit_intercept: bool = True
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""

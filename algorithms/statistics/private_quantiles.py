@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ COUNT_SHARE = 1 / 32  # share of epsilon for the count of records, if intervals 
 FAR_SCALES, EMPTIEST = 4.0, 1e5
 
 
+@dataclass(eq=False, repr=False)
 class PrivateQuantiles(PrivateEstimator):
     """Quantiles of one column, differentially private for one record.
 
@@ -91,28 +93,16 @@ class PrivateQuantiles(PrivateEstimator):
     [22.0, 44.0, 67.0]
     """
 
-    def __init__(
-        self,
-        *,
-        quantiles: float | Sequence[float] = 0.5,
-        lower: float,
-        upper: float,
-        step: float | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        level: float | None = None,
-        relation: str = REPLACE,
-        random_state: Any = None,
-    ) -> None:
-        self.quantiles = quantiles
-        self.lower = lower
-        self.upper = upper
-        self.step = step
-        self.epsilon = epsilon
-        self.delta = delta
-        self.level = level
-        self.relation = relation
-        self.random_state = random_state
+    _: KW_ONLY
+    quantiles: float | Sequence[float] = 0.5
+    lower: float
+    upper: float
+    step: float | None = None
+    epsilon: float
+    delta: float = 0.0
+    level: float | None = None
+    relation: str = REPLACE
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential:
         """Return what a fit on ``shape = (records, 1)`` will release; needs no data.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from mechanisms.exponential import Exponential
 Counting = Callable[[Any], Any]
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTopK(PrivateEstimator):
     """The k categories that most people have, with counts, differentially private for one person.
 
@@ -84,24 +86,14 @@ class PrivateTopK(PrivateEstimator):
     ['coffee', 'tea']
     """
 
-    def __init__(
-        self,
-        *,
-        k: int,
-        categories: Sequence[Any],
-        epsilon: float,
-        delta: float = 0.0,
-        level: float = 0.95,
-        relation: str = REPLACE,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.level = level
-        self.relation = relation
-        self.random_state = random_state
+    _: KW_ONLY
+    k: int
+    categories: Sequence[Any]
+    epsilon: float
+    delta: float = 0.0
+    level: float = 0.95
+    relation: str = REPLACE
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential:
         """Return what a fit on ``shape = (people, columns)`` will release; needs no data."""
