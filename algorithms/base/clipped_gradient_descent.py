@@ -230,9 +230,17 @@ class MeanOfClippedGradients:
 
 
 def descend(
-    ledger: Any, mechanism: Any, gradient: MeanOfClippedGradients, start: Array, step: float,
-    rounds: int, *, penalty: float = 0.0, radius: float = np.inf, average: bool = False,
-) -> Array:  # fmt: skip
+    ledger: Any,
+    mechanism: Any,
+    gradient: MeanOfClippedGradients,
+    start: Array,
+    step: float,
+    rounds: int,
+    *,
+    penalty: float = 0.0,
+    radius: float = np.inf,
+    average: bool = False,
+) -> Array:
     """Return coefficients of the shape of ``start`` after ``rounds`` noisy gradient steps.
 
     A step is ``step`` times the mean gradient in units of the clipping norm.  ``penalty`` is the

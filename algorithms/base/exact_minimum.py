@@ -20,14 +20,13 @@ from typing import Any, Protocol, final
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from accountant.ledger.private_data import first_array, take_rows
+from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import row_weights
 from algorithms.base.row_blocks import (
-    ordered_sum,
-    row_blocks,
     row_products,
     squared_lengths,
+    sum_over_blocks,
     weighted_row_sum,
 )
 
@@ -198,9 +197,7 @@ class ExactMinimum:
         return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
-        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
-        return mean
+        return sum_over_blocks(work, data, self.executor) / first_array(data).shape[0]
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
         """Return value and gradient at coefficients of shape (features + 1, outputs)."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from scipy import sparse
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
-from accountant.ledger.private_data import first_array
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 
 DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
@@ -68,6 +69,25 @@ def ordered_sum(
     for part in results:
         total = total + part
     return total
+
+
+def sum_over_blocks(work: Callable[[Any], Array], data: Any, executor: Executor | None) -> Array:
+    """Return the sum of ``work(block)`` over all blocks of rows, in their order."""
+    return ordered_sum(work, (take_rows(data, rows) for rows in row_blocks(data)), executor)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanOfBlocks:
+    """A query: the mean over ``records`` of a function that sums blocks of them."""
+
+    work: Callable[[Any], Array]
+    records: float
+    executor: Executor | None = None
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector."""
+        return sum_over_blocks(self.work, data, self.executor) / self.records
 
 
 def sum_of_rows(reports: Array) -> Array:
@@ -124,7 +144,8 @@ def squared_lengths(rows: Any) -> Array:
     if isinstance(rows, np.ndarray):
         squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         return squares
-    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    entries = rows.astype(np.float64, copy=False)
+    return np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
 
 
 def row_lengths(rows: Any, intercept: float) -> Array:

@@ -17,11 +17,14 @@ from typing import Any, final
 import numpy as np
 from scipy.special import logit
 
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.glm_losses import SQUARED, LinearLoss
-from algorithms.base.row_blocks import clipped_rows, ordered_sum, row_blocks, row_products
+from algorithms.base.row_blocks import (
+    clipped_rows,
+    row_products,
+    sum_over_blocks,
+)
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.dense_scores import BestVertex
 from mechanisms.families.bounded_scores import ListedScores
@@ -93,8 +96,7 @@ class ConstantScores:
         """Return one number for each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
-        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        mean = ordered_sum(work, pieces, self.executor) / records
+        mean = sum_over_blocks(work, data, self.executor) / records
         if self.loss is SQUARED:
             mean = mean - candidates
         unit = self.sensitivity / self.moved(records)

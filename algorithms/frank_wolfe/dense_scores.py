@@ -13,15 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from accountant.errors import ParameterError
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import (
     clipped_rows,
-    ordered_sum,
-    row_blocks,
     row_products,
+    sum_over_blocks,
     weighted_row_sum,
 )
 from algorithms.frank_wolfe.constants import Bounds
@@ -158,8 +156,7 @@ class StreamedScores:
         if not self._theta.size:
             self._theta = self._polytope.start(features)
         work = ClippedBlockGradient(self._bounds, self._loss, self._theta)
-        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        return self._polytope.products(-ordered_sum(work, pieces, self._executor) / records)
+        return self._polytope.products(-sum_over_blocks(work, data, self._executor) / records)
 
 
 @final

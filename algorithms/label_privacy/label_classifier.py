@@ -25,16 +25,10 @@ from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.base.row_blocks import row_products
+from algorithms.base.row_blocks import row_products, squared_lengths
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
-from algorithms.label_privacy.label_losses import (
-    LABEL_LOSSES,
-    LabelLoss,
-    ScoreLoss,
-    label_loss_of,
-    squared_row_norms,
-)
+from algorithms.label_privacy.label_losses import LABEL_LOSSES, LabelLoss, ScoreLoss, label_loss_of
 from algorithms.label_privacy.label_sgd import LabelSGD
 
 METHOD = OneOf(("auto", "likelihood", "one pass"))
@@ -197,11 +191,11 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             rows = sparse.hstack(
                 [X.multiply(1 / self.scale_), sparse.csr_array(np.ones((X.shape[0], 1)))]
             ).tocsr()
-            return sparse.csr_array(rows.multiply(1 / np.sqrt(squared_row_norms(rows))[:, None]))
+            return sparse.csr_array(rows.multiply(1 / np.sqrt(squared_lengths(rows))[:, None]))
         rows = np.ones((X.shape[0], X.shape[1] + 1))
         np.divide(X, self.scale_, out=rows[:, :-1])
         rows[:, :-1] -= self.shift_
-        rows /= np.sqrt(squared_row_norms(rows))[:, None]
+        rows /= np.sqrt(squared_lengths(rows))[:, None]
         return rows
 
     def decision_function(self, X: Any) -> Array:
@@ -226,8 +220,8 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     def _prepared_lengths(self, X: Any) -> Array:
         """Return the lengths that `prepared` divides rows by."""
         if hasattr(X, "multiply"):
-            return np.sqrt(squared_row_norms(X.multiply(1 / self.scale_).tocsr()) + 1)
-        return np.sqrt(squared_row_norms(X / self.scale_ - self.shift_) + 1)
+            return np.sqrt(squared_lengths(X.multiply(1 / self.scale_).tocsr()) + 1)
+        return np.sqrt(squared_lengths(X / self.scale_ - self.shift_) + 1)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
         """Return what finds the coefficients, with every setting checked."""

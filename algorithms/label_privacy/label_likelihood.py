@@ -22,9 +22,13 @@ from algorithms.base.fit_data import checked_shape, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from algorithms.label_privacy.gradient_span import GradientSpan
-from algorithms.label_privacy.label_checks import checked_labels
 from algorithms.label_privacy.label_randomizers import CLASSES, RANDOMIZER, randomizer_of
-from algorithms.label_privacy.label_sgd import BLOCK_COEFFICIENTS, FULL_TRANSCRIPT_NUMBERS
+from algorithms.label_privacy.label_sgd import (
+    BLOCK_COEFFICIENTS,
+    FULL_TRANSCRIPT_NUMBERS,
+    checked_labels,
+    label_query,
+)
 from mechanisms.hemisphere import HemisphereL2
 
 MOST_STEPS = 300  # of the quasi-Newton search
@@ -64,7 +68,7 @@ class LabelLikelihood(PrivateEstimator):
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values and public rows only."""
         X, mechanism = ledger.public, ledger.plan.parts[0]
-        query = _label_query
+        query = label_query
         if isinstance(mechanism, HemisphereL2):
             query = GradientSpan.regular_simplex(self.classes).label_corners
         blocks = self._user_blocks(X.shape[0])
@@ -153,7 +157,3 @@ def _softmax(scores: Array) -> tuple[Array, Array]:
     powers = np.exp(scores - top)
     total = powers.sum(axis=1, keepdims=True)
     return powers / total, (top + np.log(total))[:, 0]
-
-
-def _label_query(labels: Any) -> Any:
-    return labels

@@ -24,10 +24,9 @@ from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, split_pairs, validated_fit_data
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_blocks
+from algorithms.base.row_blocks import row_blocks, squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
-from algorithms.label_privacy.label_checks import check_loss, checked_labels
-from algorithms.label_privacy.label_losses import LabelLoss, label_loss_of, squared_row_norms
+from algorithms.label_privacy.label_losses import LabelLoss, check_loss, label_loss_of
 from algorithms.label_privacy.label_randomizers import CLASSES, RANDOMIZER, randomizer_of
 from algorithms.label_privacy.report_decoders import (
     ReportDecoder,
@@ -258,7 +257,7 @@ class LabelSGD(PrivateEstimator):
                     ),
                 )
             return
-        query, decode = _label_query, decoder.coefficients
+        query, decode = label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
             simplex = GradientSpan.regular_simplex(self.classes)
             query, decode = simplex.label_corners, simplex.coefficients
@@ -287,12 +286,23 @@ class LabelSGD(PrivateEstimator):
 
     def _lipschitz(self, X: Any) -> float:
         length = (
-            math.sqrt(max(squared_row_norms(X[block_rows]).max() for block_rows in row_blocks(X)))
+            math.sqrt(max(squared_lengths(X[block_rows]).max() for block_rows in row_blocks(X)))
             or 1.0
         )
         bound = label_loss_of(self.loss).lipschitz(length, self.classes)
         return POSITIVE.check("loss.lipschitz", bound)
 
 
-def _label_query(labels: Any) -> Any:
+def label_query(labels: Any) -> Any:
+    """Return labels as they are: the query of mechanisms that randomise a label itself."""
     return labels
+
+
+def checked_labels(y: Any, classes: int) -> Any:
+    """Return labels as integers; a label outside 0 to ``classes - 1`` counts as 0."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
+        raise ParameterError("y", f"{labels.dtype}{labels.shape}", allowed)
+    valid = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    return np.where(valid, labels, 0).astype(np.intp)

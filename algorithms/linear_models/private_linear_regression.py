@@ -29,7 +29,7 @@ from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import clipped_rows, row_products
+from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     CLOSED,
@@ -51,7 +51,6 @@ from algorithms.linear_models.mapped_plan import (
 from algorithms.linear_models.regression_rounds import DAMPING, SHARES, descend_mapped, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
-    MeanStatistics,
     Statistics,
     StatisticUnits,
     coefficient_covariance,
@@ -272,7 +271,7 @@ class PrivateLinearRegression(PrivateRegressor):
             penalty[-1] = 0.0
         work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
-        query = MeanStatistics(work, records, executor)
+        query = MeanOfBlocks(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
         statistics = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(statistics, penalty), statistics
@@ -282,9 +281,18 @@ class PrivateLinearRegression(PrivateRegressor):
         (records, features), ridge = ledger.shape, float(self.ridge)
         # With a shorter bound the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
-        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
-                              self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,
-                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
+        mapped = released_map(
+            ledger,
+            self.x_bound,
+            bound,
+            self.fit_intercept,
+            executor,
+            self._shares(),
+            curvature=1.0,
+            damping=DAMPING,
+            penalty=ridge,
+            row_bound=math.inf if self.row_bound is None else bound,
+        )
         sizes = Sizes(records, features, features + self.fit_intercept)
         descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None

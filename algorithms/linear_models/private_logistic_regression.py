@@ -70,52 +70,8 @@ ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
-class LinearClassifier(ScoreClassifier, PrivateRegressor):
-    """Two or more public classes; a row of coefficients and a constant for each score."""
-
-    classes: Any
-    coef_: Array
-    intercept_: Array
-    x_bound: float
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the scores of every row, clipped as in the fit."""
-        check_is_fitted(self)
-        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._warn_if_not_private("predictions are")
-        rows = clipped_rows(X, self.x_bound)
-        scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
-        scores = scores + self.intercept_
-        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags of a classifier of two or more classes."""
-        tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.regressor_tags = "classifier", None
-        tags.classifier_tags = ClassifierTags(poor_score=True)
-        return tags
-
-    def _checked_fit_data(self, X: Any, y: Any, weights: Any) -> tuple[Any, Any]:
-        """Return features and what the ledger of a fit holds; classes are 0, 1, ... in it."""
-        if isinstance(X, Chunks) and weights is not None:
-            raise ParameterError("weights", type(weights), "None where data are chunks")
-        self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
-        arrays = (X,) if y is None else (X, y)
-        if weights is not None:
-            arrays = (*arrays, checked_weights(weights, X.shape[0]))
-        return X, arrays[0] if len(arrays) == 1 else arrays
-
-
-def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; a missing one counts as 0."""
-    numbers: Array = filled(weights)
-    if numbers.shape != (records,):
-        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
-    return numbers.astype(np.float64)
-
-
 @dataclass(eq=False, repr=False)
-class PrivateLogisticRegression(LinearClassifier):
+class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -243,7 +199,7 @@ class PrivateLogisticRegression(LinearClassifier):
         bound = self._row_bound(features)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
-            shape = features + 1, self._outputs()
+            shape = features + 1, minimum.outputs
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
         gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
@@ -292,7 +248,12 @@ class PrivateLogisticRegression(LinearClassifier):
         ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
         weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        X, data = self._checked_fit_data(X, y, weights)
+        if isinstance(X, Chunks) and weights is not None:
+            raise ParameterError("weights", type(weights), "None where data are chunks")
+        self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
+        data: Any = X if y is None else (X, y)
+        if weights is not None:
+            data = (X, y, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -301,6 +262,16 @@ class PrivateLogisticRegression(LinearClassifier):
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of every row, clipped as in the fit."""
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        rows = clipped_rows(X, self.x_bound)
+        scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
+        scores = scores + self.intercept_
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def _noise_summary(self) -> str:
         part = self.plan_.parts[-1].part
@@ -335,13 +306,22 @@ class PrivateLogisticRegression(LinearClassifier):
 
     def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
         """Return the query of a fit without privacy."""
-        outputs = self._outputs()
+        intercept, outputs = float(self.fit_intercept), self._outputs()
         objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
+        clip = partial(clipped_rows, bound=self.x_bound)
+        weights = partial(
+            record_weights, row_bound=bound, intercept=intercept, weight_bound=self.weight_bound
+        )
         return ExactMinimum(
-            objective, partial(clipped_rows, bound=self.x_bound), self.fit_intercept, outputs,
-            weights=partial(record_weights, row_bound=bound, intercept=float(self.fit_intercept),
-                            weight_bound=self.weight_bound), executor=executor,
-        )  # fmt: skip
+            objective, clip, self.fit_intercept, outputs, weights=weights, executor=executor
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of a classifier of two or more classes."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "classifier", None
+        tags.classifier_tags = ClassifierTags(poor_score=True)
+        return tags
 
 
 def default_rounds(sizes: Sizes, mu: float) -> int:
@@ -374,3 +354,11 @@ def shortened_at(sizes: Sizes, mu: float) -> float:
     # has a norm of sqrt(2 p) times that, and the mean of p eigenvalues is 1 / p.
     of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))
+
+
+def checked_weights(weights: Any, records: int) -> Array:
+    """Return weights as numbers; a missing one counts as 0."""
+    numbers: Array = filled(weights)
+    if numbers.shape != (records,):
+        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
+    return numbers.astype(np.float64)

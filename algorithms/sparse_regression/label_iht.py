@@ -13,10 +13,9 @@ from typing import Any, final
 import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import row_products, sum_over_blocks, weighted_row_sum
 from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
@@ -131,8 +130,8 @@ class LabelIHT(LabelRegressor):
         numpy.ndarray of shape (features,)
             The gradient.
         """
-        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
+        work = LinkGradient(link_of(self.link), theta)
+        return sum_over_blocks(work, data, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features)."""
@@ -163,10 +162,8 @@ class LabelIHT(LabelRegressor):
         return [0, users] if at_once else stage_ends(users)
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:
-        link, sparsity = (
-            link_of(self.link),
-            IntegerRange(1, features).check("sparsity", self.sparsity),
-        )
+        link = link_of(self.link)
+        sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
         rounds = max(1, math.ceil(math.log2(users)))
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)

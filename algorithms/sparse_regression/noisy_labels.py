@@ -50,7 +50,7 @@ NEWTON_STEPS = 8
 
 
 @lru_cache(maxsize=256)  # a fit asks several times, and a replay in every run
-def _noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
+def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
     """Return the least noise of a kind for labels within a bound."""
     if noise == "auto":
         return least_noise(bound, epsilon, delta)
@@ -106,14 +106,12 @@ class LabelRegressor(PrivateRegressor, ABC):
         ParameterError
             If epsilon is too large for ``noise="pure"``.
         """
-        bound, noise = (
-            POSITIVE.check("label_bound", self.label_bound),
-            NOISE.check("noise", self.noise),
-        )
+        bound = POSITIVE.check("label_bound", self.label_bound)
+        noise = NOISE.check("noise", self.noise)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        return _noise_of_label(noise, bound, epsilon, delta)
+        return noise_of_label(noise, bound, epsilon, delta)
 
     def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
         """Return the plan of users who report in stages between these ends."""

@@ -182,14 +182,16 @@ class SparseERM(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, and the constant last if one is fitted, from released values."""
-        loss, penalty, step = self._settings()
+        (loss, penalty, step), constant = self._settings(), self._constant()
         if self.non_private and self.rounds is None:
-            size = ledger.shape[1] + bool(self._constant())
-            minimum = self._exact_minimum(executor)
+            size = ledger.shape[1] + bool(constant)
+            following = partial(self._next, step=step, penalty=penalty)
+            minimum = ExactSparseMinimum(
+                loss, self.row_bound, constant, penalty, self.sparsity, following, executor
+            )
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         records, features = ledger.shape
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
-        constant = self._constant()
         gradient = MeanGradient(loss, self.row_bound, expected, executor, constant)
         theta = np.zeros(features + bool(constant))
         for _ in range(ledger.plan.count):
@@ -205,14 +207,6 @@ class SparseERM(PrivateRegressor):
         moved = theta - step * gradient
         moved[slopes] = keep_largest(moved[slopes] - step * penalty * theta[slopes], self.sparsity)
         return moved
-
-    def _exact_minimum(self, executor: Executor | None) -> ExactSparseMinimum:
-        """Return the query of a fit without privacy."""
-        loss, penalty, step = self._settings()
-        following = partial(self._next, step=step, penalty=penalty)
-        return ExactSparseMinimum(
-            loss, self.row_bound, self._constant(), penalty, self.sparsity, following, executor
-        )
 
     def _constant(self) -> float:
         """Return the value of the constant feature; 0 without one."""
@@ -333,7 +327,7 @@ class ExactSparseMinimum:
         columns = np.flatnonzero(theta[:features])
         minimum = ExactMinimum(
             ClippedSlopeObjective(self.loss),
-            partial(_shortened, self.row_bound, columns),
+            partial(shortened_columns, self.row_bound, columns),
             bool(self.constant),
             executor=self.executor,
             ridge=self.penalty,
@@ -346,7 +340,7 @@ class ExactSparseMinimum:
         return theta
 
 
-def _shortened(row_bound: float, columns: Any, rows: Any) -> Any:
+def shortened_columns(row_bound: float, columns: Any, rows: Any) -> Any:
     """Return some columns of rows that are shortened as whole rows."""
     factors = norm_clip_factors(rows, row_bound)
     dense = rows[:, columns]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,9 +153,8 @@ class PrivateTopK(PrivateEstimator):
             Indices in ``categories``: the data of `run`.
         """
         rows, categories = cells_of(X), self._checked_categories()
-        if (
-            rows.dtype.kind == "O"
-        ):  # cells are converted one by one: a cell of another type changes no other cell
+        if rows.dtype.kind == "O":
+            # Cells are converted one by one: a cell of another type changes no other cell.
             rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
@@ -282,21 +281,22 @@ def largest(
     return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
 
 
+@final
+@dataclass(frozen=True, slots=True)
 class CountsOf:
     """The query of a round: the counts of some categories."""
 
-    def __init__(self, counted: Counting, categories: NDArray[np.int64]) -> None:
-        self._counted, self._categories = counted, categories
+    counted: Counting
+    categories: NDArray[np.int64]
 
     def __call__(self, rows: Any) -> Any:
         """Return how many people have each of the categories."""
-        return self._counted(rows)[self._categories]
+        return self.counted(rows)[self.categories]
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
     """Return how many rows hold each category, once a row: the query."""
     codes = np.sort(np.asarray(rows), axis=1)
-    codes[:, 1:][
-        codes[:, 1:] == codes[:, :-1]
-    ] = -1  # only the first of equal codes in a row counts
+    # Only the first of equal codes in a row counts.
+    codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
     return np.bincount(codes[(codes >= 0) & (codes < size)], minlength=size)

@@ -7,6 +7,7 @@ References: Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2; constants recomputed
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, final
 
@@ -86,15 +87,17 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     return private_signs
 
 
+@final
+@dataclass(frozen=True, slots=True)
 class RemainingStability:
     """The query of a round: the stability of the features that are not selected yet."""
 
-    def __init__(self, counter: VoteCounter, features: NDArray[np.intp]) -> None:
-        self._counter, self._features = counter, features
+    counter: VoteCounter
+    features: NDArray[np.intp]
 
     def __call__(self, votes: Any) -> Any:
         """Return the stability of every remaining feature."""
-        return self._counter.stability(votes)[self._features]
+        return self.counter.stability(votes)[self.features]
 
 
 def count_votes(votes: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
