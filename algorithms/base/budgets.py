@@ -80,11 +80,12 @@ class Spending:
 
     def __reduce__(self) -> Any:
         """Return what finds the same object in this process, or marks a copy in another one."""
-        return _found_spending, (self._name, self._process)
+        return Spending.named, (self._name, self._process)
 
-
-def _found_spending(name: str, process: int) -> Spending:
-    return Spending._known.get(name) or Spending(name, process)  # noqa: SLF001  # its own
+    @classmethod
+    def named(cls, name: str, process: int) -> Spending:
+        """Return the object of this name, or a new one that another process has made."""
+        return cls._known.get(name) or cls(name, process)
 
 
 def open_ledger(

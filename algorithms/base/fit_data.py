@@ -1,4 +1,10 @@
-"""What a fit is given: checked features and targets, shapes, and sources of noise."""
+"""What a fit is given: checked features and targets, shapes, and sources of noise.
+
+A fit that refuses one record's missing value tells that this record is there.  So a private number
+that is missing (NaN, or no number at all) counts as 0, and an infinite one as the largest float of
+its sign, before the estimator clips it to its public bounds.  Public numbers, and those of fits
+without privacy, are refused as scikit-learn refuses them.
+"""
 
 from __future__ import annotations
 
@@ -120,34 +126,27 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     try:
         if len(data) > 1 and data[1] is not None and not _is_open(estimator):
             data = data[0], filled(data[1]), *data[2:]
-        check = _checked_and_filled if fills_features(estimator) else validate_data
-        checked = check(estimator, *data, **rules)
+        if fills_features(estimator):
+            X, *y = data
+            reset = rules.pop("reset", True)
+            rules |= {"ensure_all_finite": False, "estimator": estimator}
+            checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
+            # This call stores the names of the features.
+            validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
+        else:
+            checked = validate_data(estimator, *data, **rules)
         if isinstance(checked, tuple):
             return checked[0], np.asarray(checked[1], dtype=np.float64)
     except ParameterError:
         raise
     except ValueError as error:
-        raise ParameterError(
-            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
-        ) from None
+        # The message must not quote numbers or strings of the data.
+        message = re.sub(r"array=.*?(?=Reshape|$)", "", str(error), flags=re.DOTALL)
+        quoting = r"(could not convert string to float|Complex data not supported).*"
+        message = " ".join(re.sub(quoting, r"\1", message, flags=re.DOTALL).split())
+        allowed = "finite numbers, one row of features a record"
+        raise ParameterError("X, y", message, allowed) from None
     return checked
-
-
-def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any) -> Any:
-    """Return data after scikit-learn's check, with public numbers where one is missing."""
-    rules |= {"ensure_all_finite": False, "estimator": estimator}
-    checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
-    # This call stores the names of the features.
-    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
-    return checked
-
-
-def _without_data(message: str) -> str:
-    """Return scikit-learn's error message without the numbers and strings it quotes."""
-    cleaned = re.sub(r"array=.*?(?=Reshape|$)", "", message, flags=re.DOTALL)
-    quoting = r"(could not convert string to float|Complex data not supported).*"
-    cleaned = re.sub(quoting, r"\1", cleaned, flags=re.DOTALL)
-    return " ".join(cleaned.split())
 
 
 def generator_of(random_state: Any) -> Rng:

@@ -344,13 +344,11 @@ class SearchPlan:
         fits = [self.at(setting, epsilon).plan((train, shape[1])) for setting in self.settings()]
         self.adjacency(fits)
         # A record is used for fitting or for scoring, and pays for one of the two.
-        return Repeated(Parallel([*fits, self._scoring(epsilon, test)]), self.checked_tries())
-
-    def _scoring(self, epsilon: float, rows: int) -> Plan:
-        moved = round_up(1 / rows)  # how far a record moves a mean of numbers in [0, 1]
+        moved = round_up(1 / test)  # how far a record moves a mean of numbers in [0, 1]
+        score: Plan = Laplace(round_up(moved / epsilon), moved)
         if self.delta:
-            return calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=self.delta)
-        return Laplace(round_up(moved / epsilon), moved)
+            score = calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=self.delta)
+        return Repeated(Parallel([*fits, score]), self.checked_tries())
 
     def rows(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Return how many records fit, and how many score."""

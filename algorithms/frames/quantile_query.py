@@ -50,10 +50,8 @@ from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-COUNT_SHARES = {
-    1: 1 / 256,
-    2: 1 / 64,
-}  # share of epsilon for the count, by the number of releases of ends
+# share of epsilon for the count, by the number of releases of ends
+COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}
 SLACK = 1 + 1e-12  # covers the rounding of a sum of costs
 Places = NDArray[np.int64]
 
@@ -137,7 +135,7 @@ class QuantileQuery(Question[ListedAnswer]):
 
         A row more or less moves the scores of all parts of all cells by 1/2 in sum, so a person
         with m rows moves them by m / 2, and an exchanged person by m.  If keys are private, their
-                selection comes first.
+        selection comes first.
         """
         if (key := private_key(self.keys, schema)) is not None:
             selection, key_query, public = self._by_keys(key, schema)
@@ -188,14 +186,14 @@ class QuantileQuery(Question[ListedAnswer]):
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield how keys are selected, rows counted, and quantiles and ends found."""
-        levels, beside = levels_of(len(self.shares)), self._ends(schema)
+        levels, end_scales = levels_of(len(self.shares)), self._ends(schema)
         if (key := private_key(self.keys, schema)) is not None:
             yield selection_in_words(steps.pop(0), key, schema)
-        if beside is not None and not self._all_count(schema):
+        if end_scales is not None and not self._all_count(schema):
             yield f"the rows are counted with noise of scale {steps.pop(0).scale:.6g}"
         yield f"{levels} times exponential mechanism of scale {steps[0].scale:.6g} on ranks"
-        if beside is not None:
-            ends = f"ends of {self.level:g} intervals: {beside.releases} times"
+        if end_scales is not None:
+            ends = f"ends of {self.level:g} intervals: {end_scales.releases} times"
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:

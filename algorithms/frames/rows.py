@@ -66,9 +66,8 @@ class DeclaredRows(Rows):
         table = nw.from_native(frame, eager_only=True)
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
-        self._first: NDArray[np.bool_] | None = (
-            None  # rows within the limit of their persons; None if all are
-        )
+        # Rows within the limit of their persons; None if all are.
+        self._first: NDArray[np.bool_] | None = None
         self._persons = None
         if schema.person is not None:
             self._persons = persons_of(table, schema.person)

@@ -112,9 +112,8 @@ def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bo
     if isinstance(mechanism, HemisphereL2):
         # c_k = 1 / K + <report, corner k> times a positive constant
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
-    probable: NDArray[np.bool_] = (
-        mechanism.coefficients(reports) > 0
-    )  # (1[supported] - q) / (p - q)
+    # A coefficient is (1[supported] - q) / (p - q).
+    probable: NDArray[np.bool_] = mechanism.coefficients(reports) > 0
     return probable
 
 

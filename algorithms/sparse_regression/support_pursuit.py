@@ -167,6 +167,7 @@ class WeightedSlopes:
 
 
 def column_squares(block: tuple[Any, ...]) -> Array:
+    """Return the squared length of every column of a block's features."""
     x = block[0]
     if hasattr(x, "multiply"):
         return np.asarray(x.multiply(x).sum(axis=0), dtype=float).reshape(-1)
