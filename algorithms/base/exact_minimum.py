@@ -197,7 +197,8 @@ class ExactMinimum:
         return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
-        return sum_over_blocks(work, data, self.executor) / first_array(data).shape[0]
+        mean: Array = sum_over_blocks(work, data, self.executor) / first_array(data).shape[0]
+        return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:
         """Return value and gradient at coefficients of shape (features + 1, outputs)."""

@@ -23,7 +23,7 @@ from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import cells_of, filled, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
-from mechanisms.base.blocks import CACHE_BYTES
+from mechanisms.base.mechanism import CACHE_BYTES
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
     calibrated_safely,

@@ -29,6 +29,7 @@ from mechanisms.base.values import Values
 
 SIZE = IntegerRange(0)
 ALWAYS_IN_REPR = ("sensitivity", "arithmetic")
+CACHE_BYTES = 1 << 19  # bytes that are processed at a time
 
 
 class Arithmetic(enum.StrEnum):
@@ -461,3 +462,9 @@ def _field_repr(value: object) -> str:
     if callable(value) and not isinstance(value, Mechanism):
         return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
     return repr(value)
+
+
+def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
+    """Return slices of the first axis that fit into the cache, at ``width`` bytes a row."""
+    step = max(64, CACHE_BYTES // width)  # enough very wide rows to justify the calls
+    return (slice(start, start + step) for start in range(0, len(rows), step))
