@@ -84,8 +84,8 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is flipped if a coin of probability keep says so, to agree with the corner
-        # of the user or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A corner
+        # A uniform corner is flipped if a coin of probability keep says so: to agree with the
+        # user's corner, or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A corner
         # halfway is reported with probability 2 (1 - keep); otherwise all is drawn again.  Only
         # exact bits decide.
         reported = np.empty_like(corners)

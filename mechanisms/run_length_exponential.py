@@ -30,8 +30,8 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
-from mechanisms.base.checks import first_true_index
 from mechanisms.base.supports import MAX_CELLS
+from mechanisms.base.values import first_true_index
 from mechanisms.exact_noise.exact_selection import WeightTable, row_chunks
 from mechanisms.exponential import Exponential
 from mechanisms.families.selection import scaled_gap_to_best

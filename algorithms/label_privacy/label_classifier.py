@@ -156,7 +156,12 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         self
             The fitted estimator.
         """
-        X, codes, classes = self._checked_input(X, y)
+        rules = {"dtype": np.float64, "accept_sparse": "csr"}
+        if y is None:  # scikit-learn's own error
+            validated_data(self, X, None, **rules)
+        classes, codes = encode_classes(y, self.classes, self.non_private)
+        X, codes = validated_data(self, X, codes, **rules)
+        codes = codes.astype(np.intp)
         optimiser = self._optimiser(len(codes), len(classes))
         optimiser.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
         optimiser.spends_with(self)
@@ -203,12 +208,13 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        lengths = self._prepared_lengths(X)
-        scores = (
-            np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
-            + self.intercept_
-        )
-        scores = scores / lengths[:, None]
+        products = np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
+        # `prepared` divides rows by these lengths.
+        if hasattr(X, "multiply"):
+            squares = squared_lengths(X.multiply(1 / self.scale_).tocsr())
+        else:
+            squares = squared_lengths(X / self.scale_ - self.shift_)
+        scores = (products + self.intercept_) / np.sqrt(squares + 1)[:, None]
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def summary(self) -> str:
@@ -216,12 +222,6 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         check_is_fitted(self)
         name = type(self.optimiser_).__name__
         return self.optimiser_.summary().replace(name, type(self).__name__)
-
-    def _prepared_lengths(self, X: Any) -> Array:
-        """Return the lengths that `prepared` divides rows by."""
-        if hasattr(X, "multiply"):
-            return np.sqrt(squared_lengths(X.multiply(1 / self.scale_).tocsr()) + 1)
-        return np.sqrt(squared_lengths(X / self.scale_ - self.shift_) + 1)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
         """Return what finds the coefficients, with every setting checked."""
@@ -255,15 +255,6 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             non_private=self.non_private,
             random_state=self.random_state,
         )
-
-    def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Return features, labels as numbers, and the classes."""
-        rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # scikit-learn's own error
-            validated_data(self, X, None, **rules)
-        classes, codes = encode_classes(y, self.classes, self.non_private)
-        X, codes = validated_data(self, X, codes, **rules)
-        return X, codes.astype(np.intp), classes
 
     def _declared_classes(self) -> Any:
         """Return the declared classes in increasing order."""
