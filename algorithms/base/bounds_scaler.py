@@ -14,7 +14,7 @@ from accountant.numerics import Array
 
 
 @dataclass(eq=False, repr=False)
-class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns clipped to public bounds, and scaled from them to ``feature_range``.
 
     It takes the place of ``MinMaxScaler`` or ``StandardScaler`` in front of a private estimator.

@@ -22,7 +22,7 @@ from algorithms.base.signal import warn_no_signal
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
-class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateEstimator(BaseEstimator, ABC):
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
@@ -256,7 +256,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
 
 
-class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # the same
+class PrivateRegressor(RegressorMixin, PrivateEstimator):
     """A regression that is fitted through a ledger."""
 
     @abstractmethod

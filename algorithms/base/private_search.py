@@ -53,7 +53,7 @@ def _delegated(name: str) -> Any:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     """The best setting of a private estimator, (epsilon, delta)-DP with the cost of the search.
 
     A random number of fits is made, each at a setting drawn from the candidates, on a public part
@@ -196,25 +196,25 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.best_estimator_, self.best_params_, self.best_score_ = best
         return self
 
-    @_delegated("predict")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_delegated("predict")
     def predict(self, X: Any) -> Any:
         """Return the predictions of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @_delegated("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_delegated("predict_proba")
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @_delegated("decision_function")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_delegated("decision_function")
     def decision_function(self, X: Any) -> Any:
         """Return the decision function of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
-    @_delegated("score")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @_delegated("score")
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the best fit: accuracy or R^2."""
         check_is_fitted(self)

@@ -27,6 +27,7 @@ class Question(ABC, Generic[Released]):
     """A question to a frame: a plan before any data, and a release through a ledger."""
 
     __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # every question is one
 
     keys: tuple[Axis, ...]
     where: Condition | None
@@ -190,8 +191,7 @@ class Question(ABC, Generic[Released]):
         """
         if self.keys:
             raise ParameterError("keys", keys, f"with those there are: {str(self)!r} has groups")
-        grouped: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
-        return grouped
+        return dataclasses.replace(self, keys=keys_of(keys, "keys"))
 
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column and the columns of the keys and of the condition, without repetition."""

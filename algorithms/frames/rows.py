@@ -229,7 +229,8 @@ def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
         # Whole days are converted: libraries cannot convert the milliseconds of far dates.
         whole_days = series.to_arrow().cast("date32").cast("int32")
         return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
-    if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+    dtype: Any = series.dtype
+    if dtype != nw.Datetime or dtype.time_zone is not None:
         # narwhals cannot read some names of time zones of pandas, such as America/New_York.
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
@@ -311,9 +312,9 @@ def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
     """
     native = series.to_native()
     kind = getattr(native, "dtype", None)
-    categories = getattr(kind, "categories", None)  # of pandas, and of an Enum of polars
+    categories: Any = getattr(kind, "categories", None)  # of pandas, and of an Enum of polars
     if getattr(getattr(categories, "dtype", None), "hasobject", False):
-        names = [*categories, None]  # type: ignore[misc]  # it has a dtype; code -1 is missing
+        names = [*categories, None]  # code -1 is missing
         return [names[code] for code in native.cat.codes.tolist()]
     if getattr(kind, "hasobject", False) or series.dtype == nw.Object:
         return list(native)

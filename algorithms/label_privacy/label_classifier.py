@@ -35,7 +35,7 @@ METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
 @dataclass(eq=False, repr=False)
-class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):
     """Linear classification with private labels and public features.
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it

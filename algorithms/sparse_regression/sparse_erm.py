@@ -236,12 +236,12 @@ class SparseERM(PrivateRegressor):
         self.transcript_ = self.ledger_.transcript
         return self
 
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @available_if(lambda self: self.loss == "logistic")
     def decision_function(self, X: Any) -> Array:
         """Return the score of every shortened row; positive for the second class."""
         return self._linear_predictor(X)
 
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # the same
+    @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of both classes, for every row of X (records, features)."""
         return binary_probabilities(self._linear_predictor(X))

@@ -215,7 +215,8 @@ class PrivateQuantiles(PrivateEstimator):
             In records, where the numbers near a quantile are spread evenly; to nearest.  It is
             that of a fit without intervals or with them, as ``level`` says.
         """
-        scale = list(self.plan((records, 1)).leaves())[-1].scale  # type: ignore[attr-defined]  # a mechanism
+        steps: list[Any] = list(self.plan((records, 1)).leaves())
+        scale = steps[-1].scale
         quantiles, level = self._checked_quantiles(), self._checked_level()
         targets = quantiles[:, None]
         if level is not None:

@@ -144,7 +144,7 @@ def _refuse_epsilon(cls: type[Any]) -> None:
     searched = [name for name, parameter in parameters_of(cls).items() if parameter.knob]
 
     @functools.wraps(construct)
-    def __init__(self: Any, *values: Any, **fields: Any) -> None:  # noqa: N807 - it is one
+    def construct_or_refuse(self: Any, *values: Any, **fields: Any) -> None:
         if "epsilon" in fields:
             other_fields = {name: value for name, value in fields.items() if name not in searched}
             arguments = ", ".join(f"{name}={value!r}" for name, value in other_fields.items())
@@ -152,7 +152,7 @@ def _refuse_epsilon(cls: type[Any]) -> None:
             raise ParameterError("epsilon", fields["epsilon"], f"left out; {hint}")
         construct(self, *values, **fields)
 
-    type.__setattr__(cls, "__init__", __init__)
+    type.__setattr__(cls, "__init__", construct_or_refuse)
 
 
 def completed_docstring(cls: Any) -> str:
