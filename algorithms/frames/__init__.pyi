@@ -9,7 +9,7 @@ from .columns.numbers import Integer as Integer
 from .columns.numbers import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
-from .listing import ListedAnswer as ListedAnswer
+from .framed import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery
 from .regression.query import RegressionAnswer as RegressionAnswer

@@ -22,16 +22,15 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
-from algorithms.frames.bases import Count
+from algorithms.frames.bases import Count, sensitivities
 from algorithms.frames.cell_places import CellPlaces, grid_of
 from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.framed import named_cells
+from algorithms.frames.framed import ListedAnswer, named_cells
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.private_keys import (
     SHARE,
     kept_keys,
@@ -42,7 +41,6 @@ from algorithms.frames.private_keys import (
 )
 from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import sensitivities
 from algorithms.statistics.quantile_ends import EndPart, Ends, end_parts, ends_found, ends_of
 from algorithms.statistics.quantile_scores import Part
 from algorithms.statistics.quantile_tree import levels_of, part_share, tree_levels

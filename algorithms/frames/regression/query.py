@@ -20,7 +20,7 @@ from accountant.plans.plan import Plan
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.frames.answer import FRAME_LEVEL
 from algorithms.frames.arguments import answered
-from algorithms.frames.bases import STEPS
+from algorithms.frames.bases import STEPS, Sensitivities
 from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.conditions import Condition, checked_where
@@ -30,7 +30,6 @@ from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import Question, unseen
 from algorithms.frames.regression.row_products import RowProducts, Term
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import Sensitivities
 from algorithms.linear_models.sufficient_statistics import (
     Statistics,
     StatisticUnits,
