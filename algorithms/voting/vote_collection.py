@@ -4,6 +4,9 @@ Data stay where they are: the server sends a function and the handle of a machin
 two bits a feature.  Every invalid message counts as a null vote of all zeros, so the number of
 machines, and with it the sensitivity, is the number invited.
 Which machines failed or were late, and how long a vote is, are taken as public.
+
+A message starts with a status in one byte; a vote continues with the number of features in four
+bytes and two maps of bits: which features are 1, and which are -1.
 """
 
 from __future__ import annotations
