@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,7 +54,6 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     fit_reads_no_data: ClassVar[bool] = True
-    n_features_in_: int = field(init=False)
 
     low: Any
     high: Any

@@ -22,6 +22,8 @@ from algorithms.base.signal import warn_no_signal
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
+# A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
+# for; scikit-learn itself compares estimators and shows them, hence eq=False and repr=False.
 class PrivateEstimator(BaseEstimator, ABC):
     """An estimator that is fitted through a ledger.
 
