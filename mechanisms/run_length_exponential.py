@@ -93,7 +93,7 @@ class RunLengthExponential(Mechanism):
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
         # Only runs that are not empty count for the best score of a list.
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
-        return WeightTable.of(np.minimum(scores, best), self.scale, lengths)  # type: ignore[arg-type]  # whole floats
+        return WeightTable.of(np.minimum(scores, best), self.scale, lengths)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return log-probabilities summed over the lists; see `Mechanism.log_density`."""

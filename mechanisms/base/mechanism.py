@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import itertools
 import math
 from abc import abstractmethod
@@ -438,8 +439,7 @@ def registry() -> tuple[type[Mechanism], ...]:
     >>> [cls.__name__ for cls in registry()][:3]
     ['AboveThreshold', 'BinaryLabel', 'Clamped']
     """
-    import mechanisms.base.every_module  # noqa: F401 - it declares them
-
+    importlib.import_module("mechanisms.base.every_module")  # it declares them
     return tuple(sorted(REGISTERED, key=lambda cls: cls.__name__))
 
 
