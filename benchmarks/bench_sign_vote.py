@@ -6,8 +6,7 @@ import numpy as np
 
 from accountant import Ledger
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import VoteCollector
-from algorithms.voting.vote_encoding import pack_vote
+from algorithms.voting.vote_collection import VoteCollector, pack_vote
 from benchmarks.measure import beside, median_seconds, options, seconds_of
 
 FEATURES, SELECT, SIGNALS = 100_000, 20, 10

@@ -30,10 +30,10 @@ from mechanisms.base import (
     refuse_size_for_batch,
 )
 from mechanisms.exact_noise.lazy_laplace import draw_first_above
-from mechanisms.families.grid_scores import ScoreMechanism
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
+    ScoreMechanism,
     drawn_winners,
     log_probability_of_output,
     scaled_difference,
@@ -149,9 +149,8 @@ def log_first_above_probabilities(heights: Array) -> Array:
     # P(first is i) = int f(z) prod_{j < i} F((z - h_j) / 2) (1 - F((z - h_i) / 2)) dz with f and
     # F of the standard Laplace distribution: kinks at 0 and h_j, exponentials far away from them
     kinks = np.unique(np.append(heights, 0.0))
-    steps = (
-        2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS
-    )  # even, so that ladders share their steps
+    # Steps are even, so that ladders share them.
+    steps = 2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS
     z, weights, _ = gauss_legendre_panels(np.unique(np.append(steps, kinks)), 12)
     away = (z[:, None] - heights) / 2
     tail = -np.abs(away) - np.log(2)

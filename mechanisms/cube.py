@@ -27,7 +27,7 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
-from mechanisms.base.blocks import cache_blocks
+from mechanisms.base.mechanism import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import Bits, bernoulli
 from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, out_of_range
 
@@ -84,10 +84,10 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is flipped if a coin of probability keep says so, to agree with
-        # the user's corner or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A
-        # corner halfway is kept
-        # with probability 2 (1 - keep); otherwise all is drawn again.  Only exact bits decide.
+        # A uniform corner is flipped if a coin of probability keep says so: to agree with the
+        # user's corner, or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A corner
+        # halfway is reported with probability 2 (1 - keep); otherwise all is drawn again.  Only
+        # exact bits decide.
         reported = np.empty_like(corners)
         pending = np.arange(len(corners))
         while pending.size:

@@ -26,7 +26,7 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
-from mechanisms.base.blocks import cache_blocks
+from mechanisms.base.mechanism import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
@@ -79,26 +79,16 @@ class HemisphereL2(FixedLengthMeanOracle):
         reports: Array = np.empty(draw_shape(size, vectors.shape))
         rows = reports.reshape(-1, self.dimension)
         for at in cache_blocks(rows, 8 * self.dimension):
-            block = (vectors, shares) if vectors.ndim == 1 else (vectors[at], shares[at])
-            self._fill_reports(rows[at], *block, public, source)
+            vector, share = (vectors, shares) if vectors.ndim == 1 else (vectors[at], shares[at])
+            block, users = rows[at], rows[at].shape[:1]
+            public.standard_normal(out=block)
+            along = np.einsum("...i,...i", block, vector)
+            ahead = np.where(along == 0, public.random(users) < 0.5, along > 0)
+            positive = stochastic_round(share, users, public)
+            reported = bernoulli(self.keep, users, source) ^ positive ^ ahead
+            scale = self.length / norms(block, 2)
+            block *= np.where(reported, scale, -scale)[:, None]
         return reports
-
-    def _fill_reports(
-        self,
-        reports: Array,
-        vectors: Array,
-        shares: Array,
-        public: np.random.Generator,
-        rng: np.random.Generator,
-    ) -> None:
-        users = reports.shape[:1]
-        public.standard_normal(out=reports)
-        along = np.einsum("...i,...i", reports, vectors)
-        ahead = np.where(along == 0, public.random(users) < 0.5, along > 0)
-        positive = stochastic_round(shares, users, public)
-        reported = bernoulli(self.keep, users, rng) ^ positive ^ ahead
-        scale = self.length / norms(reports, 2)
-        reports *= np.where(reported, scale, -scale)[:, None]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""

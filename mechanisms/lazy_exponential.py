@@ -36,7 +36,7 @@ from mechanisms.families.bounded_scores import (
     ListedScores,
     RoundedScores,
 )
-from mechanisms.families.grid_scores import ScoreMechanism
+from mechanisms.families.selection import ScoreMechanism
 
 # A function that takes a number of trials and returns the candidate of each, and whether it is
 # accepted.

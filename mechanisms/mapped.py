@@ -17,6 +17,7 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.randomness import Rng
 from mechanisms.base import Cells, Support, declare, param, sum_log_density
+from mechanisms.base.mechanism import all_possible
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.randomized_response import RandomizedResponse
 
@@ -85,7 +86,7 @@ class Mapped(PostProcessing):
         reported = np.asarray(output)
         terms = np.empty(np.broadcast_shapes(reported.shape, values.shape))
         for label in np.unique(values):
-            images, log_mass = self._image_distribution(label.item())
+            images, log_mass = image_distribution(self, label.item())
             at = np.minimum(np.searchsorted(images, reported), images.size - 1)
             same = np.isclose(images[at], reported, rtol=0, atol=0, equal_nan=True)
             log_probability = np.where(same, log_mass[at], -np.inf)
@@ -94,8 +95,7 @@ class Mapped(PostProcessing):
 
     def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
         try:
-            # The class is named, as super() fails in a dataclass with slots.
-            return PostProcessing._may_release(self, outputs, values)  # noqa: SLF001
+            return all_possible(self, outputs, values[0])
         except ParameterError:  # the inner outputs cannot be listed
             return True
 
@@ -103,17 +103,6 @@ class Mapped(PostProcessing):
     def support(self) -> Support:
         """The images of the inner outputs."""
         return ImageSupport(self)
-
-    def _image_distribution(self, value: Any) -> tuple[NDArray[Any], Array]:
-        """Return distinct images and the logarithms of their probabilities."""
-        cells = self.inner.support.cells(value, value)
-        if cells is None or cells.parts is not None or self.inner.values.axes != 0:
-            allowed = "a mechanism whose value is a label and whose outputs can be listed"
-            raise ParameterError("inner", self.inner, f"{allowed}, for a density to be known")
-        images, image_index = np.unique(self.function(cells.outputs), return_inverse=True)
-        log_terms = self.inner.log_density(cells.outputs, value) + np.log(cells.measure)
-        inside = np.where(image_index == np.arange(images.size)[:, None], log_terms, -np.inf)
-        return images, logsumexp(inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +114,19 @@ class ImageSupport(Support):
     def cells(self, first: Any, second: Any) -> Cells:
         """Return one cell for every image."""
         images = np.union1d(
-            self.mechanism._image_distribution(first)[0],  # noqa: SLF001
-            self.mechanism._image_distribution(second)[0],  # noqa: SLF001
-        )  # its own support
+            image_distribution(self.mechanism, first)[0],
+            image_distribution(self.mechanism, second)[0],
+        )
         return Cells(images, np.ones(images.size), lambda output: np.searchsorted(images, output))
+
+
+def image_distribution(mechanism: Mapped, value: Any) -> tuple[NDArray[Any], Array]:
+    """Return the images of the inner outputs, and the logarithms of their probabilities."""
+    cells = mechanism.inner.support.cells(value, value)
+    if cells is None or cells.parts is not None or mechanism.inner.values.axes != 0:
+        allowed = "a mechanism whose value is a label and whose outputs can be listed"
+        raise ParameterError("inner", mechanism.inner, f"{allowed}, for a density to be known")
+    images, image_index = np.unique(mechanism.function(cells.outputs), return_inverse=True)
+    log_terms = mechanism.inner.log_density(cells.outputs, value) + np.log(cells.measure)
+    inside = np.where(image_index == np.arange(images.size)[:, None], log_terms, -np.inf)
+    return images, logsumexp(inside)

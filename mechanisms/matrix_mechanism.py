@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accountant.correlated_noise.banded_matrix import BandedMatrix
+from accountant.correlated_noise.binary_tree import BinaryTree
 from accountant.correlated_noise.buffered_toeplitz import BufferedToeplitz
+from accountant.correlated_noise.dense_matrix import StrategyMatrix
 from accountant.correlated_noise.participation import (
     FixedEpochs,
     MinSeparation,
@@ -24,7 +28,7 @@ from accountant.correlated_noise.sensitivities import sensitivity
 from accountant.correlated_noise.strategy import Sensitivity, Strategy
 from accountant.correlated_noise.toeplitz import Toeplitz
 from accountant.domains import POSITIVE, IntegerRange, OneOf, OrNone
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_ratio
@@ -37,6 +41,7 @@ from mechanisms.base import (
     arithmetic_field,
     declare,
     draw_shape,
+    finite_floats,
     param,
     refuse_size_for_batch,
 )
@@ -48,11 +53,93 @@ from mechanisms.exact_noise.rounding_grid import (
     widened_scale,
 )
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
-from mechanisms.families.step_sums import Participations, StepSums, Strategies
 
 TRIED_STARTS = 64  # starts of patterns that are tried for the worst pair
 MOST_DECODED = 2048  # largest number of rows of a matrix whose error is computed by decoding
 DECODERS = ("prefix sums", "steps", "rows")
+STRATEGIES = (BandedMatrix, BinaryTree, BufferedToeplitz, StrategyMatrix, Toeplitz)
+PARTICIPATIONS = (FixedEpochs, MinSeparation, Once)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategies:
+    """Strategy matrices as a domain; a numpy matrix means a `StrategyMatrix`."""
+
+    def check(self, argument: str, value: object) -> Strategy:
+        """Return the strategy, or raise `ParameterError`."""
+        if isinstance(value, np.ndarray) and value.ndim == 2:
+            return StrategyMatrix(value)
+        if not isinstance(value, STRATEGIES):
+            raise ParameterError(argument, value, str(self))
+        return value
+
+    def __str__(self) -> str:
+        names = ", ".join(cls.__name__ for cls in STRATEGIES)
+        return f"a strategy ({names}) or a matrix of numpy"
+
+
+@dataclass(frozen=True, slots=True)
+class Participations:
+    """Patterns of participation as a domain; a pair (k, b) means a `MinSeparation`."""
+
+    def check(self, argument: str, value: object) -> Participation:
+        """Return the pattern, or raise `ParameterError`."""
+        if isinstance(value, tuple) and len(value) == 2:
+            return MinSeparation(*value)
+        if not isinstance(value, PARTICIPATIONS):
+            raise ParameterError(argument, value, str(self))
+        return value
+
+    def __str__(self) -> str:
+        return "Once(), MinSeparation(participations, separation) or FixedEpochs(epochs)"
+
+
+@dataclass(frozen=True, slots=True)
+class StepSums:
+    """A row for each step: the sum of what records add to it.  A run of one step may be a number.
+
+    Neighbours differ in the steps of a pattern, in each by at most ``sensitivity``.
+    """
+
+    strategy: Strategy
+    sensitivity: float
+    dimension: int | None
+
+    @property
+    def axes(self) -> int:
+        """2 with coordinates; 1 for numbers, and 0 for the number of one step."""
+        if self.dimension is not None:
+            return 2
+        return 1 if self.strategy.columns > 1 else 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one value."""
+        return (self.strategy.columns, self.dimension or 1)[: self.axes]
+
+    def check(self, value: ArrayLike) -> Array:
+        """Return finite floats of the shape of a value, or a batch of such."""
+        steps = finite_floats(value)
+        if (
+            steps.shape[max(steps.ndim - self.axes, 0) :] != self.shape
+            or steps.ndim > 1 + self.axes
+        ):
+            raise PrivateValueError("value", f"an array of shape {self.shape}, or a batch of such")
+        return steps
+
+    def example(self, rng: np.random.Generator) -> Any:
+        """Return random steps."""
+        steps = rng.normal(scale=10, size=self.shape)
+        return float(steps) if self.axes == 0 else steps
+
+    def neighbour(self, value: Any, rng: np.random.Generator) -> Any:
+        """Return the value with one step moved by at most the sensitivity, along a coordinate."""
+        step = float(rng.choice([1.0, -1.0, rng.uniform(-1, 1)])) * self.sensitivity
+        if self.axes == 0:
+            return value + step
+        moved = np.array(value, dtype=float)
+        moved.reshape(len(moved), -1)[rng.integers(len(moved)), 0] += step
+        return moved
 
 
 @final

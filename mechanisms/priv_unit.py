@@ -29,7 +29,7 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
-from mechanisms.base.blocks import cache_blocks
+from mechanisms.base.mechanism import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.exact_noise.integer_directions import (
     cap_mass_error,

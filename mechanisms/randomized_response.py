@@ -81,9 +81,8 @@ class RandomizedResponse(FrequencyOracle):
         reported = rng.integers(1, self.k, labels.size, word)
         reported *= ~bernoulli(self.keep, labels.shape, rng)
         reported += labels.astype(word)
-        reports: Reports = np.minimum(
-            reported, reported - word.type(self.k)
-        )  # a number below 0 wraps to a huge one
+        # A number below 0 wraps to a huge one.
+        reports: Reports = np.minimum(reported, reported - word.type(self.k))
         return reports
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -30,8 +30,8 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
-from mechanisms.base.checks import first_true_index
 from mechanisms.base.supports import MAX_CELLS
+from mechanisms.base.values import first_true_index
 from mechanisms.exact_noise.exact_selection import WeightTable, row_chunks
 from mechanisms.exponential import Exponential
 from mechanisms.families.selection import scaled_gap_to_best
@@ -93,7 +93,7 @@ class RunLengthExponential(Mechanism):
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
         # Only runs that are not empty count for the best score of a list.
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
-        return WeightTable.of(np.minimum(scores, best), self.scale, lengths)  # type: ignore[arg-type]  # whole floats
+        return WeightTable.of(np.minimum(scores, best), self.scale, lengths)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return log-probabilities summed over the lists; see `Mechanism.log_density`."""

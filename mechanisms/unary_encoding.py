@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import FiniteRows, bit_rows, declare, param
-from mechanisms.base.blocks import cache_blocks
+from mechanisms.base.mechanism import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,

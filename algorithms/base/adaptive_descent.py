@@ -20,19 +20,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.private_data import first_array, take_rows
+from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
-from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import (
-    ordered_sum,
-    row_blocks,
+    clipped_rows,
+    row_lengths,
     row_products,
     same_memory,
+    sum_over_blocks,
     weighted_row_sum,
 )
 
@@ -169,9 +169,8 @@ class MeanVector:
                 self._prepared = features, (rows, row_lengths(rows, self._intercept))
             rows, lengths = self._prepared[1]
             data = (rows, data[1], lengths)
-        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
         work = self._work(theta=self.theta, norm=self.norm)
-        return ordered_sum(work, blocks, self._executor) / self._records
+        return sum_over_blocks(work, data, self._executor) / self._records
 
 
 def descend_adaptively(

@@ -8,6 +8,7 @@ tell that it is there.
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from accountant.errors import ParameterError
-from algorithms.base.missing_values import cells_of
+from algorithms.base.fit_data import cells_of
 
 REMEDY = (
     "a list of all labels that may occur, classes=[...]: which of them do occur is private (None "
@@ -92,14 +93,11 @@ def _places(labels: Any, public: Any) -> NDArray[np.intp]:
         nearest = np.searchsorted(public, labels).clip(max=public.size - 1)
         return np.where(public[nearest] == labels, nearest, 0)
     indices = {label: index for index, label in enumerate(public.tolist())}
-    return np.array([_place(indices, label) for label in labels.tolist()], dtype=np.intp)
-
-
-def _place(indices: dict[Any, int], label: Any) -> int:
-    try:
-        return indices.get(label, 0)
-    except TypeError:  # a label that cannot be hashed is none of the classes
-        return 0
+    codes = np.zeros(len(labels), dtype=np.intp)
+    for place, label in enumerate(labels.tolist()):
+        with suppress(TypeError):  # a label that cannot be hashed is none of the classes
+            codes[place] = indices.get(label, 0)
+    return codes
 
 
 def _classes_of_labels(labels: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 
 
-class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+@dataclass(eq=False, repr=False)
+class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns clipped to public bounds, and scaled from them to ``feature_range``.
 
     It takes the place of ``MinMaxScaler`` or ``StandardScaler`` in front of a private estimator.
@@ -52,14 +54,11 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     """
 
     fit_reads_no_data: ClassVar[bool] = True
-    n_features_in_: int
 
-    def __init__(
-        self, low: Any, high: Any, *, feature_range: tuple[float, float] = (-1.0, 1.0)
-    ) -> None:
-        self.low = low
-        self.high = high
-        self.feature_range = feature_range
+    low: Any
+    high: Any
+    _: KW_ONLY
+    feature_range: tuple[float, float] = (-1.0, 1.0)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the number and the names of the columns; no value is looked at.

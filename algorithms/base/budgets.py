@@ -9,7 +9,7 @@ import os
 import threading
 import uuid
 import weakref
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -23,14 +23,28 @@ from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
-from algorithms.base.gates import PAID, Gates
-from algorithms.base.repeated_fits import repeated_fits
-from algorithms.base.transformers_in_front import refuse_transformers_in_front
+from algorithms.base.running_fits import refuse_transformers_in_front, repeated_fits
 
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
     "a Ledger with a plan of its own takes run(ledger)"
 )
+
+
+class Gates:
+    """In place of the ``ledger`` of a fit: opens its gates, and charges nothing.
+
+    A search pays for all its fits; an audit opens gates that record what a fit asks.
+    """
+
+    def open(
+        self, data: Any, plan: Plan, *, rng: Rng = None, public: Any = None, transcript: str
+    ) -> Any:
+        """Return a gate on the data, as `Ledger` is one."""
+        return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+
+
+PAID: Final = Gates()
 
 
 class Spending:
@@ -65,11 +79,12 @@ class Spending:
 
     def __reduce__(self) -> Any:
         """Return what finds the same object in this process, or marks a copy in another one."""
-        return _found_spending, (self._name, self._process)
+        return Spending.named, (self._name, self._process)
 
-
-def _found_spending(name: str, process: int) -> Spending:
-    return Spending._known.get(name) or Spending(name, process)  # noqa: SLF001  # its own
+    @classmethod
+    def named(cls, name: str, process: int) -> Spending:
+        """Return the object of this name, or a new one that another process has made."""
+        return cls._known.get(name) or cls(name, process)
 
 
 def open_ledger(

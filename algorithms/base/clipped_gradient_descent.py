@@ -23,10 +23,13 @@ from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.row_blocks import (
+    clipped_rows,
     ordered_sum,
     row_blocks,
+    row_lengths,
     row_products,
     same_memory,
+    squared_lengths,
     weighted_row_sum,
 )
 
@@ -53,37 +56,6 @@ def multinomial_residuals(scores: Array, classes: Array) -> Array:
     at = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
     residuals[np.arange(len(residuals)), at] -= 1.0
     return residuals
-
-
-def clipped_rows(rows: Any, bound: float) -> Any:
-    """Return rows with entries clipped to ``[-bound, bound]``; the same ones if none exceeds it."""
-    if isinstance(rows, np.ndarray):
-        rows = rows.astype(np.float64, copy=False)
-        if rows.max(initial=0.0) <= bound and rows.min(initial=0.0) >= -bound:
-            return rows
-        return np.clip(rows, -bound, bound)
-    matrix = rows.tocsr().astype(np.float64, copy=False)
-    if not matrix.has_canonical_format:  # entries that are stored in parts add up
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if matrix.data.max(initial=0.0) > bound or matrix.data.min(initial=0.0) < -bound:
-        matrix = matrix.copy()
-        matrix.data = np.clip(matrix.data, -bound, bound)
-    return matrix
-
-
-def squared_lengths(rows: Any) -> Array:
-    """Return the squared Euclidean lengths of rows, dense or sparse."""
-    if isinstance(rows, np.ndarray):
-        squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        return squares
-    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-
-
-def row_lengths(rows: Any, intercept: float) -> Array:
-    """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
-    lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)
-    return lengths
 
 
 def row_weights(rows: Any, row_bound: float, intercept: float) -> Array:
@@ -258,9 +230,17 @@ class MeanOfClippedGradients:
 
 
 def descend(
-    ledger: Any, mechanism: Any, gradient: MeanOfClippedGradients, start: Array, step: float,
-    rounds: int, *, penalty: float = 0.0, radius: float = np.inf, average: bool = False,
-) -> Array:  # fmt: skip
+    ledger: Any,
+    mechanism: Any,
+    gradient: MeanOfClippedGradients,
+    start: Array,
+    step: float,
+    rounds: int,
+    *,
+    penalty: float = 0.0,
+    radius: float = np.inf,
+    average: bool = False,
+) -> Array:
     """Return coefficients of the shape of ``start`` after ``rounds`` noisy gradient steps.
 
     A step is ``step`` times the mean gradient in units of the clipping norm.  ``penalty`` is the

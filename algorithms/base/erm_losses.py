@@ -16,14 +16,15 @@ import numpy as np
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
-from accountant.ledger.private_data import first_array, take_rows
+from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from algorithms.base.glm_losses import logistic_slope
 from algorithms.base.row_blocks import (
-    ordered_sum,
     row_blocks,
     row_products,
     same_memory,
+    squared_lengths,
+    sum_over_blocks,
     weighted_row_sum,
 )
 
@@ -82,12 +83,8 @@ class ClippedSlopeObjective:
 def norm_clip_factors(rows: Any, bound: float) -> Array:
     """Return factors that scale every row to norm at most ``bound``; 0 for infinite norms."""
     with np.errstate(over="ignore"):
-        if isinstance(rows, np.ndarray):
-            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        else:
-            entries = rows.astype(np.float64)
-            squares = np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
-    shorter: Array = bound / np.maximum(np.sqrt(squares), bound)
+        lengths = np.sqrt(squared_lengths(rows))
+    shorter: Array = bound / np.maximum(lengths, bound)
     return shorter
 
 
@@ -144,20 +141,17 @@ class MeanGradient:
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; row lengths are computed once for all rounds on the same arrays."""
-        features, blocks = first_array(data), row_blocks(data)
+        features = first_array(data)
         if not features.shape[0]:  # an empty sample
             return np.zeros(features.shape[1] + bool(self._constant))
         if not isinstance(features, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or not same_memory(self._cached_factors[0], features):
                 factors = map_in_order(
                     self._norm_clip_factors,
-                    (features[block_rows] for block_rows in blocks),
+                    (features[block_rows] for block_rows in row_blocks(data)),
                     self._executor,
                 )
                 self._cached_factors = features, np.concatenate(list(factors))
             data = (*data, self._cached_factors[1])
         work = ErmBlockGradient(self._loss, self._bound, self.theta, self._constant)
-        total = ordered_sum(
-            work, (take_rows(data, block_rows) for block_rows in blocks), self._executor
-        )
-        return total / self._records
+        return sum_over_blocks(work, data, self._executor) / self._records

@@ -22,7 +22,9 @@ from algorithms.base.signal import warn_no_signal
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
-class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
+# A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
+# for; scikit-learn itself compares estimators and shows them, hence eq=False and repr=False.
+class PrivateEstimator(BaseEstimator, ABC):
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
@@ -57,7 +59,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     plan_: Any
     _spending: Spending
     epsilon: float
-    delta: float = 0.0
+    delta: float  # 0 where a class has no such parameter
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
 
@@ -256,7 +258,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
 
 
-class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # the same
+class PrivateRegressor(RegressorMixin, PrivateEstimator):
     """A regression that is fitted through a ledger."""
 
     @abstractmethod

@@ -20,10 +20,15 @@ from typing import Any, Protocol, final
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from accountant.ledger.private_data import first_array, take_rows
+from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
-from algorithms.base.clipped_gradient_descent import row_weights, squared_lengths
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.clipped_gradient_descent import row_weights
+from algorithms.base.row_blocks import (
+    row_products,
+    squared_lengths,
+    sum_over_blocks,
+    weighted_row_sum,
+)
 
 MOST_WHITENED = 1000  # features; the products of more features need too much memory
 RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off
@@ -192,8 +197,7 @@ class ExactMinimum:
         return minimiser
 
     def _mean(self, work: Any, data: Any) -> Array:
-        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        mean: Array = ordered_sum(work, blocks, self.executor) / first_array(data).shape[0]
+        mean: Array = sum_over_blocks(work, data, self.executor) / first_array(data).shape[0]
         return mean
 
     def _value_and_gradient(self, data: Any, theta: Array) -> tuple[float, Array]:

@@ -1,4 +1,10 @@
-"""What a fit is given: checked features and targets, shapes, and sources of noise."""
+"""What a fit is given: checked features and targets, shapes, and sources of noise.
+
+A fit that refuses one record's missing value tells that this record is there.  So a private number
+that is missing (NaN, or no number at all) counts as 0, and an infinite one as the largest float of
+its sign, before the estimator clips it to its public bounds.  Public numbers, and those of fits
+without privacy, are refused as scikit-learn refuses them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,9 @@ from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
-from algorithms.base.missing_values import filled
 
 Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
+TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters of the column types
 
 
 def fills_features(estimator: Any) -> bool:
@@ -120,34 +126,27 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     try:
         if len(data) > 1 and data[1] is not None and not _is_open(estimator):
             data = data[0], filled(data[1]), *data[2:]
-        check = _checked_and_filled if fills_features(estimator) else validate_data
-        checked = check(estimator, *data, **rules)
+        if fills_features(estimator):
+            X, *y = data
+            reset = rules.pop("reset", True)
+            rules |= {"ensure_all_finite": False, "estimator": estimator}
+            checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
+            # This call stores the names of the features.
+            validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
+        else:
+            checked = validate_data(estimator, *data, **rules)
         if isinstance(checked, tuple):
             return checked[0], np.asarray(checked[1], dtype=np.float64)
     except ParameterError:
         raise
     except ValueError as error:
-        raise ParameterError(
-            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
-        ) from None
+        # The message must not quote numbers or strings of the data.
+        message = re.sub(r"array=.*?(?=Reshape|$)", "", str(error), flags=re.DOTALL)
+        quoting = r"(could not convert string to float|Complex data not supported).*"
+        message = " ".join(re.sub(quoting, r"\1", message, flags=re.DOTALL).split())
+        allowed = "finite numbers, one row of features a record"
+        raise ParameterError("X, y", message, allowed) from None
     return checked
-
-
-def _checked_and_filled(estimator: Any, X: Any, *y: Any, reset: bool = True, **rules: Any) -> Any:
-    """Return data after scikit-learn's check, with public numbers where one is missing."""
-    rules |= {"ensure_all_finite": False, "estimator": estimator}
-    checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
-    # This call stores the names of the features.
-    validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
-    return checked
-
-
-def _without_data(message: str) -> str:
-    """Return scikit-learn's error message without the numbers and strings it quotes."""
-    cleaned = re.sub(r"array=.*?(?=Reshape|$)", "", message, flags=re.DOTALL)
-    quoting = r"(could not convert string to float|Complex data not supported).*"
-    cleaned = re.sub(quoting, r"\1", cleaned, flags=re.DOTALL)
-    return " ".join(cleaned.split())
 
 
 def generator_of(random_state: Any) -> Rng:
@@ -172,3 +171,60 @@ def checked_shape(shape: Any) -> tuple[int, int]:
         raise ParameterError("shape", shape, "(records, features)")
     records, features = (IntegerRange(1).check("shape", n) for n in shape)
     return records, features
+
+
+def cells_of(data: Any) -> Any:
+    """Return data as an array whose type does not depend on single values.
+
+    Arrays and frames have a type of their own, which is public.  The type of a list would be that
+    of its odd cell, so its cells stay objects.
+    """
+    return np.asarray(data, dtype=object) if isinstance(data, (list, tuple)) else np.asarray(data)
+
+
+def filled(data: Any) -> Any:
+    """Return numbers, dense or sparse, with a public number in place of each missing one.
+
+    Text is refused where the type of an array or of a column says that there is nothing else.
+    """
+    if hasattr(data, "tocsr"):
+        rows = data.tocsr()
+        if _is_finite(rows.data):
+            return data
+        rows = rows.copy()
+        rows.data = np.nan_to_num(rows.data, nan=0.0)
+        return rows
+    cells, types = cells_of(data), getattr(data, "dtypes", ())
+    columns = types if hasattr(types, "__iter__") else (types,)
+    if cells.dtype.kind not in "biufO" or any(
+        str(dtype).lower().startswith(TEXT) for dtype in columns
+    ):
+        reason = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
+        raise ParameterError("X, y", cells.dtype, f"numbers. {reason}")
+    if cells.dtype.kind == "O":
+        cells = numbers_of(cells)
+    return cells if _is_finite(cells) else np.nan_to_num(cells, nan=0.0)
+
+
+def _is_finite(cells: Array) -> bool:
+    """Return whether all cells are finite; only a suspicious sum is looked at closely."""
+    if cells.dtype.kind != "f":
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(cells.sum())) or bool(np.isfinite(cells).all())
+
+
+def numbers_of(cells: Any) -> Array:
+    """Return objects as floats; NaN replaces an object that is not a number."""
+    numbers = np.array([_number(cell) for cell in cells.ravel().tolist()], dtype=np.float64)
+    return numbers.reshape(cells.shape)
+
+
+def _number(cell: Any) -> float:
+    """Return a cell as a float; NaN where it is no number."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        return float("inf") if cell > 0 else float("-inf")

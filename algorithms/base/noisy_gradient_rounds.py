@@ -32,8 +32,7 @@ def affordable_rounds(
     if epsilon == math.inf:
         return MAX_ROUNDS
     # T rounds that have mu together have noise of deviation moved sqrt(T) / mu each.  Their sum has
-    # deviation moved T / mu,
-    # and the largest of p normals is about sqrt(2 ln 2p)
+    # deviation moved T / mu, and the largest of p normals is about sqrt(2 ln 2p).
     mu = mu_of_budget(epsilon, delta)
     rounds = noise * mu / (step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))

@@ -49,9 +49,8 @@ def least_noise(bound: float, epsilon: float, delta: float = 0.0) -> Release:
     """
     candidates: list[Release] = []
     for name in NUMBER_NOISE:
-        with suppress(
-            ParameterError
-        ):  # the parameter of this mechanism cannot reach such an epsilon
+        # The parameter of a mechanism may not reach such an epsilon.
+        with suppress(ParameterError):
             candidates.append(number_noise(name, bound, epsilon))
     if delta > 0:
         candidates.append(

@@ -1,25 +1,27 @@
-"""Sums over the rows of data, a block at a time, with the same bits for every chunking.
+"""Rows of data, dense or sparse: clipped, measured, multiplied, and summed in blocks.
 
-Blocks have a fixed number of rows and are added in order, so the result depends neither on the
-chunks of the data nor on the executor.
+Blocks have a fixed number of rows and are added in order, so the bits of a sum depend neither on
+the chunks of the data nor on the executor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
-from typing import Any
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from scipy import sparse
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
-from accountant.ledger.private_data import first_array
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 
 DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
+CLIPPED_ENTRIES = 1 << 22  # entries that one thread clips at a time
 
 
 def same_memory(cached: Any, array: Any) -> bool:
@@ -69,6 +71,25 @@ def ordered_sum(
     return total
 
 
+def sum_over_blocks(work: Callable[[Any], Array], data: Any, executor: Executor | None) -> Array:
+    """Return the sum of ``work(block)`` over all blocks of rows, in their order."""
+    return ordered_sum(work, (take_rows(data, rows) for rows in row_blocks(data)), executor)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanOfBlocks:
+    """A query: the mean over ``records`` of a function that sums blocks of them."""
+
+    work: Callable[[Any], Array]
+    records: float
+    executor: Executor | None = None
+
+    def __call__(self, data: Any) -> Array:
+        """Return one vector."""
+        return sum_over_blocks(self.work, data, self.executor) / self.records
+
+
 def sum_of_rows(reports: Array) -> Array:
     """Return the sum of the reports of a block of users."""
     total: Array = reports.sum(axis=0)
@@ -91,3 +112,43 @@ def weighted_row_sum(data: Any, weights: Array) -> Array:
         return np.asarray(data.T @ weights, dtype=np.float64)
     total: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
     return total
+
+
+def clipped_rows(rows: Any, bound: float) -> Any:
+    """Return rows with entries clipped to ``[-bound, bound]``; the same ones if none exceeds it."""
+    if isinstance(rows, np.ndarray):
+        values = rows.astype(np.float64, copy=False)
+        if values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound:
+            return values
+        # First access to the copy's memory dominates, so threads write blocks of rows in parallel.
+        copy = np.empty_like(values)
+        blocks = equal_slices(0, len(values), max(1, CLIPPED_ENTRIES * len(values) // values.size))
+        if len(blocks) == 1:
+            return np.clip(values, -bound, bound, out=copy)
+        with ThreadPoolExecutor() as pool:
+            # The list waits for every block and re-raises its errors.
+            list(pool.map(lambda at: np.clip(values[at], -bound, bound, out=copy[at]), blocks))
+        return copy
+    matrix = rows.tocsr().astype(np.float64, copy=False)
+    if not matrix.has_canonical_format:  # entries that are stored in parts add up
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.data.max(initial=0.0) > bound or matrix.data.min(initial=0.0) < -bound:
+        matrix = matrix.copy()
+        matrix.data = np.clip(matrix.data, -bound, bound)
+    return matrix
+
+
+def squared_lengths(rows: Any) -> Array:
+    """Return the squared Euclidean lengths of rows, dense or sparse."""
+    if isinstance(rows, np.ndarray):
+        squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return squares
+    entries = rows.astype(np.float64, copy=False)
+    return np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
+
+
+def row_lengths(rows: Any, intercept: float) -> Array:
+    """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
+    lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)
+    return lengths

@@ -7,6 +7,7 @@ machine is replaced, and the average is over machines.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
+from algorithms.base.fit_data import filled
 from algorithms.base.hard_thresholding import project_to_ball
-from algorithms.base.missing_values import filled
 from algorithms.baselines.noisy_thresholding import (
     ThresholdingEstimator,
     checked_machine_shape,
@@ -24,6 +25,7 @@ from algorithms.baselines.noisy_thresholding import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ThresholdedMean(ThresholdingEstimator):
     """A sparse mean, (epsilon, delta)-DP for all data of a machine.
 
@@ -68,21 +70,12 @@ class ThresholdedMean(ThresholdingEstimator):
     [1, 0, 0]
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        select: int,
-        bound: float,
-        form: str = "calibrated",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.select = select
-        self.bound = bound
-        self.form = form
-        self.random_state = random_state
+    epsilon: float
+    delta: float
+    select: int
+    bound: float
+    form: str = "calibrated"
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, features)`` will release; needs no data."""
@@ -107,6 +100,7 @@ class ThresholdedMean(ThresholdingEstimator):
         return np.stack([np.clip(filled(X), -bound, bound).mean(0) for X in machines])
 
 
+@dataclass(eq=False, repr=False)
 class ThresholdedRegression(ThresholdingEstimator):
     """Sparse regression by thresholded noisy gradients, (epsilon, delta)-DP for a machine's data.
 
@@ -161,29 +155,16 @@ class ThresholdedRegression(ThresholdingEstimator):
     [1, 0, 0]
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        select: int,
-        x_bound: float,
-        y_bound: float,
-        radius: float,
-        rounds: int = 20,
-        step: float = 0.5,
-        form: str = "calibrated",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.select = select
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.radius = radius
-        self.rounds = rounds
-        self.step = step
-        self.form = form
-        self.random_state = random_state
+    epsilon: float
+    delta: float
+    select: int
+    x_bound: float
+    y_bound: float
+    radius: float
+    rounds: int = 20
+    step: float = 0.5
+    form: str = "calibrated"
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, records, features)`` will release."""

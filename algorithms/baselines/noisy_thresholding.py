@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
@@ -65,9 +66,11 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
     remaining, thresholded = np.arange(features), np.zeros(features)
     selected: list[int] = []
     for _ in range(chosen.count):
-        candidates = remaining
-        sizes = lambda data, candidates=candidates: np.abs(vector(data)[candidates])  # noqa: E731
-        winner = int(ledger.release(chosen.part, sizes, shape=candidates.size))
+
+        def sizes(data: Any, candidates: NDArray[np.intp] = remaining) -> Array:
+            return np.abs(vector(data)[candidates])
+
+        winner = int(ledger.release(chosen.part, sizes, shape=remaining.size))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     for feature in selected:

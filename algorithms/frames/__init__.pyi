@@ -9,10 +9,10 @@ from .columns.numbers import Integer as Integer
 from .columns.numbers import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
-from .listing import ListedAnswer as ListedAnswer
+from .framed import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery
-from .regression.answer import RegressionAnswer as RegressionAnswer
+from .regression.query import RegressionAnswer as RegressionAnswer
 from .regression.query import RegressionQuery as RegressionQuery
 from .regression.query import regression as regression
 from .schema import Schema as Schema

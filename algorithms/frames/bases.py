@@ -1,25 +1,29 @@
-"""What a row adds to a statistic: a few whole numbers, so that sums are exact in any order.
+"""What a row adds to a statistic, a few whole numbers, and how far a person can move their sums.
 
 A number x is counted in steps of 2^-30 of its range.  Sums of whole numbers have no round-off, so
 the sensitivity of what is released is that of the proof (docs/proofs/frames.md), and frames that
 are stored otherwise, or in another order, give the same bits.
 
-References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity of floating sums.
+References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity of floating sums;
+McSherry (2009); Kifer & Machanavajjhala (2011), for the neighbours; docs/proofs/frames.md.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.plans.adjacency import Adjacency
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
@@ -143,3 +147,32 @@ class Sum(Statistic):
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
         return [self._steps(cast("Array", values), self._unit(schema))]  # it has a column
+
+
+class Sensitivities(NamedTuple):
+    """The largest move of a released vector, as the sum of moves and as their root of squares."""
+
+    l1: int
+    l2: float
+
+
+def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
+    """Return how far one person moves the sums of ``cells`` cells.
+
+    What a person adds lies in m times the convex hull of zero and the vertices, each in any cell,
+    for m rows a person.  A norm is convex, so it is largest at vertices.
+    """
+    rows, vertices = schema.rows_per_person, [*basis.vertices, (0,) * basis.size]
+    l1 = max(sum(map(abs, v)) for v in vertices)
+    square = max(sum(x * x for x in v) for v in vertices)
+    if schema.relation is Adjacency.REPLACE_ONE:
+        for before, after in itertools.combinations(vertices, 2):
+            moves = [a - b for a, b in zip(before, after, strict=True)]
+            l1 = max(l1, sum(map(abs, moves)))
+            square = max(square, sum(x * x for x in moves))
+        if cells > 1:  # an exchanged row may move from one cell to another
+            l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
+            square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
+    root = math.isqrt(square)
+    exact = root * root == square
+    return Sensitivities(rows * l1, float(rows * root) if exact else round_up(rows * square**0.5))

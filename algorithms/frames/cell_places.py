@@ -67,23 +67,21 @@ class CellPlaces:
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
         """Return the number of rows in every cell, before noise; an int where there is one."""
         if is_partitioned(frame) or is_lazy(frame):
-            return self._counted_on_workers(frame)
+            from algorithms.frames.cell_sums import cell_sums
+            from algorithms.frames.partitions.reduction import Reading, reduced
+
+            work = partial(
+                cell_sums,
+                statistic=Count(None),
+                keys=self._keys,
+                schema=self._schema,
+                kind="laplace",
+            )
+            counts: NDArray[np.int64] | int
+            counts = reduced(frame, Reading(self._used, self._where, self._schema), work)
+            return counts
         sizes = np.array([places.size for places in self._of(frame)])
         return sizes if sizes.size > 1 else int(sizes[0])
-
-    def _counted_on_workers(self, frame: Any) -> NDArray[np.int64] | int:
-        from algorithms.frames.cell_sums import cell_sums
-        from algorithms.frames.partitions.reduction import Reading, reduced
-
-        arguments: dict[str, Any] = {
-            "statistic": Count(None),
-            "keys": self._keys,
-            "schema": self._schema,
-        }
-        work = partial(cell_sums, kind="laplace", **arguments)
-        counts: NDArray[np.int64] | int
-        counts = reduced(frame, Reading(self._used, self._where, self._schema), work)
-        return counts
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
         """Return the scores of a level of the tree: (parts, 2, runs), a cell after another."""

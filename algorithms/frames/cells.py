@@ -89,10 +89,8 @@ class Axis:
         if isinstance(self.bins, int):
             return _of_one_width(values, ends)
         bin_index = np.searchsorted(ends, values, side="right") - 1
-        if not isinstance(
-            schema.kind(self.column), Date
-        ):  # the last edge of dates is one day after the last day
-            # The last bin contains both its ends.
+        if not isinstance(schema.kind(self.column), Date):
+            # The last bin contains both its ends; of dates the last edge is the day after it.
             bin_index[values == ends[-1]] = len(edges) - 2
         bin_index[bin_index == len(edges) - 1] = -1
         return bin_index

@@ -13,8 +13,8 @@ from typing import Any, final
 from accountant.domains import DELTA, POSITIVE, OneOf
 from accountant.errors import ParameterError
 from accountant.planning.calibration import calibrate
+from algorithms.frames.bases import Sensitivities
 from algorithms.frames.noise_tails import Noise
-from algorithms.frames.sensitivities import Sensitivities
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast, final
 
@@ -22,7 +21,7 @@ from algorithms.frames.schema import Schema
 
 # Shares of a Gaussian budget for the count, for the sum, and for the sum of squares.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
-PUBLIC_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
+PUBLIC_SQUARES, PUBLIC_TOTAL = (math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
 MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
 
@@ -42,22 +41,21 @@ class Moment(Statistic):
 
     bernstein: ClassVar[tuple[tuple[int, ...], ...]]
     weights: ClassVar[tuple[int, ...]]
+    # By the noise, where the number of rows is public: vertices, and the matrix of `moments_of`.
+    public_vertices: ClassVar[Mapping[str, Sequence[tuple[int, ...]]]]
+    public_moments: ClassVar[Mapping[str, Array]]
     public_rows: bool = False
 
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the corners of the simplex, or of the box."""
         size = len(self.weights)
         if self.public_rows:
-            return Basis(self._vertices_of_public_rows(noise), 1 / STEPS)
+            return Basis(self.public_vertices[noise], 1 / STEPS)
         if noise == "laplace":
             corners = STEPS * np.eye(size, dtype=int)
         else:
             corners = box([[1], *[[-1, 1]] * (size - 1)]) * self.weights
         return Basis([tuple(corner) for corner in corners.tolist()], 1 / STEPS)
-
-    @abstractmethod
-    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
-        """Return the vertices where the number of rows is public."""
 
     def moments_of(self, noise: str) -> Array:
         """Return the matrix that makes the sums of 1, u (and u^2) from those of the basis.
@@ -65,17 +63,13 @@ class Moment(Statistic):
         The sum of 1 is left at 0 where the number of rows is public.
         """
         if self.public_rows:
-            return self._moments_of_public_rows(noise)
+            return self.public_moments[noise]
         if noise == "laplace":
             return np.array(self.bernstein) / STEPS
         matrix = np.diag(1.0 / np.array(self.weights))
         if len(matrix) > 2:  # u^2 is the mean of 1 and of 2 u^2 - 1
             matrix[2] = (matrix[0] + matrix[2]) / 2
         return matrix
-
-    @abstractmethod
-    def _moments_of_public_rows(self, noise: str) -> Array:
-        """Return the matrix where the number of rows is public."""
 
     def error_weights(self, noise: str, mean: Array, spread: Array) -> Array:
         """Return how noise on the sums moves the statistic of one row, cell by cell.
@@ -121,12 +115,12 @@ class Mean(Moment):
     name: ClassVar[str] = "mean"
     bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1), (-1, 1))
     weights: ClassVar[tuple[int, ...]] = MEAN_WEIGHTS
-
-    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
-        return [(-STEPS,), (STEPS,)]
-
-    def _moments_of_public_rows(self, noise: str) -> Array:
-        return np.array([[0.0], [1 / STEPS]])
+    public_vertices: ClassVar[Mapping[str, Sequence[tuple[int, ...]]]] = dict.fromkeys(
+        ("laplace", "gaussian"), ((-STEPS,), (STEPS,))
+    )
+    public_moments: ClassVar[Mapping[str, Array]] = dict.fromkeys(
+        ("laplace", "gaussian"), np.array([[0.0], [1 / STEPS]])
+    )
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return 1, and t or 2 t in steps."""
@@ -155,6 +149,25 @@ class Variance(Moment):
     name: ClassVar[str] = "variance"
     bernstein: ClassVar[tuple[tuple[int, ...], ...]] = ((1, 1, 1), (-1, 0, 1), (1, -1, 1))
     weights: ClassVar[tuple[int, ...]] = VARIANCE_WEIGHTS
+    public_vertices: ClassVar[Mapping[str, Sequence[tuple[int, ...]]]] = {
+        # These are (square + u, square - u) for squares 0 and 1 and for u of -1/2 and 1/2.
+        "laplace": (
+            (-STEPS // 2, STEPS // 2),
+            (STEPS // 2, -STEPS // 2),
+            (STEPS // 2, 3 * STEPS // 2),
+            (3 * STEPS // 2, STEPS // 2),
+        ),
+        "gaussian": (
+            (0, -PUBLIC_TOTAL),
+            (0, PUBLIC_TOTAL),
+            (PUBLIC_SQUARES, -PUBLIC_TOTAL),
+            (PUBLIC_SQUARES, PUBLIC_TOTAL),
+        ),
+    }
+    public_moments: ClassVar[Mapping[str, Array]] = {
+        "laplace": np.array([[0, 0], [1, -1], [0.5, 0.5]]) / STEPS,
+        "gaussian": np.array([[0, 0], [0, 1 / PUBLIC_TOTAL], [1 / PUBLIC_SQUARES, 0]]),
+    }
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that has no numbers, or whose squares are beyond the range of floats."""
@@ -163,20 +176,6 @@ class Variance(Moment):
         if high / 2 - low / 2 > MAX_HALF_WIDTH:
             allowed = f"bounds at most {2 * MAX_HALF_WIDTH:g} apart, for their square is taken"
             raise ParameterError(f"column {self.column!r}", high, allowed)
-
-    def _vertices_of_public_rows(self, noise: str) -> Sequence[tuple[int, ...]]:
-        if noise == "laplace":
-            half = STEPS // 2
-            ends = [(square, u) for square in (0, STEPS) for u in (-half, half)]
-            return [(square + u, square - u) for square, u in ends]
-        squares, total = PUBLIC_WEIGHTS
-        return [(square, u) for square in (0, squares) for u in (-total, total)]
-
-    def _moments_of_public_rows(self, noise: str) -> Array:
-        if noise == "laplace":
-            return np.array([[0, 0], [1, -1], [0.5, 0.5]]) / STEPS
-        squares, total = PUBLIC_WEIGHTS
-        return np.array([[0, 0], [0, 1 / total], [1 / squares, 0]])
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
@@ -208,8 +207,9 @@ class Variance(Moment):
         if not self.public_rows:
             count, total, squares = self.weights
             return count, total, 2 * squares
-        squares, total = PUBLIC_WEIGHTS if noise == "gaussian" else (STEPS, STEPS // 2)
-        return 0, total, squares
+        if noise == "gaussian":
+            return 0, PUBLIC_TOTAL, PUBLIC_SQUARES
+        return 0, STEPS // 2, STEPS
 
 
 def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
@@ -223,9 +223,8 @@ def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
     For numbers within the bounds the result is at most ``steps (1 + 2^-50)``, and rises with them.
     """
     width = high - low
-    if (
-        not 1e-280 < width < 1e300
-    ):  # halves are used, as the width may be beyond the range of floats
+    if not 1e-280 < width < 1e300:
+        # Halves are used, as the width may be beyond the range of floats.
         fraction = (values / 2 - low / 2) / (high / 2 - low / 2)
         return np.clip(fraction, 0.0, 1.0, out=fraction) * steps
     if low == 0:

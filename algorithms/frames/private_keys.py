@@ -17,12 +17,12 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
+from algorithms.frames.bases import sensitivities
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import unseen
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import sensitivities
 from algorithms.statistics.partition_selection import best_partition_selection
 from mechanisms.families.key_counts import KeyCounts
 from mechanisms.partition_selection import PartitionSelection

@@ -9,9 +9,11 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
@@ -20,17 +22,15 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
-from algorithms.frames.bases import Count
+from algorithms.frames.bases import Count, sensitivities
 from algorithms.frames.cell_places import CellPlaces, grid_of
-from algorithms.frames.cell_search import CellSearch
-from algorithms.frames.cells import Axis, table_shape
+from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.framed import named_cells
+from algorithms.frames.framed import ListedAnswer, named_cells
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.private_keys import (
     SHARE,
     kept_keys,
@@ -39,20 +39,19 @@ from algorithms.frames.private_keys import (
     selection_of,
     with_keys,
 )
-from algorithms.frames.questions import Question
+from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import sensitivities
-from algorithms.statistics.quantile_ends import Ends, ends_of
-from algorithms.statistics.quantile_tree import levels_of
+from algorithms.statistics.quantile_ends import EndPart, Ends, end_parts, ends_found, ends_of
+from algorithms.statistics.quantile_scores import Part
+from algorithms.statistics.quantile_tree import levels_of, part_share, tree_levels
 from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-COUNT_SHARES = {
-    1: 1 / 256,
-    2: 1 / 64,
-}  # share of epsilon for the count, by the number of releases of ends
+# share of epsilon for the count, by the number of releases of ends
+COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}
 SLACK = 1 + 1e-12  # covers the rounding of a sum of costs
+Places = NDArray[np.int64]
 
 
 @final
@@ -134,7 +133,7 @@ class QuantileQuery(Question[ListedAnswer]):
 
         A row more or less moves the scores of all parts of all cells by 1/2 in sum, so a person
         with m rows moves them by m / 2, and an exchanged person by m.  If keys are private, their
-                selection comes first.
+        selection comes first.
         """
         if (key := private_key(self.keys, schema)) is not None:
             selection, key_query, public = self._by_keys(key, schema)
@@ -185,14 +184,14 @@ class QuantileQuery(Question[ListedAnswer]):
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield how keys are selected, rows counted, and quantiles and ends found."""
-        levels, beside = levels_of(len(self.shares)), self._ends(schema)
+        levels, end_scales = levels_of(len(self.shares)), self._ends(schema)
         if (key := private_key(self.keys, schema)) is not None:
             yield selection_in_words(steps.pop(0), key, schema)
-        if beside is not None and not self._all_count(schema):
+        if end_scales is not None and not self._all_count(schema):
             yield f"the rows are counted with noise of scale {steps.pop(0).scale:.6g}"
         yield f"{levels} times exponential mechanism of scale {steps[0].scale:.6g} on ranks"
-        if beside is not None:
-            ends = f"ends of {self.level:g} intervals: {beside.releases} times"
+        if end_scales is not None:
+            ends = f"ends of {self.level:g} intervals: {end_scales.releases} times"
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
@@ -291,3 +290,97 @@ class QuantileQuery(Question[ListedAnswer]):
             scale,
             backend,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CellSearch:
+    """What quantiles of all cells are sought with: all cells take part in every release.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Holds the frame.
+    read : CellPlaces
+        What is asked of the frame.
+    shares : sequence of float
+        The quantiles, ascending.
+    cells : int
+        How many cells there are.
+    places : int
+        How many places a number can have.
+    """
+
+    ledger: Any
+    read: CellPlaces
+    shares: Sequence[float]
+    cells: int
+    places: int
+
+    def quantiles(self, steps: Sequence[Any]) -> Places:
+        """Return the place of every quantile of every cell, by a release a level."""
+        count = len(self.shares)
+        ends = [{-1: 0, count: self.places} for _ in range(self.cells)]
+        for mechanism, nodes in zip(steps, tree_levels(count), strict=True):
+            parts = [
+                [Part(at[n.below], at[n.above], part_share(self.shares, n)) for n in nodes]
+                for at in ends
+            ]
+            scores = partial(self.read.scores, parts=parts, scale=mechanism.scale)
+            drawn = self._drawn(mechanism, scores, parts)
+            for at, cell_parts, indices in zip(ends, parts, drawn.tolist(), strict=True):
+                for node, part, index in zip(nodes, cell_parts, indices, strict=True):
+                    at[node.at] = part.start + index
+        return np.array([[at[i] for i in range(count)] for at in ends])
+
+    def with_ends(
+        self, steps: Sequence[Any], end_scales: Ends, level: float, rows: float | None
+    ) -> Places:
+        """Return the place of every quantile, with its lower and upper end behind it.
+
+        ``rows`` is the number of rows where it is public; else the first step counts them.
+        """
+        steps, numbers = list(steps), np.full(self.cells, rows or 0.0)
+        if rows is None:
+            shape = shape_of_sums(self.cells)
+            counted = self.ledger.release(steps.pop(0), unseen(self.read.counted), shape=shape)
+            numbers = np.atleast_1d(np.asarray(counted, dtype=float))
+        count = levels_of(len(self.shares))
+        centres, scale = self.quantiles(steps[:count]), steps[0].scale
+        sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
+        parts = [
+            end_parts(cell_parts, shares, end_scales, scale, level, size, self.places)
+            for cell_parts, size in zip(centres.tolist(), sizes, strict=True)
+        ]
+        drawn = self._drawn_ends(steps[count:], parts)
+        ends = [
+            ends_found(indices, cell_parts, shares, end_scales, scale, size, self.places)
+            for indices, cell_parts, size in zip(drawn, parts, sizes, strict=True)
+        ]
+        return np.concatenate([centres[..., None], np.array(ends)], axis=2)
+
+    def _drawn_ends(
+        self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
+    ) -> list[list[list[int]]]:
+        """Return the drawn indices of the lower and of the upper ends of every cell."""
+        # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
+        # one and the lower part of the next may overlap.
+        groups: list[list[list[EndPart]]] = (
+            [[[*low, *high] for low, high in parts]]
+            if len(steps) == 1
+            else [[cell_parts[side] for cell_parts in parts] for side in (0, 1)]
+        )
+        drawn = [
+            self._drawn(
+                mechanism, partial(self.read.end_scores, parts=group, scale=mechanism.scale), group
+            )
+            for mechanism, group in zip(steps, groups, strict=True)
+        ]
+        by_side = np.concatenate(drawn, axis=1).reshape(self.cells, 2, len(self.shares))
+        indices: list[list[list[int]]] = by_side.tolist()
+        return indices
+
+    def _drawn(self, mechanism: Any, scores: Any, parts: Sequence[Sequence[Any]]) -> Places:
+        """Return the released index of every part, a row a cell."""
+        lists = sum(map(len, parts))
+        drawn: Places = np.asarray(self.ledger.release(mechanism, unseen(scores), shape=lists))
+        return drawn.reshape(self.cells, -1)

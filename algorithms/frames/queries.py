@@ -15,7 +15,7 @@ from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer
-from algorithms.frames.bases import Statistic
+from algorithms.frames.bases import Statistic, sensitivities
 from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
@@ -30,7 +30,6 @@ from algorithms.frames.private_keys import (
 )
 from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import sensitivities
 
 
 @final

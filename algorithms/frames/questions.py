@@ -27,11 +27,13 @@ class Question(ABC, Generic[Released]):
     """A question to a frame: a plan before any data, and a release through a ledger."""
 
     __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # every question is one
 
     keys: tuple[Axis, ...]
     where: Condition | None
     by_private_keys: ClassVar[bool] = False
 
+    # Which persons each ledger protects, as its first question said.
     _units: ClassVar[weakref.WeakKeyDictionary[Gate, str]] = weakref.WeakKeyDictionary()
 
     @property
@@ -159,7 +161,17 @@ class Question(ABC, Generic[Released]):
             If the ledger does not allow all of it; nothing is spent.
         """
         plan = self.plan(schema)
-        facts = self._opened(ledger, schema)
+        if not isinstance(ledger, Gate):
+            allowed = (
+                "a Ledger, a Filter or the ledger of a Book, which holds the frame: "
+                "Filter(frame, Budget(1.0)) for one"
+            )
+            raise ParameterError("ledger", type(ledger), allowed)
+        schema.check_frame(ledger.frame_facts, self.used)
+        facts = cast("FrameFacts", ledger.frame_facts)  # the check refuses arrays
+        unit = self._units.setdefault(ledger, schema.unit)
+        if unit != schema.unit:
+            raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         if isinstance(plan.part, Sequential):
             refuse_unless_whole(ledger, plan, label)
         return self._released(ledger, schema, list(plan.leaves()), facts, label)
@@ -179,38 +191,17 @@ class Question(ABC, Generic[Released]):
         """
         if self.keys:
             raise ParameterError("keys", keys, f"with those there are: {str(self)!r} has groups")
-        grouped: Self = dataclasses.replace(self, keys=keys_of(keys, "keys"))  # type: ignore[type-var]  # questions are
-        return grouped
+        return dataclasses.replace(self, keys=keys_of(keys, "keys"))
 
     def _used(self, column: str | None) -> tuple[str, ...]:
         """Return a column and the columns of the keys and of the condition, without repetition."""
-        if not isinstance(
-            column, str | None
-        ):  # the message must not show the rows of a column object
+        if not isinstance(column, str | None):
+            # The message must not show the rows of a column object.
             raise ParameterError("column", type(column), "the name of a column")
-
-        def names() -> Iterator[str]:
-            if column is not None:
-                yield column
-            yield from (key.column for key in self.keys)
-            yield from () if self.where is None else self.where.columns
-
-        return tuple(dict.fromkeys(names()))
-
-    def _opened(self, ledger: Any, schema: Schema) -> FrameFacts:
-        """Return the public facts of the frame of a ledger; refuse a frame that does not fit."""
-        if not isinstance(ledger, Gate):
-            allowed = (
-                "a Ledger, a Filter or the ledger of a Book, which holds the frame: "
-                "Filter(frame, Budget(1.0)) for one"
-            )
-            raise ParameterError("ledger", type(ledger), allowed)
-        schema.check_frame(ledger.frame_facts, self.used)
-        facts = cast("FrameFacts", ledger.frame_facts)  # the check refuses arrays
-        unit = self._units.setdefault(ledger, schema.unit)
-        if unit != schema.unit:
-            raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
-        return facts
+        names = [] if column is None else [column]
+        names += [key.column for key in self.keys]
+        names += [] if self.where is None else self.where.columns
+        return tuple(dict.fromkeys(names))
 
     def _words(self, question: str) -> str:
         """Return the question in words, with its cells and its condition."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import narwhals as nw
@@ -16,12 +19,6 @@ from algorithms.frames.columns.keys import LONGEST_KEY, Key, SelectedKeys
 from algorithms.frames.columns.kinds import DROP, ColumnKind
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.object_cells import (
-    cells_of_objects,
-    is_text,
-    label_place,
-    persons_of_objects,
-)
 from algorithms.frames.schema import Schema
 
 NO_LABEL = -1
@@ -29,6 +26,7 @@ DAY = 86_400_000  # milliseconds
 LARGE = 1e290  # the sum of 2^32 such numbers is finite
 BLOCK = 2**15  # rows at a time: a block fits into a processor's cache
 Values = dict[str, NDArray[Any]]
+SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 
 
 class Rows(ABC):
@@ -68,9 +66,8 @@ class DeclaredRows(Rows):
         table = nw.from_native(frame, eager_only=True)
         self._schema, self._where, self._rows = schema, where, len(table)
         self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
-        self._first: NDArray[np.bool_] | None = (
-            None  # rows within the limit of their persons; None if all are
-        )
+        # Rows within the limit of their persons; None if all are.
+        self._first: NDArray[np.bool_] | None = None
         self._persons = None
         if schema.person is not None:
             self._persons = persons_of(table, schema.person)
@@ -232,7 +229,8 @@ def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
         # Whole days are converted: libraries cannot convert the milliseconds of far dates.
         whole_days = series.to_arrow().cast("date32").cast("int32")
         return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
-    if series.dtype != nw.Datetime or series.dtype.time_zone is not None:  # type: ignore[attr-defined]
+    dtype: Any = series.dtype
+    if dtype != nw.Datetime or dtype.time_zone is not None:
         # narwhals cannot read some names of time zones of pandas, such as America/New_York.
         series = series.dt.replace_time_zone(None)
     gap = series.is_null().to_numpy()
@@ -305,3 +303,62 @@ def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
         if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:
             return persons.astype(np.intp) - low
     return np.unique(persons, return_inverse=True)[1]
+
+
+def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
+    """Return the cells of a column of Python objects, also if they are categories; else None.
+
+    The type of the column decides, not what narwhals infers from its rows.
+    """
+    native = series.to_native()
+    kind = getattr(native, "dtype", None)
+    categories: Any = getattr(kind, "categories", None)  # of pandas, and of an Enum of polars
+    if getattr(getattr(categories, "dtype", None), "hasobject", False):
+        names = [*categories, None]  # code -1 is missing
+        return [names[code] for code in native.cat.codes.tolist()]
+    if getattr(kind, "hasobject", False) or series.dtype == nw.Object:
+        return list(native)
+    return None
+
+
+def is_text(cell: Any) -> bool:
+    """Return whether a cell is a text that can be encoded."""
+    return isinstance(cell, str) and SURROGATES.search(cell) is None
+
+
+def label_place(labels: Iterable[Any], none: int) -> Callable[[Any], int]:
+    """Return a function that gives the index of a cell's label, ``none`` where it is no label."""
+    indices = {label: index for index, label in enumerate(labels)}
+    texts = any(isinstance(label, str) for label in indices)
+
+    def place_of(cell: Any) -> int:
+        # a number is the label that it is equal to, as in columns of numbers
+        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
+        return indices.get(cell, none) if comparable else none
+
+    return place_of
+
+
+def person_of(cell: Any) -> str | None:
+    """Return the name of the person that a cell names; None if it names none.
+
+    Different names stay different: a float is none, since large whole numbers are one float.
+    """
+    if isinstance(cell, str):
+        return "text " + cell if is_text(cell) else None
+    if isinstance(cell, bool | np.bool_):
+        return None
+    if isinstance(cell, int | np.integer):
+        return f"number {int(cell)}"
+    if isinstance(cell, bytes | bytearray):
+        return "bytes " + cell.hex()
+    if isinstance(cell, uuid.UUID):
+        return f"uuid {cell.int}"
+    if type(cell) is dt.date:
+        return f"date {cell.isoformat()}"
+    return None
+
+
+def persons_of_objects(cells: Iterable[Any]) -> NDArray[np.object_]:
+    """Return the names of the persons of some cells, None where there is none."""
+    return np.fromiter((person_of(cell) for cell in cells), dtype=object)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from types import MappingProxyType
-from typing import Self, final
+from typing import Any, Self, final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
+from accountant.formats.toml_writer import table_key, table_lines
 from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.frames import schema_files
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
-from algorithms.frames.columns.labels import Flag
+from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.numbers import Integer, Number
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
@@ -25,6 +29,10 @@ ARTICLES = {"integer": "an"}
 NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
 # Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
+KINDS: dict[str, type[Any]] = {
+    kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)
+}
+FACTS = ("person", "rows_per_person", "relation")
 
 
 @final
@@ -113,7 +121,7 @@ class Schema:
         ParameterError
             If the file is no schema; the message names the key.
         """
-        return cls(**schema_files.read_schema(path))
+        return cls(**read_schema(path))
 
     def to_toml(self, path: str | None = None) -> str:
         """Return the schema as TOML, and write it to a file.
@@ -130,7 +138,7 @@ class Schema:
         """
         facts = {"rows_per_person": self.rows_per_person, "relation": str(self.relation)}
         named = facts if self.person is None else {"person": self.person, **facts}
-        return schema_files.write_schema(named, self.columns, path)
+        return write_schema(named, self.columns, path)
 
     @property
     def unit(self) -> str:
@@ -251,3 +259,48 @@ def advice(kind: ColumnKind, dtype: str) -> str:
     if re.fullmatch(rf"({NUMBERS})\d*", dtype.lower()):
         return "; labels that are numbers are declared as such: Category([1, 2])"
     return "; convert the column to such a type before"
+
+
+def read_schema(path: str) -> dict[str, Any]:
+    """Return the arguments of the schema that a file declares."""
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError("path", str(path), f"a TOML file ({error})") from None
+    unknown = set(document) - {*FACTS, "columns"}
+    if unknown or not isinstance(document.get("columns"), dict):
+        allowed = f"keys {', '.join(FACTS)} and a table for each column, [columns.NAME]"
+        raise ParameterError("schema", sorted(document), allowed)
+    columns = {name: _kind(name, table) for name, table in document.pop("columns").items()}
+    return {"columns": columns, **document}
+
+
+def _kind(name: str, table: Any) -> ColumnKind:
+    settings = dict(table) if isinstance(table, dict) else {}
+    word = settings.pop("kind", None)
+    if word not in KINDS:
+        raise ParameterError(f"columns.{name}.kind", word, f"one of {', '.join(KINDS)}")
+    names = [field.name for field in fields(KINDS[word])]
+    needed = [field.name for field in fields(KINDS[word]) if field.default is MISSING]
+    if not set(needed) <= set(settings) <= set(names):
+        allowed = f"the keys kind, {', '.join(needed)}, and if wanted {names[-1]}"
+        raise ParameterError(f"columns.{name}", sorted(settings), allowed)
+    try:
+        column_kind: ColumnKind = KINDS[word](**settings)
+    except ParameterError as error:
+        argument = f"columns.{name}.{error.argument}"
+        raise ParameterError(argument, error.value, error.allowed) from None
+    return column_kind
+
+
+def write_schema(facts: dict[str, Any], columns: Mapping[str, ColumnKind], path: str | None) -> str:
+    """Return a schema as TOML; write it to a file where one is named."""
+    blocks = [table_lines(facts)]
+    for name, kind in columns.items():
+        settings = {field.name: getattr(kind, field.name) for field in fields(kind)}
+        table = table_lines({"kind": kind.kind, **settings})
+        blocks.append([f"[columns.{table_key(name)}]", *table])
+    text = "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text

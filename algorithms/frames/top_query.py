@@ -21,9 +21,8 @@ from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.cell_sums import cells_of
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.conditions import Condition
-from algorithms.frames.framed import named_cells
+from algorithms.frames.framed import ListedAnswer, named_cells
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.listing import ListedAnswer
 from algorithms.frames.questions import Question, unseen
 from algorithms.frames.schema import Schema
 from algorithms.statistics.private_top_k import count_noise, largest, released_top, top_k_plan

@@ -17,13 +17,16 @@ from typing import Any, final
 import numpy as np
 from scipy.special import logit
 
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.glm_losses import SQUARED, LinearLoss
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
+from algorithms.base.row_blocks import (
+    clipped_rows,
+    row_products,
+    sum_over_blocks,
+)
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import clipped_entries
+from algorithms.frank_wolfe.dense_scores import BestVertex
 from mechanisms.families.bounded_scores import ListedScores
 from mechanisms.lazy_exponential import LazyExponential
 
@@ -58,7 +61,7 @@ class BlockSlopes:
     def __call__(self, block: tuple[Any, Array]) -> Array:
         """Return a sum for each candidate; of residuals one alone for the squared loss."""
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
-        inner = row_products(clipped_entries(block[0], self.bounds.x), self.theta)
+        inner = row_products(clipped_rows(block[0], self.bounds.x), self.theta)
         if self.loss is SQUARED:
             return np.array([np.sum(y - inner)])
         slopes = (self.loss.slope(inner + constant, y).sum() for constant in self.candidates)
@@ -93,8 +96,7 @@ class ConstantScores:
         """Return one number for each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
-        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        mean = ordered_sum(work, pieces, self.executor) / records
+        mean = sum_over_blocks(work, data, self.executor) / records
         if self.loss is SQUARED:
             mean = mean - candidates
         unit = self.sensitivity / self.moved(records)
@@ -119,29 +121,20 @@ def released_constant(ledger: Any, mechanism: Any, query: ConstantScores) -> flo
     selection_query: Any = query
     shape: tuple[int, ...] | None = (query.candidates.size,)
     if isinstance(mechanism, LazyExponential):
-        selection_query, shape = _Listed(query), None
+        # A mechanism that computes scores on demand is given them as a list.
+        selection_query, shape = ListedConstants(query), None
     elif not hasattr(mechanism, "scale"):  # without privacy
-        selection_query, shape = _Best(query), ()
+        selection_query, shape = BestVertex(query), ()
     return float(query.candidates[int(ledger.release(mechanism, selection_query, shape=shape))])
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Listed:
+class ListedConstants:
     """The query for a mechanism that computes scores on demand."""
 
     query: ConstantScores
 
     def __call__(self, data: tuple[Any, Array]) -> ListedScores:
+        """Return the scores of all candidates."""
         return ListedScores(self.query(data))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """The query without privacy: the place of the largest score."""
-
-    query: ConstantScores
-
-    def __call__(self, data: tuple[Any, Array]) -> int:
-        return int(np.argmax(self.query(data)))

@@ -26,9 +26,8 @@ from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
-NEAR_GAUSSIAN = (
-    1.0022  # start of the search: the bound on the accountant's grid is larger by about this
-)
+# The search starts at this multiple: the bound on the accountant's grid is larger by about this.
+NEAR_GAUSSIAN = 1.0022
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 

@@ -5,6 +5,7 @@ References: Talwar, Thakurta & Zhang (2015), Theorem 2.6.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from algorithms.frank_wolfe.user_sets import convex_set_of
 from mechanisms.families.selection import BOOLEAN
 
 
+@dataclass(eq=False, repr=False)
 class GaussianFrankWolfe(SetEstimator):
     """Minimise a linear model's mean loss over a convex set; (epsilon, delta)-DP for every record.
 
@@ -80,32 +82,18 @@ class GaussianFrankWolfe(SetEstimator):
     [0.7, 0.0]
     """
 
-    def __init__(
-        self,
-        loss: str | LinearLoss,
-        convex_set: Any,
-        epsilon: float,
-        delta: float,
-        *,
-        rounds: int | None = None,
-        average: bool = False,
-        row_bound: float = 1.0,
-        y_bound: float = 1.0,
-        relation: str = REPLACE,
-        random_state: Any = None,
-        non_private: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.convex_set = convex_set
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rounds = rounds
-        self.average = average
-        self.row_bound = row_bound
-        self.y_bound = y_bound
-        self.relation = relation
-        self.random_state = random_state
-        self.non_private = non_private
+    loss: str | LinearLoss
+    convex_set: Any
+    epsilon: float
+    delta: float
+    _: KW_ONLY
+    rounds: int | None = None
+    average: bool = False
+    row_bound: float = 1.0
+    y_bound: float = 1.0
+    relation: str = REPLACE
+    random_state: Any = None
+    non_private: bool = False
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""

@@ -1,9 +1,13 @@
-"""The query of every round: the score of each vertex on clipped data, from dense passes."""
+"""Frank-Wolfe over a polytope by dense passes: the score of each vertex, and the rounds.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
+"""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from scipy import sparse
@@ -11,10 +15,17 @@ from scipy import sparse
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import (
+    clipped_rows,
+    row_products,
+    sum_over_blocks,
+    weighted_row_sum,
+)
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 
-BLOCK_ENTRIES = 2**22  # entries that one thread clips at a time; also of gradients
+BLOCK_ENTRIES = 2**22  # entries of gradients that are asked of a declared loss at a time
 
 
 class DenseScores:
@@ -47,7 +58,11 @@ class DenseScores:
     def __call__(self, data: tuple[Any, Any]) -> Array:
         """Return the scores of the vertices; a larger score reduces the loss more."""
         if self._x is None:
-            self._prepare(data)
+            self._x = clipped_rows(data[0], self._bounds.x)
+            self._columns = self._x.tocsc() if hasattr(self._x, "tocsc") else self._x
+            self._y = clipped_rows(data[1], self._bounds.y)
+            start = self._polytope.start(self._x.shape[1])
+            self._inner = np.asarray(self._x @ start) if start.any() else np.zeros(len(self._y))
         if self._step is not None:
             step, where, value = self._step
             self._inner *= 1 - step
@@ -58,13 +73,6 @@ class DenseScores:
         gradient: Array = np.asarray(self._residual @ self._x)
         gradient /= -len(self._y)
         return self._polytope.products(gradient)
-
-    def _prepare(self, data: tuple[Any, Any]) -> None:
-        self._x = clipped_entries(data[0], self._bounds.x)
-        self._columns = self._x.tocsc() if hasattr(self._x, "tocsc") else self._x
-        self._y = clipped_entries(data[1], self._bounds.y)
-        start = self._polytope.start(self._x.shape[1])
-        self._inner = np.asarray(self._x @ start) if start.any() else np.zeros(len(self._y))
 
     def _product(self, where: Any, value: Any) -> Array:
         """Return X times a vector that is 0 outside ``where``."""
@@ -110,36 +118,91 @@ class DeclaredScores:
         return self._polytope.products(-total / len(y))
 
 
-def clipped_entries(array: Any, bound: float) -> Any:
-    """Return entries clipped to ``[-bound, bound]``; the same array if none exceeds it."""
-    if sparse.issparse(array):
-        return clipped_sparse_entries(array, bound)
-    values: Array = np.asarray(array, dtype=float)
-    if all_within(values, bound):
-        return values
-    # First access to the copy's memory dominates, so threads write blocks of rows in parallel.
-    copy = np.empty_like(values)
-    step = max(1, BLOCK_ENTRIES * len(values) // values.size)
-    blocks = [slice(start, start + step) for start in range(0, len(values), step)]
-    with ThreadPoolExecutor() as pool:
-        # the list waits for every block and re-raises its errors
-        list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
-    return copy
+@final
+@dataclass(frozen=True, slots=True)
+class ClippedBlockGradient:
+    """The summed gradient of a block of records, on clipped data."""
+
+    bounds: Bounds
+    loss: LinearLoss
+    theta: Array
+
+    def __call__(self, block: tuple[Any, Array]) -> Array:
+        """Return one vector."""
+        x = clipped_rows(block[0], self.bounds.x)
+        y = np.clip(block[1], -self.bounds.y, self.bounds.y)
+        steepest = self.loss.bound(self.bounds.radius * self.bounds.x, self.bounds.y)
+        slope = np.clip(self.loss.slope(row_products(x, self.theta), y), -steepest, steepest)
+        return weighted_row_sum(x, slope)
 
 
-def clipped_sparse_entries(matrix: Any, bound: float) -> Any:
-    """Return a sparse matrix by rows with clipped entries; the same one if none exceeds."""
-    clipped = matrix.tocsr()
-    if not clipped.has_canonical_format:  # entries that are stored in parts add up
-        clipped = clipped.copy()
-        clipped.sum_duplicates()
-    if all_within(clipped.data, bound):
-        return clipped
-    clipped = clipped.copy()
-    clipped.data = np.clip(clipped.data, -bound, bound)
-    return clipped
+class StreamedScores:
+    """The scores from data that are read anew in every round, a block at a time."""
+
+    def __init__(
+        self, bounds: Bounds, loss: LinearLoss, polytope: Polytope, executor: Executor | None
+    ) -> None:
+        self._bounds, self._loss, self._polytope = bounds, loss, polytope
+        self._executor, self._theta = executor, np.empty(0)
+
+    def move(self, step: float, where: Any, value: Any) -> None:
+        """Record the public move; see `DenseScores.move`."""
+        self._theta *= 1 - step
+        self._theta[where] += step * value
+
+    def __call__(self, data: tuple[Any, Any]) -> Array:
+        """Return the scores of the vertices; a larger score reduces the loss more."""
+        records, features = data[0].shape
+        if not self._theta.size:
+            self._theta = self._polytope.start(features)
+        work = ClippedBlockGradient(self._bounds, self._loss, self._theta)
+        return self._polytope.products(-sum_over_blocks(work, data, self._executor) / records)
 
 
-def all_within(values: Array, bound: float) -> bool:
-    """Return whether all values are within ``[-bound, bound]``."""
-    return bool(values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound)
+@final
+@dataclass(frozen=True, slots=True)
+class BestVertex:
+    """The query of a selection without privacy: the vertex or candidate with the largest score."""
+
+    scores: Any
+
+    def __call__(self, data: Any) -> int:
+        """Return its index."""
+        return int(np.argmax(self.scores(data)))
+
+
+def run_frank_wolfe(
+    ledger: Any,
+    mechanism: Any,
+    rounds: int,
+    bounds: Bounds,
+    loss: LinearLoss | DeclaredLoss = SQUARED,
+    polytope: Polytope | None = None,
+    average: bool = False,
+    query: Any = None,
+) -> Array:
+    """Return the last iterate, or the mean of all, of the rounds released by the ledger."""
+    polytope, features = polytope or L1Ball(bounds.radius), ledger.shape[1]
+    if query is None and isinstance(loss, DeclaredLoss):
+        query = DeclaredScores(loss, polytope)
+    elif query is None and isinstance(loss, LinearLoss):
+        query = DenseScores(bounds, loss, polytope)
+    theta = polytope.start(features)
+    mean = theta.copy()
+    selection_query = query
+    shape: tuple[int, ...] = (polytope.count(features),)
+    if isinstance(mechanism, NoPrivacy):
+        selection_query, shape = BestVertex(query), ()
+    for t in range(1, rounds + 1):
+        index = int(ledger.release(mechanism, selection_query, shape=shape))
+        vertex = polytope.vertex(index, features)
+        where = np.flatnonzero(vertex)
+        at = int(where[0]) if where.size == 1 else where
+        step = 2 / (t + 2)
+        theta *= 1 - step
+        theta[at] += step * vertex[at]
+        query.move(step, at, vertex[at])
+        if average:
+            # iterate t + 1 weighs 2 (t + 1) / ((t + 1) (t + 2)) of the mean so far
+            mean += step * (theta - mean)
+    return mean if average else theta

@@ -5,16 +5,15 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
-
-import numpy as np
 
 from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.fit_data import checked_shape
-from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
+from algorithms.base.glm_losses import DeclaredLoss, LinearLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS
 from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.constants import (
@@ -25,13 +24,14 @@ from algorithms.frank_wolfe.constants import (
     selection_mechanism,
     selection_regret,
 )
-from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores
-from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
+from algorithms.frank_wolfe.dense_scores import run_frank_wolfe
+from algorithms.frank_wolfe.polytopes import Polytope
 from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import polytope_of
 from mechanisms.families.selection import BOOLEAN
 
 
+@dataclass(eq=False, repr=False)
 class FrankWolfe(SetEstimator):
     """Minimise a mean loss over a polytope; (epsilon, delta)-DP for every record.
 
@@ -90,34 +90,19 @@ class FrankWolfe(SetEstimator):
     [0.9, 0.1]
     """
 
-    def __init__(
-        self,
-        loss: str | LinearLoss | DeclaredLoss,
-        vertices_or_oracle: Any,
-        epsilon: float,
-        delta: float,
-        *,
-        rounds: int | None = None,
-        selection: str = "gumbel",
-        average: bool = False,
-        x_bound: float = 1.0,
-        y_bound: float = 1.0,
-        relation: str = REPLACE,
-        random_state: Any = None,
-        non_private: bool = False,
-    ) -> None:
-        self.loss = loss
-        self.vertices_or_oracle = vertices_or_oracle
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rounds = rounds
-        self.selection = selection
-        self.average = average
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.relation = relation
-        self.random_state = random_state
-        self.non_private = non_private
+    loss: str | LinearLoss | DeclaredLoss
+    vertices_or_oracle: Any
+    epsilon: float
+    delta: float
+    _: KW_ONLY
+    rounds: int | None = None
+    selection: str = "gumbel"
+    average: bool = False
+    x_bound: float = 1.0
+    y_bound: float = 1.0
+    relation: str = REPLACE
+    random_state: Any = None
+    non_private: bool = False
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -156,51 +141,3 @@ class FrankWolfe(SetEstimator):
         polytope = polytope_of(self.vertices_or_oracle)
         x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
         return glm_loss_of(self.loss), polytope, Bounds(polytope.norm, x, y)
-
-
-class BestVertex:
-    """The query of a round without privacy: the vertex with the largest score."""
-
-    def __init__(self, scores: Any) -> None:
-        self._scores = scores
-
-    def __call__(self, data: Any) -> int:
-        """Return its index."""
-        return int(np.argmax(self._scores(data)))
-
-
-def run_frank_wolfe(
-    ledger: Any,
-    mechanism: Any,
-    rounds: int,
-    bounds: Bounds,
-    loss: LinearLoss | DeclaredLoss = SQUARED,
-    polytope: Polytope | None = None,
-    average: bool = False,
-    query: Any = None,
-) -> Array:
-    """Return the last iterate, or the mean of all, of the rounds released by the ledger."""
-    polytope, features = polytope or L1Ball(bounds.radius), ledger.shape[1]
-    if query is None and isinstance(loss, DeclaredLoss):
-        query = DeclaredScores(loss, polytope)
-    elif query is None and isinstance(loss, LinearLoss):
-        query = DenseScores(bounds, loss, polytope)
-    theta = polytope.start(features)
-    mean = theta.copy()
-    selection_query = query
-    shape: tuple[int, ...] = (polytope.count(features),)
-    if isinstance(mechanism, NoPrivacy):
-        selection_query, shape = BestVertex(query), ()
-    for t in range(1, rounds + 1):
-        index = int(ledger.release(mechanism, selection_query, shape=shape))
-        vertex = polytope.vertex(index, features)
-        where = np.flatnonzero(vertex)
-        at = int(where[0]) if where.size == 1 else where
-        step = 2 / (t + 2)
-        theta *= 1 - step
-        theta[at] += step * vertex[at]
-        query.move(step, at, vertex[at])
-        if average:
-            # iterate t + 1 weighs 2 (t + 1) / ((t + 1) (t + 2)) of the mean so far
-            mean += step * (theta - mean)
-    return mean if average else theta

@@ -5,9 +5,9 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -20,10 +20,20 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
-from algorithms.base.adaptive_descent import descent_plan, signal_length
-from algorithms.base.clipped_gradient_descent import clipped_rows
+from algorithms.base.adaptive_descent import (
+    MeanVector,
+    descend_adaptively,
+    descent_plan,
+    signal_length,
+)
 from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.exact_minimum import ExactMinimum, ScoreObjective, SquaredError
+from algorithms.base.exact_minimum import (
+    BinomialLoss,
+    ExactMinimum,
+    ScoreObjective,
+    SquaredError,
+    project_to_l1_ball,
+)
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
@@ -31,9 +41,10 @@ from algorithms.base.fit_data import (
     validated_data,
     validated_fit_data,
 )
-from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.glm_losses import LOGISTIC, SQUARED, LinearLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import clipped_rows
 from algorithms.base.signal import gradients_hidden, selections_hidden
 from algorithms.frank_wolfe.constant_scores import (
     SELECTIONS,
@@ -49,12 +60,9 @@ from algorithms.frank_wolfe.constants import (
     optimal_rounds,
     selection_mechanism,
 )
-from algorithms.frank_wolfe.dense_scores import clipped_entries
-from algorithms.frank_wolfe.polytope import run_frank_wolfe
+from algorithms.frank_wolfe.dense_scores import StreamedScores, run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
-from algorithms.frank_wolfe.projected_descent import run_projected_descent
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
-from algorithms.frank_wolfe.streamed_scores import StreamedScores
 from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
@@ -108,9 +116,10 @@ class L1Estimator(PrivateRegressor):
         if self.non_private:
             return Repeat(NoPrivacy(), rounds)
         scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
-        lazily = sparse and selection == GUMBEL
-        vertex_selection: Any = LazyExponential(scale, sensitivity)
-        if not lazily:
+        vertex_selection: Any
+        if sparse and selection == GUMBEL:
+            vertex_selection = LazyExponential(scale, sensitivity)
+        else:
             vertex_selection = selection_mechanism(scale, sensitivity, selection)
         return self._warned_plan(Repeat(vertex_selection, rounds), shape[1])
 
@@ -158,8 +167,10 @@ class L1Estimator(PrivateRegressor):
         if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
             if self.non_private:
+                squared = self._loss is SQUARED
+                objective: ScoreObjective = SquaredError(bounds.y) if squared else BinomialLoss()
                 minimum = ExactMinimum(
-                    self._exact_objective(bounds),
+                    objective,
                     partial(clipped_rows, bound=bounds.x),
                     self.fit_intercept,
                     l1_radius=bounds.radius,
@@ -197,12 +208,10 @@ class L1Estimator(PrivateRegressor):
         """Return how many selections of a plan are of vertices."""
         return plan.count - SELECTIONS * self.fit_intercept
 
-    @abstractmethod
-    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
-        """Return the objective of a fit without privacy."""
-
     def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
-        """Make the plan, run it, and keep the results."""
+        """Make the plan, run it, and keep the results; y is None where X gives the pairs."""
+        if y is None:
+            X, y = split_pairs(X)
         # a subclass's plan may have no `sparse` argument
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **sparse_argument)
@@ -228,7 +237,7 @@ class L1Estimator(PrivateRegressor):
         check_is_fitted(self)
         self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
+        inner: Array = np.asarray(clipped_rows(X, self.bounds_.x) @ self.coef_)
         return inner + self.intercept_
 
     def _sensitivity(self, shape: tuple[int, ...]) -> float:
@@ -274,6 +283,7 @@ class L1Estimator(PrivateRegressor):
         )
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLasso(L1Estimator):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
@@ -353,33 +363,18 @@ class PrivateLasso(L1Estimator):
     _loss = SQUARED
     _descent_radius = 4.0
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        radius: float | str = AUTO,
-        rounds: int | None = None,
-        selection: str = "gumbel",
-        x_bound: float = 1.0,
-        y_bound: float = 1.0,
-        relation: str = REPLACE,
-        random_state: Any = None,
-        method: str = AUTO,
-        non_private: bool = False,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.rounds = rounds
-        self.selection = selection
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.relation = relation
-        self.random_state = random_state
-        self.method = method
-        self.non_private = non_private
-        self.fit_intercept = fit_intercept
+    epsilon: float
+    delta: float
+    radius: float | str = AUTO
+    rounds: int | None = None
+    selection: str = "gumbel"
+    x_bound: float = 1.0
+    y_bound: float = 1.0
+    relation: str = REPLACE
+    random_state: Any = None
+    method: str = AUTO
+    non_private: bool = False
+    fit_intercept: bool = True
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -388,15 +383,54 @@ class PrivateLasso(L1Estimator):
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
-        X, y = validated_fit_data(self, X, y)
-        if y is None:
-            X, y = split_pairs(X)
-        return self._fit(X, y, executor, ledger)
+        return self._fit(*validated_fit_data(self, X, y), executor, ledger)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
 
-    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
-        """Return the squared error."""
-        return SquaredError(bounds.y)
+
+def run_projected_descent(
+    ledger: Any,
+    bounds: Bounds,
+    loss: LinearLoss,
+    fit_intercept: bool,
+    executor: Executor | None = None,
+) -> Array:
+    """Return coefficients and the constant, 0 if none is fitted, from released values only.
+
+    The constant is the coefficient of a feature that is always ``bounds.x``, outside of the ball.
+    """
+    records, features = ledger.shape
+    constant = bounds.x if fit_intercept else 0.0
+    # A gradient is the slope of the loss at <x, theta> times x, and |<x, theta>| <= the radius
+    # times the largest feature.
+    longest = math.hypot(bounds.x * math.sqrt(features), constant)
+    steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
+    norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
+    query = MeanVector(
+        records,
+        executor,
+        x_bound=bounds.x,
+        y_bound=bounds.y,
+        intercept=constant,
+        row_square=longest**2,
+        slope=loss.slope,
+    )
+    size = features + fit_intercept
+
+    def project(theta: Array) -> Array:
+        return np.append(project_to_l1_ball(theta[:features], bounds.radius), theta[features:])
+
+    theta = descend_adaptively(
+        ledger,
+        query,
+        size,
+        longest**2,
+        norms,
+        np.zeros(size),
+        project,
+        loss.smoothness,
+        bounded_slopes=loss is LOGISTIC,
+    )
+    return np.append(theta[:features], constant * theta[-1])

@@ -6,6 +6,7 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.utils import ClassifierTags
@@ -13,14 +14,13 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.exact_minimum import BinomialLoss, ScoreObjective
-from algorithms.base.fit_data import split_pairs, validated_labelled_data
+from algorithms.base.fit_data import validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
-from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     """Logistic regression over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
@@ -90,51 +90,29 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     _loss = LOGISTIC
     _descent_radius = 64.0
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        radius: float | str = AUTO,
-        rounds: int | None = None,
-        selection: str = "gumbel",
-        x_bound: float = 1.0,
-        relation: str = REPLACE,
-        random_state: Any = None,
-        method: str = AUTO,
-        non_private: bool = False,
-        classes: Any = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.rounds = rounds
-        self.selection = selection
-        self.x_bound = x_bound
-        self.relation = relation
-        self.random_state = random_state
-        self.method = method
-        self.non_private = non_private
-        self.classes = classes
-        self.fit_intercept = fit_intercept
+    epsilon: float
+    delta: float
+    radius: float | str = AUTO
+    rounds: int | None = None
+    selection: str = "gumbel"
+    x_bound: float = 1.0
+    relation: str = REPLACE
+    random_state: Any = None
+    method: str = AUTO
+    non_private: bool = False
+    classes: Any = None
+    fit_intercept: bool = True
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
-        if y is None:
-            X, y = split_pairs(X)
         return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` and the constant for every row."""
         return self._linear_predictor(X)
-
-    def _exact_objective(self, bounds: Bounds) -> ScoreObjective:
-        """Return the logistic loss."""
-        del bounds
-        return BinomialLoss()
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a classifier of two classes."""

@@ -17,15 +17,14 @@ import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import clipped_sparse_entries
-from algorithms.frank_wolfe.score_buckets import ScoreBuckets
-from algorithms.frank_wolfe.sparse_entries import column_entries, row_entries, unique_items
 from mechanisms.families.bounded_scores import IndexArray
 
 # rounds until the first refresh of all bounds; each later refresh doubles the total
 FIRST_REFRESH = 16
 MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
+MAX_BUCKETS = 256  # most buckets at the start
 
 
 @final
@@ -59,7 +58,11 @@ class SparseScores:
     def __call__(self, data: tuple[Any, Any]) -> ScoreSnapshot:
         """Return the scores of this round."""
         if self._x is None:
-            self._prepare(data)
+            self._x = clipped_rows(data[0], self._bounds.x)
+            self._columns, self._absolute_x = self._x.tocsc(), abs(self._x)
+            self._y: Array = np.clip(data[1], -self._bounds.y, self._bounds.y)
+            self._gradient_scale = self._bounds.radius / len(self._y)
+            self._refresh()
         elif self.move_count >= self._next_refresh:
             self._refresh()
         elif self._moved:
@@ -91,13 +94,6 @@ class SparseScores:
         margin = self._shrink * self._scaled_margins if is_current else self._x @ self._theta(moves)
         gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
         return np.concatenate([gradient, -gradient])
-
-    def _prepare(self, data: tuple[Any, Any]) -> None:
-        self._x = clipped_sparse_entries(data[0], self._bounds.x)
-        self._columns, self._absolute_x = self._x.tocsc(), abs(self._x)
-        self._y: Array = np.clip(data[1], -self._bounds.y, self._bounds.y)
-        self._gradient_scale = self._bounds.radius / len(self._y)
-        self._refresh()
 
     def _refresh(self) -> None:
         """Recompute margins, gradient, slack and levels."""
@@ -216,3 +212,84 @@ def run_sparse_frank_wolfe(
 def step_size(t: int) -> float:
     """Return the step of round t = 1, 2, ..."""
     return 2 / (t + 2)
+
+
+@final
+class ScoreBuckets:
+    """Items 0, 1, ... in buckets by an upper bound; an item moves in constant time.
+
+    Bucket k has bounds up to ``k width`` plus a rounding margin.
+    """
+
+    def __init__(self, upper_bounds: Array, width: float, rounding_margin: float) -> None:
+        self._width, self._rounding_margin = (
+            max(width, float(upper_bounds.max()) / MAX_BUCKETS),
+            rounding_margin,
+        )
+        self._bucket = self._bucket_of(upper_bounds)
+        order = np.argsort(self._bucket, kind="stable")
+        levels, level_starts = np.unique(self._bucket[order], return_index=True)
+        groups = np.split(order, level_starts[1:])
+        self._members: dict[int, list[int]] = {
+            int(level): group.tolist() for level, group in zip(levels, groups, strict=True)
+        }
+        positions = np.empty(upper_bounds.size, dtype=np.intp)
+        for group in groups:
+            positions[group] = np.arange(group.size)
+        self._place: list[int] = positions.tolist()
+        self._keys: list[int] = []
+
+    def update(self, items: IndexArray, upper_bounds: Array) -> None:
+        """Set new bounds of some items."""
+        level = self._bucket_of(upper_bounds)
+        moved = level != self._bucket[items]
+        movers = items[moved]
+        for item, old_level, new_level in zip(
+            movers.tolist(), self._bucket[movers].tolist(), level[moved].tolist(), strict=True
+        ):
+            # The last member of the old bucket takes the place of the item.
+            members = self._members[old_level]
+            last_member = members.pop()
+            if last_member != item:
+                members[self._place[item]] = last_member
+                self._place[last_member] = self._place[item]
+            if not members:
+                del self._members[old_level]
+            bucket = self._members.setdefault(new_level, [])
+            self._place[item] = len(bucket)
+            bucket.append(item)
+        self._bucket[movers] = level[moved]
+
+    def bounds(self) -> tuple[Array, IndexArray]:
+        """Return the bounds of the buckets, and the number of items in each."""
+        self._keys = list(self._members)
+        counts = [len(members) for members in self._members.values()]
+        return np.array(self._keys) * self._width + self._rounding_margin, np.array(counts)
+
+    def member(self, level: int, place: int) -> int:
+        """Return the item at a place in a bucket, in the order of `bounds`."""
+        return self._members[self._keys[level]][place]
+
+    def _bucket_of(self, upper_bounds: Array) -> Any:
+        return np.ceil(upper_bounds / self._width).astype(np.int64)
+
+
+def column_entries(columns: Any, feature: int) -> tuple[IndexArray, Array]:
+    """Return rows and values of one column of a matrix stored by columns."""
+    part = slice(columns.indptr[feature], columns.indptr[feature + 1])
+    return columns.indices[part], columns.data[part]
+
+
+def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Return where the entries of rows are stored, and the number of entries of each row."""
+    row_starts = matrix.indptr[rows]
+    lengths = matrix.indptr[rows + 1] - row_starts
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(row_starts - before, lengths) + np.arange(lengths.sum()), lengths
+
+
+def unique_items(items: IndexArray, count: int) -> IndexArray:
+    """Return each of some items below ``count`` once."""
+    if 8 * items.size < count:
+        return np.unique(items)
+    return np.flatnonzero(np.bincount(items, minlength=count))

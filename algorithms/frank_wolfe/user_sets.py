@@ -47,7 +47,10 @@ class CheckedPolytope:
             np.linspace(0, declared_count - 1, min(declared_count, CHECKED_VERTICES)).astype(int)
         )
         direction = np.random.default_rng(0).normal(size=features)
-        products = self._checked_products(direction, declared_count)
+        products = self.products(direction)
+        if products.shape != (declared_count,):
+            allowed = f"of shape ({declared_count},), one a vertex"
+            raise ParameterError("vertices_or_oracle.products", products.shape, allowed)
         for index in sampled:
             product = float(self.vertex(int(index), features) @ direction)
             if not abs(product - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
@@ -79,13 +82,6 @@ class CheckedPolytope:
     def products(self, gradient: Array) -> Array:
         """Return the products that the user's object computes."""
         return np.asarray(self.inner.products(gradient), dtype=float)
-
-    def _checked_products(self, direction: Array, count: int) -> Array:
-        products = self.products(direction)
-        if products.shape != (count,):
-            allowed = f"of shape ({count},), one a vertex"
-            raise ParameterError("vertices_or_oracle.products", products.shape, allowed)
-        return products
 
 
 @final

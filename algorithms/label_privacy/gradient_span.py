@@ -15,10 +15,8 @@ import numpy as np
 
 from accountant.numerics import Array
 
-CENTRE_ROUNDS, CENTRE_TOLERANCE = (
-    1000,
-    1e-3,
-)  # of Frank-Wolfe: how close the squared radius is to the smallest
+CENTRE_ROUNDS = 1000  # of Frank-Wolfe, at most
+CENTRE_TOLERANCE = 1e-3  # how close the squared radius is to the smallest
 
 
 @final

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,22 +25,17 @@ from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.base.row_blocks import row_products
+from algorithms.base.row_blocks import row_products, squared_lengths
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
-from algorithms.label_privacy.label_losses import (
-    LABEL_LOSSES,
-    LabelLoss,
-    ScoreLoss,
-    label_loss_of,
-    squared_row_norms,
-)
+from algorithms.label_privacy.label_losses import LABEL_LOSSES, LabelLoss, ScoreLoss, label_loss_of
 from algorithms.label_privacy.label_sgd import LabelSGD
 
 METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
-class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+@dataclass(eq=False, repr=False)
+class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):
     """Linear classification with private labels and public features.
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it
@@ -103,31 +99,19 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        epsilon: float,
-        *,
-        classes: Any = None,
-        loss: str | LabelLoss = "logistic",
-        method: str = "auto",
-        penalty: float = 0.5,
-        diameter: float = 100.0,
-        randomizer: str = "auto",
-        batch_size: int = 32,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.loss = loss
-        self.method = method
-        self.penalty = penalty
-        self.diameter = diameter
-        self.randomizer = randomizer
-        self.batch_size = batch_size
-        self.non_private = non_private
-        self.random_state = random_state
+    epsilon: float
+    _: KW_ONLY
+    classes: Any = None
+    loss: str | LabelLoss = "logistic"
+    method: str = "auto"
+    penalty: float = 0.5
+    diameter: float = 100.0
+    randomizer: str = "auto"
+    batch_size: int = 32
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs ``classes``."""
@@ -172,7 +156,12 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         self
             The fitted estimator.
         """
-        X, codes, classes = self._checked_input(X, y)
+        rules = {"dtype": np.float64, "accept_sparse": "csr"}
+        if y is None:  # scikit-learn's own error
+            validated_data(self, X, None, **rules)
+        classes, codes = encode_classes(y, self.classes, self.non_private)
+        X, codes = validated_data(self, X, codes, **rules)
+        codes = codes.astype(np.intp)
         optimiser = self._optimiser(len(codes), len(classes))
         optimiser.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
         optimiser.spends_with(self)
@@ -207,11 +196,11 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             rows = sparse.hstack(
                 [X.multiply(1 / self.scale_), sparse.csr_array(np.ones((X.shape[0], 1)))]
             ).tocsr()
-            return sparse.csr_array(rows.multiply(1 / np.sqrt(squared_row_norms(rows))[:, None]))
+            return sparse.csr_array(rows.multiply(1 / np.sqrt(squared_lengths(rows))[:, None]))
         rows = np.ones((X.shape[0], X.shape[1] + 1))
         np.divide(X, self.scale_, out=rows[:, :-1])
         rows[:, :-1] -= self.shift_
-        rows /= np.sqrt(squared_row_norms(rows))[:, None]
+        rows /= np.sqrt(squared_lengths(rows))[:, None]
         return rows
 
     def decision_function(self, X: Any) -> Array:
@@ -219,12 +208,13 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        lengths = self._prepared_lengths(X)
-        scores = (
-            np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
-            + self.intercept_
-        )
-        scores = scores / lengths[:, None]
+        products = np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
+        # `prepared` divides rows by these lengths.
+        if hasattr(X, "multiply"):
+            squares = squared_lengths(X.multiply(1 / self.scale_).tocsr())
+        else:
+            squares = squared_lengths(X / self.scale_ - self.shift_)
+        scores = (products + self.intercept_) / np.sqrt(squares + 1)[:, None]
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def summary(self) -> str:
@@ -232,12 +222,6 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         check_is_fitted(self)
         name = type(self.optimiser_).__name__
         return self.optimiser_.summary().replace(name, type(self).__name__)
-
-    def _prepared_lengths(self, X: Any) -> Array:
-        """Return the lengths that `prepared` divides rows by."""
-        if hasattr(X, "multiply"):
-            return np.sqrt(squared_row_norms(X.multiply(1 / self.scale_).tocsr()) + 1)
-        return np.sqrt(squared_row_norms(X / self.scale_ - self.shift_) + 1)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
         """Return what finds the coefficients, with every setting checked."""
@@ -271,15 +255,6 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             non_private=self.non_private,
             random_state=self.random_state,
         )
-
-    def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Return features, labels as numbers, and the classes."""
-        rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # scikit-learn's own error
-            validated_data(self, X, None, **rules)
-        classes, codes = encode_classes(y, self.classes, self.non_private)
-        X, codes = validated_data(self, X, codes, **rules)
-        return X, codes.astype(np.intp), classes
 
     def _declared_classes(self) -> Any:
         """Return the declared classes in increasing order."""

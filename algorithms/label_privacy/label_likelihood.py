@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,15 +22,20 @@ from algorithms.base.fit_data import checked_shape, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from algorithms.label_privacy.gradient_span import GradientSpan
-from algorithms.label_privacy.label_checks import checked_labels
 from algorithms.label_privacy.label_randomizers import CLASSES, RANDOMIZER, randomizer_of
-from algorithms.label_privacy.label_sgd import BLOCK_COEFFICIENTS, FULL_TRANSCRIPT_NUMBERS
+from algorithms.label_privacy.label_sgd import (
+    BLOCK_COEFFICIENTS,
+    FULL_TRANSCRIPT_NUMBERS,
+    checked_labels,
+    label_query,
+)
 from mechanisms.hemisphere import HemisphereL2
 
 MOST_STEPS = 300  # of the quasi-Newton search
 BLOCK_NUMBERS = 1 << 22  # scores and features in memory at a time
 
 
+@dataclass(eq=False, repr=False)
 class LabelLikelihood(PrivateEstimator):
     """The coefficients under which the randomised labels are most probable, with a penalty.
 
@@ -38,23 +44,15 @@ class LabelLikelihood(PrivateEstimator):
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        classes: int,
-        penalty: float,
-        randomizer: str = "auto",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.penalty = penalty
-        self.randomizer = randomizer
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    classes: int
+    penalty: float
+    randomizer: str = "auto"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -70,7 +68,7 @@ class LabelLikelihood(PrivateEstimator):
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values and public rows only."""
         X, mechanism = ledger.public, ledger.plan.parts[0]
-        query = _label_query
+        query = label_query
         if isinstance(mechanism, HemisphereL2):
             query = GradientSpan.regular_simplex(self.classes).label_corners
         blocks = self._user_blocks(X.shape[0])
@@ -114,9 +112,8 @@ def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bo
     if isinstance(mechanism, HemisphereL2):
         # c_k = 1 / K + <report, corner k> times a positive constant
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
-    probable: NDArray[np.bool_] = (
-        mechanism.coefficients(reports) > 0
-    )  # (1[supported] - q) / (p - q)
+    # A coefficient is (1[supported] - q) / (p - q).
+    probable: NDArray[np.bool_] = mechanism.coefficients(reports) > 0
     return probable
 
 
@@ -159,7 +156,3 @@ def _softmax(scores: Array) -> tuple[Array, Array]:
     powers = np.exp(scores - top)
     total = powers.sum(axis=1, keepdims=True)
     return powers / total, (top + np.log(total))[:, 0]
-
-
-def _label_query(labels: Any) -> Any:
-    return labels

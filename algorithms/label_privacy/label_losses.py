@@ -16,6 +16,7 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from algorithms.base.row_blocks import squared_lengths
 
 
 class LabelLoss(ABC):
@@ -82,14 +83,14 @@ class ScoreLoss(LabelLoss):
     def gram(self, theta: Array, X: Any) -> Array:
         """Return ``|x|^2`` times the products of the slopes."""
         slopes = self._slopes_by_label(theta, X)
-        products: Array = slopes @ slopes.swapaxes(-1, -2) * squared_row_norms(X)[:, None, None]
+        products: Array = slopes @ slopes.swapaxes(-1, -2) * squared_lengths(X)[:, None, None]
         return products
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
         """Return the same by one matrix product for the scores and one for the gradients."""
         slopes = self.slopes(X @ theta.T, coefficients)
         total = slopes.T @ X
-        return total, float(squared_row_norms(slopes) @ squared_row_norms(X))
+        return total, float(squared_lengths(slopes) @ squared_lengths(X))
 
     def _slopes_by_label(self, theta: Array, X: Any) -> Array:
         """Return the slopes of every row and label."""
@@ -203,10 +204,20 @@ def label_loss_of(loss: object) -> LabelLoss:
     )
 
 
-def squared_row_norms(X: Any) -> Array:
-    """Return the squared Euclidean length of every row, dense or sparse."""
-    if hasattr(X, "multiply"):
-        entries = X.astype(np.float64)
-        return np.asarray(entries.multiply(entries).sum(axis=1), dtype=float).reshape(-1)
-    squares: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return squares
+def check_loss(loss: LabelLoss, X: Any, classes: int, lipschitz: float) -> None:
+    """Check a user's loss on a few public rows: shape and length of gradients at the start."""
+    rows = X[:8]
+    theta = np.zeros(loss.shape(X.shape[1], classes))
+    gradients = np.asarray(loss.gradients(theta, rows))
+    if (
+        gradients.shape != (rows.shape[0], classes, *theta.shape)
+        or not np.isfinite(gradients).all()
+    ):
+        allowed = f"finite gradients of shape (rows, {classes}, *theta.shape)"
+        raise ParameterError("loss", f"gradients of shape {gradients.shape}", allowed)
+    longest = math.sqrt((gradients.reshape(*gradients.shape[:2], -1) ** 2).sum(axis=2).max())
+    if longest > lipschitz * (1 + 1e-9):
+        measured = f"a gradient of length {longest:.6g}"
+        raise ParameterError(
+            "loss", measured, f"of gradients at most {lipschitz:.6g} long, as declared"
+        )

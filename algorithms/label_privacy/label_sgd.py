@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,10 +24,9 @@ from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, split_pairs, validated_fit_data
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_blocks
+from algorithms.base.row_blocks import row_blocks, squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
-from algorithms.label_privacy.label_checks import check_loss, checked_labels
-from algorithms.label_privacy.label_losses import LabelLoss, label_loss_of, squared_row_norms
+from algorithms.label_privacy.label_losses import LabelLoss, check_loss, label_loss_of
 from algorithms.label_privacy.label_randomizers import CLASSES, RANDOMIZER, randomizer_of
 from algorithms.label_privacy.report_decoders import (
     ReportDecoder,
@@ -39,6 +39,7 @@ BLOCK_COEFFICIENTS = 1 << 20  # coefficients in memory at a time
 FULL_TRANSCRIPT_NUMBERS = 50_000_000  # most numbers that a transcript keeps in full
 
 
+@dataclass(eq=False, repr=False)
 class LabelSGD(PrivateEstimator):
     """Minimise a convex loss of public rows and private labels ``0 .. classes - 1``.
 
@@ -95,27 +96,17 @@ class LabelSGD(PrivateEstimator):
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
+    delta = 0.0
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        classes: int,
-        loss: str | LabelLoss = "logistic",
-        diameter: float,
-        randomizer: str = "auto",
-        batch_size: int = 1,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.classes = classes
-        self.loss = loss
-        self.diameter = diameter
-        self.randomizer = randomizer
-        self.batch_size = batch_size
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    classes: int
+    loss: str | LabelLoss = "logistic"
+    diameter: float
+    randomizer: str = "auto"
+    batch_size: int = 1
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -266,7 +257,7 @@ class LabelSGD(PrivateEstimator):
                     ),
                 )
             return
-        query, decode = _label_query, decoder.coefficients
+        query, decode = label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
             simplex = GradientSpan.regular_simplex(self.classes)
             query, decode = simplex.label_corners, simplex.coefficients
@@ -295,12 +286,23 @@ class LabelSGD(PrivateEstimator):
 
     def _lipschitz(self, X: Any) -> float:
         length = (
-            math.sqrt(max(squared_row_norms(X[block_rows]).max() for block_rows in row_blocks(X)))
+            math.sqrt(max(squared_lengths(X[block_rows]).max() for block_rows in row_blocks(X)))
             or 1.0
         )
         bound = label_loss_of(self.loss).lipschitz(length, self.classes)
         return POSITIVE.check("loss.lipschitz", bound)
 
 
-def _label_query(labels: Any) -> Any:
+def label_query(labels: Any) -> Any:
+    """Return labels as they are: the query of mechanisms that randomise a label itself."""
     return labels
+
+
+def checked_labels(y: Any, classes: int) -> Any:
+    """Return labels as integers; a label outside 0 to ``classes - 1`` counts as 0."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "biuf":
+        allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
+        raise ParameterError("y", f"{labels.dtype}{labels.shape}", allowed)
+    valid = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    return np.where(valid, labels, 0).astype(np.intp)

@@ -11,22 +11,15 @@ the bound of the curvature that they give.
 from __future__ import annotations
 
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.base.clipped_gradient_descent import (
-    WITHIN,
-    FeatureMap,
-    clipped_rows,
-    squared_lengths,
-)
-from algorithms.base.row_blocks import ordered_sum, row_blocks
+from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
+from algorithms.base.row_blocks import clipped_rows, squared_lengths
 
 SMALLEST = 0.1  # least root of the mean squared length, over the bound of rows
 LEAST_CURVATURE = 1e-3  # over the mean squared length; the norm of the noise is added to it
@@ -93,21 +86,6 @@ class BlockProducts:
         upper = np.triu_indices(rows.shape[1])
         weighted: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
         return weighted
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class MeanOfBlocks:
-    """A query: the mean over all records of a function that sums blocks of records."""
-
-    work: Any
-    records: int
-    executor: Executor | None
-
-    def __call__(self, data: Any) -> Array:
-        """Return one vector."""
-        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        return ordered_sum(self.work, blocks, self.executor) / self.records
 
 
 class Moments(NamedTuple):

@@ -17,11 +17,11 @@ from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import mu_of_budget, round_mu
+from algorithms.base.row_blocks import MeanOfBlocks
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
     MappedFeatures,
-    MeanOfBlocks,
     Moments,
     Moves,
     mapped_features,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,13 +24,12 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
+from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     CLOSED,
@@ -51,7 +51,6 @@ from algorithms.linear_models.mapped_plan import (
 from algorithms.linear_models.regression_rounds import DAMPING, SHARES, descend_mapped, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
-    MeanStatistics,
     Statistics,
     StatisticUnits,
     coefficient_covariance,
@@ -69,6 +68,7 @@ BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
 QUIET = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLinearRegression(PrivateRegressor):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
@@ -142,36 +142,20 @@ class PrivateLinearRegression(PrivateRegressor):
     (0.5, -0.2, 'descent')
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        method: str = AUTO,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        x_bound: float = 1.0,
-        y_bound: float = 1.0,
-        row_bound: float | None = None,
-        rounds: int | None = None,
-        intervals: bool = False,
-        relation: str = REPLACE,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.ridge = ridge
-        self.x_bound = x_bound
-        self.y_bound = y_bound
-        self.row_bound = row_bound
-        self.rounds = rounds
-        self.intervals = intervals
-        self.relation = relation
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    method: str = AUTO
+    fit_intercept: bool = True
+    ridge: float = 0.0
+    x_bound: float = 1.0
+    y_bound: float = 1.0
+    row_bound: float | None = None
+    rounds: int | None = None
+    intervals: bool = False
+    relation: str = REPLACE
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -287,7 +271,7 @@ class PrivateLinearRegression(PrivateRegressor):
             penalty[-1] = 0.0
         work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
-        query = MeanStatistics(work, records, executor)
+        query = MeanOfBlocks(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
         statistics = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(statistics, penalty), statistics
@@ -297,9 +281,18 @@ class PrivateLinearRegression(PrivateRegressor):
         (records, features), ridge = ledger.shape, float(self.ridge)
         # With a shorter bound the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
-        mapped = released_map(ledger, self.x_bound, bound, self.fit_intercept, executor,
-                              self._shares(), curvature=1.0, damping=DAMPING, penalty=ridge,
-                              row_bound=math.inf if self.row_bound is None else bound)  # fmt: skip
+        mapped = released_map(
+            ledger,
+            self.x_bound,
+            bound,
+            self.fit_intercept,
+            executor,
+            self._shares(),
+            curvature=1.0,
+            damping=DAMPING,
+            penalty=ridge,
+            row_bound=math.inf if self.row_bound is None else bound,
+        )
         sizes = Sizes(records, features, features + self.fit_intercept)
         descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None

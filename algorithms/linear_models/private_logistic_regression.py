@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
-from algorithms.base.binary_labels import checked_classes
+from algorithms.base.binary_labels import checked_classes, encode_classes
 from algorithms.base.clipped_gradient_descent import (
     MeanOfClippedGradients,
-    clipped_rows,
     descend,
     logistic_residuals,
     multinomial_residuals,
 )
+from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -32,34 +37,41 @@ from algorithms.base.exact_minimum import (
 )
 from algorithms.base.fit_data import (
     checked_shape,
+    filled,
     generator_of,
+    validated_data,
+    validated_labelled_data,
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import clipped_rows, row_products
+from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
-from algorithms.linear_models.classification_plan import (
-    SHARES,
-    STEP,
-    default_clip,
-    default_rounds,
-    longer_steps,
-    shortened_at,
-)
-from algorithms.linear_models.linear_classifier import LinearClassifier
 from algorithms.linear_models.mapped_plan import (
+    Shares,
     Sizes,
     private_plan,
     released_map,
     rounds_of,
+    signal_of,
     takes_products,
 )
 from mechanisms.families.selection import BOOLEAN
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
+# chosen once, on training parts (docs/classification.md says how)
+SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
+CLIPS = (0.4, 2.0)  # least and largest clip over the root of the mean squared length of mapped rows
+PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
+STEP = 1.9  # step over half the longest step that is surely stable
+TRAVEL = 280.0  # least total of steps over the curvature
+ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
+FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
-class PrivateLogisticRegression(LinearClassifier):
+@dataclass(eq=False, repr=False)
+class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -136,38 +148,21 @@ class PrivateLogisticRegression(LinearClassifier):
     ['yes', 'no']
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        clip: float | None = None,
-        rounds: int | None = None,
-        step: float = STEP,
-        x_bound: float = 1.0,
-        row_bound: float | None = None,
-        weight_bound: float = 1.0,
-        batch_rate: float | None = None,
-        relation: str = REPLACE,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.clip = clip
-        self.rounds = rounds
-        self.step = step
-        self.x_bound = x_bound
-        self.row_bound = row_bound
-        self.weight_bound = weight_bound
-        self.batch_rate = batch_rate
-        self.relation = relation
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    classes: Any = None
+    fit_intercept: bool = True
+    clip: float | None = None
+    rounds: int | None = None
+    step: float = STEP
+    x_bound: float = 1.0
+    row_bound: float | None = None
+    weight_bound: float = 1.0
+    batch_rate: float | None = None
+    relation: str = REPLACE
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -204,7 +199,7 @@ class PrivateLogisticRegression(LinearClassifier):
         bound = self._row_bound(features)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
-            shape = features + 1, self._outputs()
+            shape = features + 1, minimum.outputs
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
         gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
@@ -253,7 +248,12 @@ class PrivateLogisticRegression(LinearClassifier):
         ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
         weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        X, data = self._checked_fit_data(X, y, weights)
+        if isinstance(X, Chunks) and weights is not None:
+            raise ParameterError("weights", type(weights), "None where data are chunks")
+        self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
+        data: Any = X if y is None else (X, y)
+        if weights is not None:
+            data = (X, y, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = rounds_of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -262,6 +262,16 @@ class PrivateLogisticRegression(LinearClassifier):
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of every row, clipped as in the fit."""
+        check_is_fitted(self)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        rows = clipped_rows(X, self.x_bound)
+        scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
+        scores = scores + self.intercept_
+        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def _noise_summary(self) -> str:
         part = self.plan_.parts[-1].part
@@ -296,10 +306,59 @@ class PrivateLogisticRegression(LinearClassifier):
 
     def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
         """Return the query of a fit without privacy."""
-        outputs = self._outputs()
+        intercept, outputs = float(self.fit_intercept), self._outputs()
         objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
+        clip = partial(clipped_rows, bound=self.x_bound)
+        weights = partial(
+            record_weights, row_bound=bound, intercept=intercept, weight_bound=self.weight_bound
+        )
         return ExactMinimum(
-            objective, partial(clipped_rows, bound=self.x_bound), self.fit_intercept, outputs,
-            weights=partial(record_weights, row_bound=bound, intercept=float(self.fit_intercept),
-                            weight_bound=self.weight_bound), executor=executor,
-        )  # fmt: skip
+            objective, clip, self.fit_intercept, outputs, weights=weights, executor=executor
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of a classifier of two or more classes."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "classifier", None
+        tags.classifier_tags = ClassifierTags(poor_score=True)
+        return tags
+
+
+def default_rounds(sizes: Sizes, mu: float) -> int:
+    """Return more rounds for a larger signal."""
+    rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
+    return int(max(rounds, FEWEST_ROUNDS))
+
+
+def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
+    """Return by what steps are longer where the signal affords few rounds.
+
+    Most gradients are clipped there, and their mean has less curvature than the loss: steps of a
+    loss of larger ``curvature``, which are shorter by that, are longer in proportion.
+    """
+    return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
+
+
+def default_clip(sizes: Sizes, mu: float) -> float:
+    """Return a larger norm for a larger signal: less noise is paid with more bias."""
+    low, high = CLIPS
+    return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
+
+
+def shortened_at(sizes: Sizes, mu: float) -> float:
+    """Return where centred rows are shortened for their products, over the root mean square.
+
+    The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
+    """
+    # In units of the mean squared length, noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
+    # has a norm of sqrt(2 p) times that, and the mean of p eigenvalues is 1 / p.
+    of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
+    return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))
+
+
+def checked_weights(weights: Any, records: int) -> Array:
+    """Return weights as numbers; a missing one counts as 0."""
+    numbers: Array = filled(weights)
+    if numbers.shape != (records,):
+        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
+    return numbers.astype(np.float64)

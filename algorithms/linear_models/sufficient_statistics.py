@@ -10,19 +10,16 @@ References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2, for a ridge that fo
 from __future__ import annotations
 
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
-from algorithms.base.row_blocks import ordered_sum, row_blocks
+from algorithms.base.row_blocks import clipped_rows, row_lengths
 
 # Shares of the squared budget: products of features, products with targets, squares of targets.
 SHARES = (0.55, 0.4, 0.05)
@@ -95,20 +92,6 @@ class BlockStatistics:
         gram = np.einsum("ij,ik->jk", rows, rows)[upper] * weights
         products = np.einsum("ij,i->j", rows, targets) / self.units.products
         return np.concatenate([gram, products, [float(targets @ targets) / self.units.square]])
-
-
-class MeanStatistics:
-    """The query: the mean of all records' statistics."""
-
-    def __init__(
-        self, work: BlockStatistics, records: int, executor: Executor | None = None
-    ) -> None:
-        self._work, self._records, self._executor = work, records, executor
-
-    def __call__(self, data: Any) -> Array:
-        """Return one vector."""
-        blocks = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        return ordered_sum(self._work, blocks, self._executor) / self._records
 
 
 def vector_size(size: int) -> int:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, final
 
 import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import row_products, sum_over_blocks, weighted_row_sum
 from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
@@ -27,6 +26,7 @@ from algorithms.sparse_regression.support_pursuit import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
@@ -84,30 +84,17 @@ class LabelIHT(LabelRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        sparsity: int,
-        label_bound: float,
-        rounds: int | None = None,
-        step: float | None = None,
-        link: str | Link = "identity",
-        noise: str = "auto",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sparsity = sparsity
-        self.label_bound = label_bound
-        self.rounds = rounds
-        self.step = step
-        self.link = link
-        self.noise = noise
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    sparsity: int
+    label_bound: float
+    rounds: int | None = None
+    step: float | None = None
+    link: str | Link = "identity"
+    noise: str = "auto"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Any:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -143,8 +130,8 @@ class LabelIHT(LabelRegressor):
         numpy.ndarray of shape (features,)
             The gradient.
         """
-        pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data))
-        return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
+        work = LinkGradient(link_of(self.link), theta)
+        return sum_over_blocks(work, data, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features)."""
@@ -175,10 +162,8 @@ class LabelIHT(LabelRegressor):
         return [0, users] if at_once else stage_ends(users)
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:
-        link, sparsity = (
-            link_of(self.link),
-            IntegerRange(1, features).check("sparsity", self.sparsity),
-        )
+        link = link_of(self.link)
+        sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
         rounds = max(1, math.ceil(math.log2(users)))
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)

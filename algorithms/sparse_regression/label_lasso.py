@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty selects more columns, and the refi
 LASSO_PASSES = 2_000  # at most
 
 
+@dataclass(eq=False, repr=False)
 class LabelLasso(LabelRegressor):
     """The Lasso of scikit-learn on public features and noisy labels, and least squares after it.
 
@@ -85,28 +87,16 @@ class LabelLasso(LabelRegressor):
     [0.0, 0.0, 0.0, 0.8, 0.0]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        label_bound: float,
-        noise_bound: float,
-        noise: str = "auto",
-        penalty: float | None = None,
-        refit: bool = True,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.label_bound = label_bound
-        self.noise_bound = noise_bound
-        self.noise = noise
-        self.penalty = penalty
-        self.refit = refit
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float
+    label_bound: float
+    noise_bound: float
+    noise: str = "auto"
+    penalty: float | None = None
+    refit: bool = True
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Any:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""

@@ -38,26 +38,29 @@ class Link:
             raise ParameterError("link", self.name, allowed)
 
 
-def _identity_derivative(x: Any) -> Array:
+def identity_slope(x: Any) -> Array:
+    """Return 1 for each number."""
     return np.ones_like(np.asarray(x, dtype=float))
 
 
-def _identity(x: Any) -> Any:
+def identity(x: Any) -> Any:
+    """Return the numbers as they are."""
     return x
 
 
-def _linear_plus_cosine(x: Any) -> Any:
+def linear_plus_cosine(x: Any) -> Any:
+    """Return ``8 x + cos x``."""
     return 8 * x + np.cos(x)
 
 
-def _linear_plus_cosine_derivative(x: Any) -> Any:
+def linear_plus_cosine_slope(x: Any) -> Any:
+    """Return the derivative ``8 - sin x``."""
     return 8 - np.sin(x)
 
 
-IDENTITY = Link("identity", _identity, _identity_derivative, 1.0, 1.0)
-LINEAR_PLUS_COSINE = Link(
-    "8x + cos x", _linear_plus_cosine, _linear_plus_cosine_derivative, 7.0, 9.0
-)
+# These are named functions, so that links can be pickled.
+IDENTITY = Link("identity", identity, identity_slope, 1.0, 1.0)
+LINEAR_PLUS_COSINE = Link("8x + cos x", linear_plus_cosine, linear_plus_cosine_slope, 7.0, 9.0)
 LINKS = {link.name: link for link in (IDENTITY, LINEAR_PLUS_COSINE)}
 
 

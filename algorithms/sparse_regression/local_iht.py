@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -53,6 +54,7 @@ OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the va
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
+@dataclass(eq=False, repr=False)
 class LocalIHT(PrivateRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise``, epsilon-DP for each user, without a curator.
 
@@ -115,32 +117,20 @@ class LocalIHT(PrivateRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        sparsity: int,
-        noise_bound: float,
-        true_sparsity: int | None = None,
-        method: str = "auto",
-        rounds: int | None = None,
-        step: float | None = None,
-        link: str | Link = "identity",
-        residual_clip: float | None = None,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.sparsity = sparsity
-        self.noise_bound = noise_bound
-        self.true_sparsity = true_sparsity
-        self.method = method
-        self.rounds = rounds
-        self.step = step
-        self.link = link
-        self.residual_clip = residual_clip
-        self.non_private = non_private
-        self.random_state = random_state
+    delta = 0.0
+
+    _: KW_ONLY
+    epsilon: float
+    sparsity: int
+    noise_bound: float
+    true_sparsity: int | None = None
+    method: str = "auto"
+    rounds: int | None = None
+    step: float | None = None
+    link: str | Link = "identity"
+    residual_clip: float | None = None
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -172,13 +162,13 @@ class LocalIHT(PrivateRegressor):
         float
             With b the largest slope of the link, s and s* the sparsities, and C the noise bound.
         """
-        link, sparsity = link_of(self.link), self._sparsity(features)
+        link = link_of(self.link)
+        if self.step is not None:
+            checked_step(POSITIVE.check("step", self.step), link.low, link.high)
+        sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
         if self.residual_clip is not None:
-            return (
-                math.sqrt(features)
-                * link.high
-                * POSITIVE.check("residual_clip", self.residual_clip)
-            )
+            residual_clip = POSITIVE.check("residual_clip", self.residual_clip)
+            return math.sqrt(features) * link.high * residual_clip
         true = sparsity
         if self.true_sparsity is not None:
             true = IntegerRange(1, features).check("true_sparsity", self.true_sparsity)
@@ -191,7 +181,10 @@ class LocalIHT(PrivateRegressor):
         """Return the coefficients, computed from released values only."""
         users, features = ledger.shape
         if self._asks_coordinates:
-            return self._narrowed(ledger, executor)
+            rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
+            stages = stage_blocks(users, features, self.sparsity, rounds.enough())
+            asker = LedgerUsers(ledger, link_of(self.link), stages, executor)
+            return project_to_ball(rounds.run(asker))
         link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
         step = default_step(link.low, link.high) if self.step is None else self.step
         for group in self._round_blocks(users, features):
@@ -215,14 +208,6 @@ class LocalIHT(PrivateRegressor):
         variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
         noise = self.noise_bound / link.low
         return NarrowingRounds(features, self.sparsity, variance, reach, noise)
-
-    def _narrowed(self, ledger: Any, executor: Executor | None) -> Array:
-        """Return theta from reports of single numbers."""
-        users, features = ledger.shape
-        rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
-        stages = stage_blocks(users, features, self.sparsity, rounds.enough())
-        asker = LedgerUsers(ledger, link_of(self.link), stages, executor)
-        return project_to_ball(rounds.run(asker))
 
     @property
     def _asks_coordinates(self) -> bool:
@@ -285,12 +270,6 @@ class LocalIHT(PrivateRegressor):
             f"{mechanism.radius:.4g}: at least {share:.1%} of each report's square is noise"
         )
 
-    def _sparsity(self, features: int) -> int:
-        link = link_of(self.link)
-        if self.step is not None:
-            checked_step(POSITIVE.check("step", self.step), link.low, link.high)
-        return IntegerRange(1, features).check("sparsity", self.sparsity)
-
     def _rounds(self, users: int, features: int) -> int:
         if self._asks_coordinates:
             return len(ROUND_SHARES) + 1
@@ -310,20 +289,23 @@ class LocalIHT(PrivateRegressor):
         return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
+@final
+@dataclass(frozen=True, slots=True)
 class UserGradients:
     """The query of a block: each user's gradient at the public ``theta``."""
 
-    def __init__(self, link: Link, residual_clip: float | None, theta: Array) -> None:
-        self._link, self._clip, self._theta = link, residual_clip, theta
+    link: Link
+    residual_clip: float | None
+    theta: Array
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return ``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
         x, y = clipped_features(rows[0]), rows[1]
-        inner = row_products(x, self._theta)
+        inner = row_products(x, self.theta)
         # A gradient of any size is shortened later, but it must be a finite float.
-        largest_residual = MAX_RESIDUAL if self._clip is None else self._clip
-        residual = np.clip(self._link.function(inner) - y, -largest_residual, largest_residual)
-        residual *= self._link.derivative(inner)
+        largest_residual = MAX_RESIDUAL if self.residual_clip is None else self.residual_clip
+        residual = np.clip(self.link.function(inner) - y, -largest_residual, largest_residual)
+        residual *= self.link.derivative(inner)
         x *= residual[:, None]
         return x
 

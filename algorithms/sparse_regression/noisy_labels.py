@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
 from accountant.errors import ParameterError
+from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
@@ -29,6 +31,7 @@ from algorithms.base.fit_data import (
     validated_data,
     validated_fit_data,
 )
+from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import (
     NUMBER_NOISE,
@@ -36,17 +39,18 @@ from algorithms.base.number_noise import (
     noise_variance,
     number_noise,
 )
-from algorithms.base.row_blocks import row_products
-from algorithms.sparse_regression.label_intervals import coefficient_intervals
-from algorithms.sparse_regression.links import link_of
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
+from algorithms.sparse_regression.links import Link, link_of
 from mechanisms.gaussian import Gaussian
 from mechanisms.pure_from_approximate import PureFromApproximate
 
 NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
+USERS_PER_FEATURE = 4
+NEWTON_STEPS = 8
 
 
 @lru_cache(maxsize=256)  # a fit asks several times, and a replay in every run
-def _noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
+def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
     """Return the least noise of a kind for labels within a bound."""
     if noise == "auto":
         return least_noise(bound, epsilon, delta)
@@ -102,14 +106,12 @@ class LabelRegressor(PrivateRegressor, ABC):
         ParameterError
             If epsilon is too large for ``noise="pure"``.
         """
-        bound, noise = (
-            POSITIVE.check("label_bound", self.label_bound),
-            NOISE.check("noise", self.noise),
-        )
+        bound = POSITIVE.check("label_bound", self.label_bound)
+        noise = NOISE.check("noise", self.noise)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        return _noise_of_label(noise, bound, epsilon, delta)
+        return noise_of_label(noise, bound, epsilon, delta)
 
     def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
         """Return the plan of users who report in stages between these ends."""
@@ -212,3 +214,54 @@ class LabelRegressor(PrivateRegressor, ABC):
     @abstractmethod
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from noisy labels and public features only."""
+
+
+def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> Array:
+    """Return (lower, upper) of all coefficients of least squares on (features, noisy labels).
+
+    Features are public, so all of this is computed from what was released.  The residuals hold the
+    noise of the labels and that of the model.  Labels are those of the first users.
+    """
+    users, features = len(data[1]), data[0].shape[1]
+    if users < USERS_PER_FEATURE * features:
+        size = f"{users} users and {features} features"
+        raise ParameterError("X", size, f"at least {USERS_PER_FEATURE} users for each feature")
+    theta = start
+    for _ in range(NEWTON_STEPS if link.low < link.high else 1):
+        bread, pull = _gram_and_pull(data, link, theta, weighted=False)
+        theta = theta + np.linalg.lstsq(bread, pull, rcond=None)[0]
+    bread, _ = _gram_and_pull(data, link, theta, weighted=False)
+    meat, _ = _gram_and_pull(data, link, theta, weighted=True)
+    inverse = np.linalg.pinv(bread, hermitian=True)
+    # the residuals of least squares are a little shorter than the errors
+    variance = np.diag(inverse @ meat @ inverse) * users / (users - features)
+    return normal_interval(theta, np.sqrt(np.maximum(variance, 0.0)), level)
+
+
+def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tuple[Array, Array]:
+    pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data, stop=len(data[1])))
+    total = ordered_sum(GaussNewtonBlock(link, theta, weighted), pieces)
+    return total[:-1], total[-1]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussNewtonBlock:
+    """The sum of ``w j j^T`` over a block of users, and below it the sum of ``r j``.
+
+    j is the gradient of the prediction, r the residual, and w is 1, or r^2 where ``weighted``.
+    """
+
+    link: Link
+    theta: Array
+    weighted: bool
+
+    def __call__(self, block: tuple[Any, Array]) -> Array:
+        """Return an array of shape (features + 1, features)."""
+        rows, labels = block
+        x = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+        inner = x @ self.theta
+        residual = labels - self.link.function(inner)
+        slopes = x * self.link.derivative(inner)[:, None]
+        weighted = slopes * (residual**2)[:, None] if self.weighted else slopes
+        return np.vstack([slopes.T @ weighted, residual @ slopes])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Self, final
 
@@ -58,6 +58,7 @@ CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the long
 NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
+@dataclass(eq=False, repr=False)
 class SparseERM(PrivateRegressor):
     """A sparse linear model by noisy hard thresholding; (epsilon, delta)-DP for every record.
 
@@ -130,38 +131,21 @@ class SparseERM(PrivateRegressor):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "logistic",
-        epsilon: float,
-        delta: float,
-        sparsity: int,
-        rounds: int | None = None,
-        step: float | None = None,
-        penalty: float = 0.0,
-        row_bound: float = 1.0,
-        batch_rate: float | None = None,
-        non_private: bool = False,
-        random_state: Any = None,
-        residual_clip: float | None = None,
-        classes: Any = None,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sparsity = sparsity
-        self.rounds = rounds
-        self.step = step
-        self.penalty = penalty
-        self.row_bound = row_bound
-        self.batch_rate = batch_rate
-        self.non_private = non_private
-        self.random_state = random_state
-        self.residual_clip = residual_clip
-        self.classes = classes
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    loss: str = "logistic"
+    epsilon: float
+    delta: float
+    sparsity: int
+    rounds: int | None = None
+    step: float | None = None
+    penalty: float = 0.0
+    row_bound: float = 1.0
+    batch_rate: float | None = None
+    non_private: bool = False
+    random_state: Any = None
+    residual_clip: float | None = None
+    classes: Any = None
+    fit_intercept: bool = True
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
@@ -198,14 +182,16 @@ class SparseERM(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, and the constant last if one is fitted, from released values."""
-        loss, penalty, step = self._settings()
+        (loss, penalty, step), constant = self._settings(), self._constant()
         if self.non_private and self.rounds is None:
-            size = ledger.shape[1] + bool(self._constant())
-            minimum = self._exact_minimum(executor)
+            size = ledger.shape[1] + bool(constant)
+            following = partial(self._next, step=step, penalty=penalty)
+            minimum = ExactSparseMinimum(
+                loss, self.row_bound, constant, penalty, self.sparsity, following, executor
+            )
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         records, features = ledger.shape
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
-        constant = self._constant()
         gradient = MeanGradient(loss, self.row_bound, expected, executor, constant)
         theta = np.zeros(features + bool(constant))
         for _ in range(ledger.plan.count):
@@ -221,14 +207,6 @@ class SparseERM(PrivateRegressor):
         moved = theta - step * gradient
         moved[slopes] = keep_largest(moved[slopes] - step * penalty * theta[slopes], self.sparsity)
         return moved
-
-    def _exact_minimum(self, executor: Executor | None) -> ExactSparseMinimum:
-        """Return the query of a fit without privacy."""
-        loss, penalty, step = self._settings()
-        following = partial(self._next, step=step, penalty=penalty)
-        return ExactSparseMinimum(
-            loss, self.row_bound, self._constant(), penalty, self.sparsity, following, executor
-        )
 
     def _constant(self) -> float:
         """Return the value of the constant feature; 0 without one."""
@@ -258,12 +236,12 @@ class SparseERM(PrivateRegressor):
         self.transcript_ = self.ledger_.transcript
         return self
 
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    @available_if(lambda self: self.loss == "logistic")
     def decision_function(self, X: Any) -> Array:
         """Return the score of every shortened row; positive for the second class."""
         return self._linear_predictor(X)
 
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # the same
+    @available_if(lambda self: self.loss == "logistic")
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of both classes, for every row of X (records, features)."""
         return binary_probabilities(self._linear_predictor(X))
@@ -349,7 +327,7 @@ class ExactSparseMinimum:
         columns = np.flatnonzero(theta[:features])
         minimum = ExactMinimum(
             ClippedSlopeObjective(self.loss),
-            partial(_shortened, self.row_bound, columns),
+            partial(shortened_columns, self.row_bound, columns),
             bool(self.constant),
             executor=self.executor,
             ridge=self.penalty,
@@ -362,7 +340,7 @@ class ExactSparseMinimum:
         return theta
 
 
-def _shortened(row_bound: float, columns: Any, rows: Any) -> Any:
+def shortened_columns(row_bound: float, columns: Any, rows: Any) -> Any:
     """Return some columns of rows that are shortened as whole rows."""
     factors = norm_clip_factors(rows, row_bound)
     dense = rows[:, columns]

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import keep_largest
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import row_products, sum_over_blocks, weighted_row_sum
 from algorithms.sparse_regression.links import Link
 
 Indices = NDArray[np.intp]
@@ -89,12 +88,11 @@ class PublicRows(NamedTuple):
 
     def lengths(self) -> Array:
         """Return the Euclidean length of every column; 1 for columns of zeros."""
-        squares = self._sum(_column_squares)
+        squares = self._sum(column_squares)
         return np.sqrt(np.where(squares > 0, squares, 1.0))
 
     def _sum(self, work: Callable[[Any], Array]) -> Array:
-        pieces = (take_rows(self.data, block_rows) for block_rows in row_blocks(self.data))
-        return ordered_sum(work, pieces, self.executor)
+        return sum_over_blocks(work, self.data, self.executor)
 
 
 def pursued_support(rows: PublicRows, sparsity: int, rounds: int) -> NormalEquations:
@@ -168,7 +166,8 @@ class WeightedSlopes:
         return weighted_row_sum(block[0], slopes if len(block) < 3 else slopes * block[2])
 
 
-def _column_squares(block: tuple[Any, ...]) -> Array:
+def column_squares(block: tuple[Any, ...]) -> Array:
+    """Return the squared length of every column of a block's features."""
     x = block[0]
     if hasattr(x, "multiply"):
         return np.asarray(x.multiply(x).sum(axis=0), dtype=float).reshape(-1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,11 +20,10 @@ from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import generator_of
-from algorithms.base.missing_values import cells_of, filled
+from algorithms.base.fit_data import cells_of, filled, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
-from mechanisms.base.blocks import CACHE_BYTES
+from mechanisms.base.mechanism import CACHE_BYTES
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
     calibrated_safely,
@@ -36,6 +36,7 @@ from mechanisms.unary_encoding import UnaryEncoding
 ORACLE = OneOf(("subset", "unary", "hadamard"))
 
 
+@dataclass(eq=False, repr=False)
 class LocalHistogram(PrivateEstimator):
     """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
 
@@ -76,20 +77,14 @@ class LocalHistogram(PrivateEstimator):
     [0.5, 0.3, 0.2]
     """
 
-    def __init__(
-        self,
-        *,
-        k: int,
-        epsilon: float,
-        oracle: str = "subset",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.oracle = oracle
-        self.non_private = non_private
-        self.random_state = random_state
+    delta = 0.0
+
+    _: KW_ONLY
+    k: int
+    epsilon: float
+    oracle: str = "subset"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users,)`` will release; needs no data."""

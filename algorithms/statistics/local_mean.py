@@ -6,7 +6,7 @@ References: Bhowmick et al. (2018); Asi, Feldman & Talwar (2022).
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, Self, final
 
@@ -33,6 +33,7 @@ from mechanisms.priv_unit import PrivUnit
 NOISE = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
 
 
+@dataclass(eq=False, repr=False)
 class LocalMean(PrivateEstimator):
     """The mean of the users' vectors, epsilon-DP for each of them.
 
@@ -72,20 +73,14 @@ class LocalMean(PrivateEstimator):
     [0.6, -0.8]
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        radius: float = 1.0,
-        noise: str = "auto",
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.radius = radius
-        self.noise = noise
-        self.non_private = non_private
-        self.random_state = random_state
+    delta = 0.0
+
+    _: KW_ONLY
+    epsilon: float
+    radius: float = 1.0
+    noise: str = "auto"
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, dimension)`` will release; needs no data."""

@@ -6,6 +6,7 @@ References: Dwork, McSherry, Nissim & Smith (2006); Balle & Wang (2018).
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from mechanisms.laplace import Laplace
 SPREAD = Interval(0.0, 1.0, "[)")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateMean(PrivateEstimator):
     """The mean of the records, (epsilon, delta)-DP for the replacement of one record.
 
@@ -73,22 +75,13 @@ class PrivateMean(PrivateEstimator):
     0.00845
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float = 0.0,
-        radius: float = 1.0,
-        spread: float = 0.0,
-        non_private: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.radius = radius
-        self.spread = spread
-        self.non_private = non_private
-        self.random_state = random_state
+    _: KW_ONLY
+    epsilon: float
+    delta: float = 0.0
+    radius: float = 1.0
+    spread: float = 0.0
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, dimension)`` will release; needs no data."""

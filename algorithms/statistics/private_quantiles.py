@@ -5,7 +5,9 @@ References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +22,7 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, che
 from accountant.plans.plan import Sequential
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
-from algorithms.base.intervals import LEVEL
-from algorithms.statistics.quantile_intervals import ascending, with_ends
+from algorithms.base.intervals import LEVEL, laplace_interval
 from algorithms.statistics.quantile_scores import ValueGrid
 from algorithms.statistics.quantile_tree import levels_of, rank_noise, released_places
 from mechanisms.discrete_laplace import DiscreteLaplace
@@ -29,8 +30,13 @@ from mechanisms.run_length_exponential import RunLengthExponential
 
 SHARE = Interval(0.0, 1.0)
 COUNT_SHARE = 1 / 32  # share of epsilon for the count of records, if intervals need one
+# The release falls into a part of the grid without records, at this distance in scales plus
+# ln(points) from a quantile, with probability below e^-4.  This holds if the numbers near the
+# quantile fill at least a hundred thousandth of the bounds.
+FAR_SCALES, EMPTIEST = 4.0, 1e5
 
 
+@dataclass(eq=False, repr=False)
 class PrivateQuantiles(PrivateEstimator):
     """Quantiles of one column, differentially private for one record.
 
@@ -87,28 +93,16 @@ class PrivateQuantiles(PrivateEstimator):
     [22.0, 44.0, 67.0]
     """
 
-    def __init__(
-        self,
-        *,
-        quantiles: float | Sequence[float] = 0.5,
-        lower: float,
-        upper: float,
-        step: float | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        level: float | None = None,
-        relation: str = REPLACE,
-        random_state: Any = None,
-    ) -> None:
-        self.quantiles = quantiles
-        self.lower = lower
-        self.upper = upper
-        self.step = step
-        self.epsilon = epsilon
-        self.delta = delta
-        self.level = level
-        self.relation = relation
-        self.random_state = random_state
+    _: KW_ONLY
+    quantiles: float | Sequence[float] = 0.5
+    lower: float
+    upper: float
+    step: float | None = None
+    epsilon: float
+    delta: float = 0.0
+    level: float | None = None
+    relation: str = REPLACE
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential:
         """Return what a fit on ``shape = (records, 1)`` will release; needs no data.
@@ -221,7 +215,8 @@ class PrivateQuantiles(PrivateEstimator):
             In records, where the numbers near a quantile are spread evenly; to nearest.  It is
             that of a fit without intervals or with them, as ``level`` says.
         """
-        scale = list(self.plan((records, 1)).leaves())[-1].scale  # type: ignore[attr-defined]  # a mechanism
+        steps: list[Any] = list(self.plan((records, 1)).leaves())
+        scale = steps[-1].scale
         quantiles, level = self._checked_quantiles(), self._checked_level()
         targets = quantiles[:, None]
         if level is not None:
@@ -260,3 +255,52 @@ def first_column(rows: Any) -> Array:
     """Return the first column of rows."""
     column: Array = np.asarray(rows)[:, 0]
     return column
+
+
+def with_ends(
+    quantiles: Array,
+    sampling: Array,
+    records: float,
+    scale: float,
+    level: float,
+    points: int,
+    replaced: bool,
+) -> Array:
+    """Return each quantile, and two quantiles around it that are the ends of its interval.
+
+    ``sampling`` is the deviation of the sample's quantile from that of the population, as a share
+    of the records; it is zero for the quantile of the sample itself.
+    """
+    targets = np.repeat(quantiles[:, None], 3, axis=1)
+    reach = math.log(min(points, EMPTIEST)) + FAR_SCALES
+    for _ in range(3):  # the noise of the ends depends a little on their positions
+        levels, order = ascending(targets)
+        noise = rank_noise(levels, scale, replaced)
+        # A quantile so near the least or the greatest record that the empty part of the grid
+        # beyond it is likely: its rank may be wrong by its distance from there.
+        margin = reach * noise.own / records
+        at = np.array(levels)
+        distance_to_end = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
+        own_noise, other_variance, pull, margins = (np.empty(at.size) for _ in range(4))
+        own_noise[order], other_variance[order] = noise.own / records, noise.rest
+        margins[order] = margin
+        pull[order] = noise.mixed @ distance_to_end - distance_to_end
+        # The deviation is in units of the quantile's own noise.  Only the two ends are used.
+        deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
+        noisy = laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
+        half = (noisy + pull).reshape(targets.shape)[:, 1:]
+        below, above = quantiles - half[:, 0], quantiles + half[:, 1]
+        margin_below, margin_above = margins.reshape(targets.shape).T[1:]
+        # An end whose rank is not reliable moves to the margin, or to the bound of the data.
+        below = np.minimum(below, 1 - margin_below)
+        above = np.maximum(above, margin_above)
+        below = np.where(below < margin_below, 0.0, below)
+        above = np.where(above > 1 - margin_above, 1.0, above)
+        targets = np.stack([quantiles, below, above], axis=1)
+    return targets
+
+
+def ascending(targets: Array) -> tuple[list[float], Any]:
+    """Return all targets in ascending order, and that order."""
+    order = np.argsort(targets, axis=None, kind="stable")
+    return targets.ravel()[order].tolist(), order

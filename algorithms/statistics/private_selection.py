@@ -5,6 +5,7 @@ References: McKenna & Sheldon (2020).
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from algorithms.base.non_private import NoPrivacy
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSelection(PrivateEstimator):
     """The candidate with about the largest sum of scores, epsilon-DP for one user's scores.
 
@@ -53,12 +55,12 @@ class PrivateSelection(PrivateEstimator):
     1
     """
 
-    def __init__(
-        self, *, epsilon: float, non_private: bool = False, random_state: Any = None
-    ) -> None:
-        self.epsilon = epsilon
-        self.non_private = non_private
-        self.random_state = random_state
+    delta = 0.0
+
+    _: KW_ONLY
+    epsilon: float
+    non_private: bool = False
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Release:
         """Return what a fit on ``shape = (users, candidates)`` will release; needs no data."""

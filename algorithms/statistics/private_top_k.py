@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +24,8 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import checked_shape, generator_of
+from algorithms.base.fit_data import cells_of, checked_shape, generator_of, numbers_of
 from algorithms.base.intervals import LEVEL
-from algorithms.base.missing_values import cells_of, numbers_of
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.exponential import Exponential
@@ -33,6 +33,7 @@ from mechanisms.exponential import Exponential
 Counting = Callable[[Any], Any]
 
 
+@dataclass(eq=False, repr=False)
 class PrivateTopK(PrivateEstimator):
     """The k categories that most people have, with counts, differentially private for one person.
 
@@ -85,24 +86,14 @@ class PrivateTopK(PrivateEstimator):
     ['coffee', 'tea']
     """
 
-    def __init__(
-        self,
-        *,
-        k: int,
-        categories: Sequence[Any],
-        epsilon: float,
-        delta: float = 0.0,
-        level: float = 0.95,
-        relation: str = REPLACE,
-        random_state: Any = None,
-    ) -> None:
-        self.k = k
-        self.categories = categories
-        self.epsilon = epsilon
-        self.delta = delta
-        self.level = level
-        self.relation = relation
-        self.random_state = random_state
+    _: KW_ONLY
+    k: int
+    categories: Sequence[Any]
+    epsilon: float
+    delta: float = 0.0
+    level: float = 0.95
+    relation: str = REPLACE
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Sequential:
         """Return what a fit on ``shape = (people, columns)`` will release; needs no data."""
@@ -162,9 +153,8 @@ class PrivateTopK(PrivateEstimator):
             Indices in ``categories``: the data of `run`.
         """
         rows, categories = cells_of(X), self._checked_categories()
-        if (
-            rows.dtype.kind == "O"
-        ):  # cells are converted one by one: a cell of another type changes no other cell
+        if rows.dtype.kind == "O":
+            # Cells are converted one by one: a cell of another type changes no other cell.
             rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
@@ -291,21 +281,22 @@ def largest(
     return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
 
 
+@final
+@dataclass(frozen=True, slots=True)
 class CountsOf:
     """The query of a round: the counts of some categories."""
 
-    def __init__(self, counted: Counting, categories: NDArray[np.int64]) -> None:
-        self._counted, self._categories = counted, categories
+    counted: Counting
+    categories: NDArray[np.int64]
 
     def __call__(self, rows: Any) -> Any:
         """Return how many people have each of the categories."""
-        return self._counted(rows)[self._categories]
+        return self.counted(rows)[self.categories]
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
     """Return how many rows hold each category, once a row: the query."""
     codes = np.sort(np.asarray(rows), axis=1)
-    codes[:, 1:][
-        codes[:, 1:] == codes[:, :-1]
-    ] = -1  # only the first of equal codes in a row counts
+    # Only the first of equal codes in a row counts.
+    codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1
     return np.bincount(codes[(codes >= 0) & (codes < size)], minlength=size)

@@ -160,9 +160,8 @@ def padded(lists: Sequence[Array], width: int) -> Array:
 
 def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     """Return scores and lengths of the runs of places between neighbouring records."""
-    if (
-        part.end <= part.start
-    ):  # both neighbours are at one place, so the quantile between them is there too
+    if part.end <= part.start:
+        # Both neighbours are at one place, so the quantile between them is there too.
         return np.array([[0.0], [1.0]])
     bits, far, share, weight = units
     begin, end = np.searchsorted(places, [part.start, part.end])

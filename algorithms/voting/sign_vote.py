@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ FORM = OneOf(("calibrated", "published"))
 
 
 # check_estimator does not apply: scikit-learn's checks fit (X, y), and a vote fits machines.
+@dataclass(eq=False, repr=False)
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 
@@ -85,27 +87,15 @@ class SignVote(PrivateEstimator):
     [1, -1, 0]
     """
 
-    def __init__(
-        self,
-        epsilon: float,
-        delta: float,
-        select: int,
-        estimator: str | Callable[[Any], Any] = "mean",
-        threshold: float | None = None,
-        form: str = "calibrated",
-        executor: Executor | None = None,
-        timeout: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.select = select
-        self.estimator = estimator
-        self.threshold = threshold
-        self.form = form
-        self.executor = executor
-        self.timeout = timeout
-        self.random_state = random_state
+    epsilon: float
+    delta: float
+    select: int
+    estimator: str | Callable[[Any], Any] = "mean"
+    threshold: float | None = None
+    form: str = "calibrated"
+    executor: Executor | None = None
+    timeout: float | None = None
+    random_state: Any = None
 
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, features)`` will release; needs no data.

@@ -20,7 +20,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.ledger.private_data import first_array
 from accountant.plans.plan import Plan
-from algorithms.base.gates import Gates
+from algorithms.base.budgets import Gates
 
 OpenGate = Callable[[Any, Plan, Any], Any]  # of data, plan and public data
 # what takes part in a fit and is no result of it

@@ -11,7 +11,7 @@ import numpy as np
 
 from accountant.ledger.ledger import Ledger
 from algorithms import SignVote
-from algorithms.voting.vote_counts import majority_signs
+from algorithms.voting.peeling import majority_signs
 from experiments import charts
 from experiments.charts import Chart, Curve, Look, Options, Panel, over_seeds
 from experiments.method_grids import Setting

@@ -12,7 +12,7 @@ import numpy as np
 from accountant.accountants.tight import Tight
 from algorithms import SignVote
 from algorithms.voting.machine_votes import lasso_signs, threshold_rule
-from algorithms.voting.vote_counts import VoteCounter, majority_signs
+from algorithms.voting.peeling import VoteCounter, majority_signs
 from audits.papers.sparse_regression import printed_noisy_threshold, printed_peeling, printed_votes
 from experiments.charts import Options, over_seeds
 from experiments.papers.sign_votes import BASE, Scores, methods

@@ -6,7 +6,6 @@ files, `mechanisms.families` and the packages above import this room; it imports
 and no family.
 """
 
-from mechanisms.base.checks import finite_floats, norms, refuse_size_for_batch
 from mechanisms.base.mechanism import (
     EXACT,
     IDEALISED,
@@ -35,6 +34,9 @@ from mechanisms.base.values import (
     Reals,
     Scores,
     Values,
+    finite_floats,
+    norms,
+    refuse_size_for_batch,
 )
 
 __all__ = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import itertools
 import math
 from abc import abstractmethod
@@ -29,6 +30,7 @@ from mechanisms.base.values import Values
 
 SIZE = IntegerRange(0)
 ALWAYS_IN_REPR = ("sensitivity", "arithmetic")
+CACHE_BYTES = 1 << 19  # bytes that are processed at a time
 
 
 class Arithmetic(enum.StrEnum):
@@ -117,6 +119,7 @@ class Mechanism(Release):
     """
 
     __slots__ = ("_remembered_loss",)  # `declare` fills it
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # `declare` makes them
     releases: ClassVar[str]
     reference: ClassVar[str]
     limits: ClassVar[str] = ""
@@ -241,8 +244,7 @@ class Mechanism(Release):
 
     def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
         """Return whether a local randomiser can release all of these outputs."""
-        same = np.broadcast_to(values[0], (len(outputs), *values.shape[1:]))
-        return bool((self.log_density(outputs, same, each=True) > -math.inf).all())
+        return all_possible(self, outputs, values[0])
 
     @property
     def arithmetic(self) -> str:
@@ -296,7 +298,7 @@ class Mechanism(Release):
     def __repr__(self) -> str:
         texts = [
             f"{field.name}={_field_repr(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]  # declared
+            for field in dataclasses.fields(self)
             if field.name in ALWAYS_IN_REPR or getattr(self, field.name) != field.default
         ]
         return f"{type(self).__name__}({', '.join(texts)})"
@@ -333,7 +335,7 @@ class Mechanism(Release):
         """
         declared = parameters_of(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
-        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
+        defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}
         needed = [n for n, default in defaults.items() if default is REQUIRED]
         if not name or not set(needed) <= set(fixed) <= set(defaults):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
@@ -350,7 +352,7 @@ class Mechanism(Release):
     def _other_fields(cls, fixed: dict[str, Any]) -> SimpleNamespace:
         """Return the fields but the calibrated one, those that are not given by their defaults."""
         declared = parameters_of(cls)
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every declared class is one
+        fields = dataclasses.fields(cls)
         return SimpleNamespace(
             **{f.name: fixed.get(f.name, f.default) for f in fields if not declared[f.name].knob}
         )
@@ -406,7 +408,7 @@ class Mechanism(Release):
                 "made of mechanisms, each with a parameter to calibrate, such as a noise scale",
             )
         changes = {knob: factor * getattr(self, knob)}
-        changed: Self = dataclasses.replace(self, **changes)  # type: ignore[type-var]  # declared
+        changed: Self = dataclasses.replace(self, **changes)
         return changed
 
     @classmethod
@@ -437,9 +439,14 @@ def registry() -> tuple[type[Mechanism], ...]:
     >>> [cls.__name__ for cls in registry()][:3]
     ['AboveThreshold', 'BinaryLabel', 'Clamped']
     """
-    import mechanisms.base.every_module  # noqa: F401 - it declares them
-
+    importlib.import_module("mechanisms.base.every_module")  # it declares them
     return tuple(sorted(REGISTERED, key=lambda cls: cls.__name__))
+
+
+def all_possible(mechanism: Mechanism, outputs: NDArray[Any], value: NDArray[Any]) -> bool:
+    """Return whether the density of a value is positive at all of these outputs."""
+    same = np.broadcast_to(value, (len(outputs), *value.shape))
+    return bool((mechanism.log_density(outputs, same, each=True) > -math.inf).all())
 
 
 def draw_shape(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -461,3 +468,9 @@ def _field_repr(value: object) -> str:
     if callable(value) and not isinstance(value, Mechanism):
         return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
     return repr(value)
+
+
+def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
+    """Return slices of the first axis that fit into the cache, at ``width`` bytes a row."""
+    step = max(64, CACHE_BYTES // width)  # enough very wide rows to justify the calls
+    return (slice(start, start + step) for start in range(0, len(rows), step))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
@@ -11,11 +12,11 @@ from accountant.domains import Domain
 from accountant.errors import ParameterError
 from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import DECLARED_PLAN_KINDS
-from mechanisms.base.docstrings import completed_docstring
 
 REQUIRED: Any = dataclasses.MISSING
 REGISTERED: list[type[Any]] = []
 M = TypeVar("M")
+EXAMPLES = "Examples\n--------\n"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def _refuse_epsilon(cls: type[Any]) -> None:
     searched = [name for name, parameter in parameters_of(cls).items() if parameter.knob]
 
     @functools.wraps(construct)
-    def __init__(self: Any, *values: Any, **fields: Any) -> None:  # noqa: N807 - it is one
+    def construct_or_refuse(self: Any, *values: Any, **fields: Any) -> None:
         if "epsilon" in fields:
             other_fields = {name: value for name, value in fields.items() if name not in searched}
             arguments = ", ".join(f"{name}={value!r}" for name, value in other_fields.items())
@@ -151,4 +152,34 @@ def _refuse_epsilon(cls: type[Any]) -> None:
             raise ParameterError("epsilon", fields["epsilon"], f"left out; {hint}")
         construct(self, *values, **fields)
 
-    type.__setattr__(cls, "__init__", __init__)
+    type.__setattr__(cls, "__init__", construct_or_refuse)
+
+
+def completed_docstring(cls: Any) -> str:
+    """Return the docstring of a declared class with Parameters, Notes and References added.
+
+    They come from the declared fields and from ``limits`` and ``reference`` of the class, and
+    stand before the examples, in the order of numpydoc.
+    """
+    text, head, examples = inspect.cleandoc(cls.__doc__).partition(EXAMPLES)
+    sections = {
+        "Parameters": "\n".join(map(_parameter_entry, dataclasses.fields(cls))),
+        "Notes": cls.limits and f"Known limits: {cls.limits}.",
+        "References": f"{cls.reference}.",
+    }
+    parts = [f"{name}\n{'-' * len(name)}\n{body}" for name, body in sections.items() if body]
+    return "\n\n".join([text.rstrip(), *parts, *([head + examples] if head else [])])
+
+
+def _parameter_entry(field: dataclasses.Field[Any]) -> str:
+    """Return the numpydoc entry of a field: type, default, meaning, range."""
+    meaning = field.metadata["meaning"]
+    kind = field.type if isinstance(field.type, str) else field.type.__name__
+    # NaN is not equal to itself; it stands for no default after a field that has one
+    has_default = field.default is not dataclasses.MISSING and field.default == field.default
+    default = f", default={field.default!r}" if has_default else ""
+    # The meaning describes a range that depends on other fields.
+    allowed = [] if callable(meaning.domain) else [str(meaning.domain)]
+    notes = "; ".join(allowed + ["`calibrate` searches it"] * meaning.knob)
+    sentences = [f"{text[0].upper()}{text[1:]}." for text in (meaning.text, notes) if text]
+    return "\n    ".join([f"{field.name} : {kind}{default}", *sentences])

@@ -57,13 +57,13 @@ class WeightTable:
 
     scores: Array
     scale: float
-    counts: IndexArray | None
+    counts: NDArray[Any] | None  # whole numbers
     tops: Array
     heights: Array
     ends: WordArray
 
     @classmethod
-    def of(cls, scores: Array, scale: float, counts: IndexArray | None = None) -> WeightTable:
+    def of(cls, scores: Array, scale: float, counts: NDArray[Any] | None = None) -> WeightTable:
         """Return the table of rows of scores; a candidate stands for ``counts`` equal ones."""
         heights = gaps_to_best(scores, scale)
         np.exp(np.negative(heights, out=heights), out=heights)

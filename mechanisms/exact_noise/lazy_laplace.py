@@ -109,9 +109,8 @@ def draw_first_above(
         shape = (rows.stop - rows.start, count + 1)
         uniform_words = random_words(shape[0] * shape[1], rng).reshape(shape)
         noise, imprecise = noise_of(uniform_words)
-        with np.errstate(
-            invalid="ignore"
-        ):  # a difference of two infinities is NaN and counts as unsure
+        with np.errstate(invalid="ignore"):
+            # A difference of two infinities is NaN and counts as unsure.
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
         unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)

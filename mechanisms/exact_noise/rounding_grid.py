@@ -84,7 +84,13 @@ def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -
     """
     shape = noise.shape
     if not shape:  # numpy has a larger overhead than one addition
-        return np.float64(_sum(float(value), int(noise), k, middle))
+        number, added = float(value), int(noise)
+        if abs(number) >= math.ldexp(MAX_GRID_STEPS, k):
+            return np.float64(_far_sum(number, added, k, middle))
+        # Python rounds to even, as numpy does.
+        steps_of_number = round(math.ldexp(number, -k)) + added
+        half_steps = 2 * steps_of_number + 1 if middle else steps_of_number
+        return np.float64(math.ldexp(float(half_steps), k - middle))
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
     in_range = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
@@ -104,14 +110,6 @@ def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -
 
 
 LARGEST_FLOAT = sys.float_info.max
-
-
-def _sum(value: float, noise: int, k: int, middle: bool) -> float:
-    if abs(value) >= math.ldexp(MAX_GRID_STEPS, k):
-        return _far_sum(value, noise, k, middle)
-    # Python rounds to even, as numpy does
-    total = round(math.ldexp(value, -k)) + noise
-    return math.ldexp(float(2 * total + 1 if middle else total), k - middle)
 
 
 def _far_sum(value: float, noise: int, k: int, middle: bool) -> float:

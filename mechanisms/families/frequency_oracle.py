@@ -24,7 +24,7 @@ from accountant.numerics.rounding import ULP
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Categories, Mechanism, draw_shape, sum_log_density
-from mechanisms.base.blocks import CACHE_BYTES, cache_blocks
+from mechanisms.base.mechanism import CACHE_BYTES, cache_blocks
 
 Reports = NDArray[Any]
 O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)

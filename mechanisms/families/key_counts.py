@@ -15,8 +15,8 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.numerics import Array
 from mechanisms.base import Cells, Support
-from mechanisms.base.checks import as_int64
 from mechanisms.base.supports import bit_rows
+from mechanisms.base.values import as_int64
 
 IndexArray = NDArray[np.int64]
 

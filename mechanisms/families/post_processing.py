@@ -84,5 +84,5 @@ class PostProcessing(Mechanism):
 
     def with_noise_factor(self, factor: float) -> Self:
         """Return the same with the inner mechanism's calibrated parameter times ``factor``."""
-        changed: Self = dataclasses.replace(self, inner=self.inner.with_noise_factor(factor))  # type: ignore[type-var]  # declared
+        changed: Self = dataclasses.replace(self, inner=self.inner.with_noise_factor(factor))
         return changed

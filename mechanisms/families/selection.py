@@ -1,6 +1,9 @@
-"""Selection mechanisms: scores, the index of the winner, and pairs of two candidates.
+"""Mechanisms that compare scores, and those that release the index of the winner.
 
-References: McSherry & Talwar (2007); Dong, Durfee & Rogers (2020).
+With exact arithmetic scores are rounded to a grid, and the noise is wider by as much.
+
+References: McSherry & Talwar (2007); Dong, Durfee & Rogers (2020); Mironov (2012) for the attack on
+floats; proofs in docs/proofs/exact_selection.md.
 """
 
 from __future__ import annotations
@@ -16,13 +19,61 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up_ratio
-from mechanisms.base import EXACT, Candidates, Scores, draw_shape
-from mechanisms.exact_noise.rounding_grid import grid_step
-from mechanisms.families.grid_scores import ScoreMechanism
+from accountant.numerics.rounding import round_up, round_up_ratio
+from mechanisms.base import EXACT, Candidates, Mechanism, Scores, draw_shape
+from mechanisms.exact_noise import rounding_grid as grid
 
 LARGEST_GAP = 1e300
 Sampler = Callable[[Array, float, int | None, np.random.Generator], NDArray[np.intp]]
+
+
+class ScoreMechanism(Mechanism):
+    """A mechanism that compares noisy scores; exact arithmetic rounds them to a grid first."""
+
+    __slots__ = ()
+    scale: float
+    sensitivity: float
+
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn: exact noise is wider, to make up for the grid."""
+        if self.arithmetic is EXACT:
+            return grid.widened_scale(self.scale, self.sensitivity, grid.grid_step(self.scale))
+        return self.scale
+
+    @property
+    def drawn_numbers(self) -> dict[str, Any]:
+        """The scale of the noise, and the step of the grid or 0."""
+        step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        monotone = getattr(self, "monotone", False)
+        return {"drawn_scale": self.drawn_scale, "step": step, "monotone": monotone}
+
+    @property
+    def charged_sensitivity(self) -> float:
+        """The sensitivity that the loss states, over ``scale``.
+
+        That of the scores, which wider noise makes true of rounded ones; and one step of the grid
+        more where a step is more than the sensitivity.
+        """
+        if self.arithmetic is EXACT and self.drawn_scale == self.scale:
+            return round_up(self.sensitivity + grid.grid_step(self.scale))
+        return self.sensitivity
+
+    def noise_centre(self, value: ArrayLike) -> Any:
+        """Return the scores whose noise is drawn.
+
+        Parameters
+        ----------
+        value : array_like
+            Scores.
+
+        Returns
+        -------
+        numpy.ndarray
+            The scores themselves, or with exact arithmetic the grid points they are rounded to.
+        """
+        scores = np.asarray(value, dtype=float)
+        return grid.round_to_grid(scores, self.scale) if self.arithmetic is EXACT else scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +91,8 @@ class Boolean:
 
 
 BOOLEAN = Boolean()
+
+
 MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
 
 
@@ -90,7 +143,7 @@ class SelectionMechanism(ScoreMechanism):
     @property
     def _rounding_error(self) -> float:
         # Each of the two scores is rounded by at most half a step.
-        return grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        return grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
 
     def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
         # The gap of two candidates, over the scale, shrinks by the range.

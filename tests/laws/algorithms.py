@@ -18,8 +18,8 @@ from accountant.ledger.interfaces import drawing_mechanism
 from algorithms.label_privacy.gradient_span import GradientSpan
 from algorithms.label_privacy.label_randomizers import randomizer_of
 from algorithms.label_privacy.report_decoders import SupportSetDecoder
-from algorithms.voting.vote_counts import VOTE_SENSITIVITY, VoteCounter
-from algorithms.voting.vote_encoding import pack_vote
+from algorithms.voting.peeling import VOTE_SENSITIVITY, VoteCounter
+from algorithms.voting.vote_collection import pack_vote
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import RecordingLedger

@@ -17,7 +17,7 @@ from mechanisms import (
 )
 from mechanisms.exact_noise.rounding_grid import grid_step
 from mechanisms.families.additive import RealNoise
-from mechanisms.families.grid_scores import ScoreMechanism
+from mechanisms.families.selection import ScoreMechanism
 from tests.laws.common import INSTANCES, example_value
 
 ON_A_GRID = [

@@ -26,9 +26,9 @@ from algorithms.frames import (
     sum_,
     variance,
 )
+from algorithms.frames.bases import sensitivities
 from algorithms.frames.cells import table_shape
 from algorithms.frames.regression.query import RegressionQuery
-from algorithms.frames.sensitivities import sensitivities
 from tests.algorithms.frames.frames_of import rows, schema, without
 
 ASKED = [

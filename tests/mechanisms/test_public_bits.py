@@ -10,7 +10,7 @@ import pytest
 
 from accountant.randomness import generator, public_generator
 from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, LocalHashing, PrivUnit
-from mechanisms.base.blocks import CACHE_BYTES
+from mechanisms.base.mechanism import CACHE_BYTES
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from tests.laws.common import FALSE_ALARM_RATE
 

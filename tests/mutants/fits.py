@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from algorithms import PrivateLasso, PrivateLogisticRegression
-from algorithms.base.missing_values import filled
+from algorithms.base.fit_data import filled
 from tests.laws.test_fits import CASES
 
 

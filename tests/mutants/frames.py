@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 
+from algorithms.frames.bases import Sensitivities, sensitivities
 from algorithms.frames.queries import FrameQuery
 from algorithms.frames.regression.query import RegressionQuery
 from algorithms.frames.schema import Schema
-from algorithms.frames.sensitivities import Sensitivities, sensitivities
 
 
 def forgets_rows_per_person(basis, schema, cells):

@@ -38,7 +38,7 @@ class TwoReportsPerUser(LabelSGD):
     """Averages two reports of every user."""
 
     def _run_sgd(self, ledger, executor):
-        ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, np.arange(40))
+        ledger.release_each(ledger.plan.parts[0], label_sgd.label_query, np.arange(40))
         return super()._run_sgd(ledger, executor)
 
 
@@ -47,7 +47,7 @@ class UsersOrderedByLabel(LabelSGD):
 
     def _run_sgd(self, ledger, executor):
         order = np.argsort(np.asarray(ledger._data), kind="stable")
-        ledger.release_each(ledger.plan.parts[0], label_sgd._label_query, order[:20])
+        ledger.release_each(ledger.plan.parts[0], label_sgd.label_query, order[:20])
         return np.zeros(3), 0.0
 
 

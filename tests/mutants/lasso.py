@@ -5,8 +5,7 @@ import numpy as np
 from accountant import Repeat
 from algorithms import PrivateLasso
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import DenseScores
-from algorithms.frank_wolfe.polytope import run_frank_wolfe
+from algorithms.frank_wolfe.dense_scores import DenseScores, run_frank_wolfe
 from mechanisms import NoisyMax
 from tests.laws.algorithms import Run
 

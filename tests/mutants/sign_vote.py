@@ -2,15 +2,17 @@
 
 import numpy as np
 
-from algorithms.voting.peeling import RemainingStability, peeling_and_sign_plan, peeling_stage
-from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import VoteCollector
-from algorithms.voting.vote_counts import (
+from algorithms.voting.peeling import (
     SIGNS,
+    RemainingStability,
     VoteCounter,
     count_votes,
     majority_signs,
+    peeling_and_sign_plan,
+    peeling_stage,
 )
+from algorithms.voting.sign_vote import SignVote
+from algorithms.voting.vote_collection import VoteCollector
 from tests.laws.algorithms import Run
 
 VOTES = np.zeros((21, 5), dtype=np.int8)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from accountant import PairLoss
-from mechanisms.base.checks import finite_floats
-from mechanisms.base.values import Ball, BoundedNumbers
+from mechanisms.base.values import Ball, BoundedNumbers, finite_floats
 from mechanisms.binary_label import BinaryLabel
 from mechanisms.cube import CubeLinf, majority_probability
 from mechanisms.hemisphere import HemisphereL2

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
     validation_curve,
 )
 
-from algorithms.base.repeated_fits import RepeatedFits, repeated_fits
+from algorithms.base.running_fits import RepeatedFits, repeated_fits
 
 X, Y = np.arange(48.0).reshape(24, 2), np.arange(24) % 2
 GROUPS = np.arange(24) // 6

@@ -31,7 +31,7 @@ from sklearn.preprocessing import (
 from accountant import Budget, ParameterError
 from algorithms import BoundsScaler, LabelIHT, PrivateLasso, PrivateSearchCV
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.base.transformers_in_front import reads_no_data, reads_public_features
+from algorithms.base.running_fits import reads_no_data, reads_public_features
 from audits.algorithm_runs.differences import difference
 from audits.algorithm_runs.fits import plain
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from algorithms.frames import Integer, Number, Schema, count, mean, sum_, variance
-from algorithms.frames.estimates import estimate, interval
+from algorithms.frames.answer import estimate, interval
 from tests.algorithms.frames.frames_of import frame_of
 
 RUNS = 2000

@@ -19,8 +19,8 @@ from algorithms.frank_wolfe.constants import (
     utility_bound,
     zcdp_loss,
 )
-from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores
-from algorithms.frank_wolfe.polytope import FrankWolfe, run_frank_wolfe
+from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores, run_frank_wolfe
+from algorithms.frank_wolfe.polytope import FrankWolfe
 from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay

@@ -12,8 +12,9 @@ import pytest
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
+from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds, optimal_l1_rounds
-from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_entries
+from algorithms.frank_wolfe.dense_scores import DenseScores
 from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
@@ -253,10 +254,10 @@ def test_a_ledger_is_not_copied_but_a_fit_is(duplicate):
 def test_clipping_in_blocks_is_clipping(shape, order):
     array = np.asarray(RNG.normal(size=shape), order=order)
     array.flat[0] = 3.0
-    found = clipped_entries(array, 1.0)
+    found = clipped_rows(array, 1.0)
     assert np.array_equal(found, np.clip(array, -1.0, 1.0))
     assert found.flags.f_contiguous == array.flags.f_contiguous
-    assert clipped_entries(found, 1.0) is found
+    assert clipped_rows(found, 1.0) is found
 
 
 SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)

@@ -11,12 +11,12 @@ from scipy.stats import chi2
 
 from accountant import BoundedRangeLoss, Budget, Ledger, ParameterError, PrivateValueError
 from algorithms.base.glm_losses import LOGISTIC, SQUARED
+from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_sparse_entries
+from algorithms.frank_wolfe.dense_scores import DenseScores
 from algorithms.frank_wolfe.private_lasso import PrivateLasso
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.frank_wolfe.score_buckets import ScoreBuckets
-from algorithms.frank_wolfe.sparse_scores import SparseScores, step_size
+from algorithms.frank_wolfe.sparse_scores import ScoreBuckets, SparseScores, step_size
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential, NoisyMax
 from mechanisms import lazy_exponential as lazy
@@ -173,13 +173,13 @@ def test_entries_stored_in_parts_are_added_before_they_are_clipped():
     parts = sparse.csr_array(
         (np.array([0.9, 0.9, -5.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 3)
     )
-    assert clipped_sparse_entries(parts, 1.0).toarray().tolist() == [
+    assert clipped_rows(parts, 1.0).toarray().tolist() == [
         [0.0, 1.0, 0.0],
         [-1.0, 0.0, 0.0],
     ]
     assert parts.nnz == 3
     inside = sparse.csr_array(np.eye(3))
-    assert clipped_sparse_entries(inside, 1.0) is inside
+    assert clipped_rows(inside, 1.0) is inside
 
 
 @pytest.mark.parametrize("cls", [PrivateLasso, PrivateLogisticLasso])

@@ -10,8 +10,9 @@ from scipy import sparse
 
 from accountant import Budget, Chunks, ParameterError
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.base.row_blocks import squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
-from algorithms.label_privacy.label_losses import LABEL_LOSSES, LabelLoss, squared_row_norms
+from algorithms.label_privacy.label_losses import LABEL_LOSSES, LabelLoss
 from algorithms.label_privacy.label_randomizers import (
     RANDOMIZER_NAMES,
     best_randomizer,
@@ -152,7 +153,7 @@ def test_centred_unary_encoding_stays_below_v_for_regular_losses(name, epsilon):
             row = RNG.normal(size=(1, 3))
             gram = (
                 loss.gram(theta, row)[0]
-                / loss.lipschitz(math.sqrt(squared_row_norms(row)[0]), classes) ** 2
+                / loss.lipschitz(math.sqrt(squared_lengths(row)[0]), classes) ** 2
             )
             found = analyser.second_moments(gram)
             greatest = max(greatest, found.max())
@@ -191,7 +192,7 @@ def test_gradients_are_those_of_the_loss(name):
         numeric = (values[0] - values[1]) / (2 * step)
         assert gradients[(slice(None), slice(None), *index)] == pytest.approx(numeric, abs=1e-6)
     lengths = np.sqrt((gradients.reshape(6, classes, -1) ** 2).sum(axis=2))
-    bound = [loss.lipschitz(length, classes) for length in np.sqrt(squared_row_norms(rows))]
+    bound = [loss.lipschitz(length, classes) for length in np.sqrt(squared_lengths(rows))]
     assert (lengths <= np.array(bound)[:, None] + 1e-12).all()
     coefficients = RNG.normal(size=(6, classes))
     total, square = loss.estimate(theta, rows, coefficients)

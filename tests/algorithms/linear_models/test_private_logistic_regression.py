@@ -10,11 +10,6 @@ from scipy import sparse
 from accountant import Budget, Chunks, ParameterError, PoissonSampled
 from algorithms import PrivateLogisticRegression
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.linear_models.classification_plan import (
-    SHARES,
-    default_clip,
-    default_rounds,
-)
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
@@ -23,6 +18,11 @@ from algorithms.linear_models.feature_moments import (
     mapped_features,
 )
 from algorithms.linear_models.mapped_plan import Sizes, takes_products
+from algorithms.linear_models.private_logistic_regression import (
+    SHARES,
+    default_clip,
+    default_rounds,
+)
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks

@@ -18,9 +18,14 @@ from algorithms.voting.machine_votes import (
     mean_signs,
     threshold_rule,
 )
-from algorithms.voting.peeling import calibrated_plan
+from algorithms.voting.peeling import (
+    VOTE_SENSITIVITY,
+    VoteCounter,
+    calibrated_plan,
+    count_votes,
+    majority_signs,
+)
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_counts import VOTE_SENSITIVITY, VoteCounter, count_votes, majority_signs
 from audits import privacy_losses, replay
 from mechanisms import Exponential, NoisyMax
 

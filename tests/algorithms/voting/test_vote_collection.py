@@ -10,8 +10,15 @@ import pytest
 from accountant import ParameterError
 from algorithms.voting.machine_votes import MachineVote
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import VoteCollector, collect_votes
-from algorithms.voting.vote_encoding import FAILED, INVALID, encode_own_vote, pack_vote, vote_length
+from algorithms.voting.vote_collection import (
+    FAILED,
+    INVALID,
+    VoteCollector,
+    collect_votes,
+    encode_own_vote,
+    pack_vote,
+    vote_length,
+)
 
 RNG = np.random.default_rng(4)
 MEANS = np.array([1.0, -1.0] + [0.0] * 9)

@@ -1,21 +1,27 @@
-"""Transformers that scikit-learn fits on the same data in front of a private estimator.
+"""What scikit-learn is doing around a fit: repeating it, or fitting transformers in front of it.
+
+Both are found in the stack of calls.  A routine that fits clones of a model spends a budget at
+every fit.  Recognised are the public functions and classes of `FITS`: the number of fits follows
+from their public parameters, read from the call that is running.  Any other routine of the packages
+in `REPEATING` is recognised too, but not how often it fits.
 
 What a scaler or a selection of columns learns from private records is no part of the estimator's
 plan: the fit would claim a privacy that the pipeline does not have.  So such a fit is refused, but
-for transformers whose own fit looks at no value of the data, or at public features alone.  The
-pipelines are found in the stack of calls, as routines that fit clones are (`repeated_fits`).
+for transformers whose own fit looks at no value of the data, or at public features alone.
 """
 
 from __future__ import annotations
 
-import sys
+import inspect
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.utils import get_tags
@@ -28,6 +34,94 @@ REMEDY = (
     "(FunctionTransformer, PolynomialFeatures, OneHotEncoder(categories=[...], "
     "handle_unknown='ignore')), or FrozenEstimator(one that was fitted on public data)"
 )
+# Modules of scikit-learn whose routines fit clones of one model several times on one data set.
+REPEATING = (
+    "sklearn.model_selection.",
+    "sklearn.feature_selection.",
+    "sklearn.ensemble.",
+    "sklearn.multiclass",
+    "sklearn.multioutput",
+    "sklearn.calibration",
+)
+# Each of these routines calls this function for its fits, with the same parameters.
+DELEGATES = {"cross_val_score": "cross_validate"}
+
+
+class RepeatedFits(NamedTuple):
+    """A routine that fits clones of a model, and how often; None where it does not say."""
+
+    routine: str
+    fits: int | None
+
+
+def repeated_fits() -> RepeatedFits | None:
+    """Return the routine of scikit-learn that is fitting clones now, by the stack of calls."""
+    routine, fits = "", 1
+    for name, call in _routines():
+        routine = name
+        if name not in DELEGATES:
+            fits *= FITS[name](call) if name in FITS else 0
+    return RepeatedFits(routine, fits or None) if routine else None
+
+
+def _running_calls() -> Iterator[FrameType]:
+    """Yield the calls that are running, from the inside out."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _routines() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the running routines from the inside out: their names, and their parameters."""
+    for frame in _running_calls():
+        if frame.f_globals.get("__name__", "").startswith(REPEATING):
+            code, variables = frame.f_code, frame.f_locals
+            holder = variables.get("self")
+            if holder is None and not code.co_name.startswith(("_", "<")):
+                names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+                yield code.co_name, {name: variables[name] for name in names if name in variables}
+            elif holder is not None and code.co_name.startswith("fit"):
+                arguments = {name: variables.get(name) for name in ("X", "y", "params")}
+                yield type(holder).__name__, arguments | holder.get_params(deep=False)
+
+
+def _folds(call: dict[str, Any]) -> int:
+    """Return how many parts ``cv`` makes of the data; 0 where it cannot say that."""
+    if isinstance(call["cv"], Iterator):  # counting would use up the iterator
+        return 0
+    # scikit-learn may already have replaced a number by a splitter.
+    cv = check_cv(call["cv"], call["y"], classifier=is_classifier(call["estimator"]))
+    groups = call.get("groups", (call.get("params") or {}).get("groups"))
+    try:
+        return int(cv.get_n_splits(call["X"], call["y"], groups))
+    except ValueError:  # the splitter needs groups, which are not among the parameters
+        return 0
+
+
+def _search(count: Callable[[dict[str, Any]], int]) -> Callable[[dict[str, Any]], int]:
+    """Return the fits of a search: the folds of each setting, and one fit of the best setting."""
+
+    def fits(call: dict[str, Any]) -> int:
+        tried = _folds(call) * count(call)
+        return tried + bool(tried and call["refit"])
+
+    return fits
+
+
+FITS: dict[str, Callable[[dict[str, Any]], int]] = {
+    "cross_validate": _folds,
+    "cross_val_predict": _folds,
+    "learning_curve": lambda call: _folds(call) * len(np.unique(call["train_sizes"])),
+    "validation_curve": lambda call: _folds(call) * len(call["param_range"]),
+    "permutation_test_score": lambda call: _folds(call) * (call["n_permutations"] + 1),
+    "GridSearchCV": _search(lambda call: len(ParameterGrid(call["param_grid"]))),
+    "RandomizedSearchCV": _search(
+        lambda call: len(
+            list(ParameterSampler(call["param_distributions"], call["n_iter"], random_state=0))
+        )
+    ),
+}
 
 
 def refuse_transformers_in_front(estimator: Any) -> None:
@@ -39,7 +133,8 @@ def refuse_transformers_in_front(estimator: Any) -> None:
         With what can be put in its place; nothing is spent, read or drawn.
     """
     of_features = reads_no_data if fills_features(estimator) else reads_public_features
-    for holder in _running_fits(sys._getframe(1)):  # noqa: SLF001  # no public name
+    for frame in _running_calls():
+        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         learns, transformers = of_features, []
         if isinstance(holder, Pipeline):
             transformers = [step for _, step in holder.steps[:-1]]
@@ -52,15 +147,6 @@ def refuse_transformers_in_front(estimator: Any) -> None:
                     f"data in front of {type(estimator).__name__}"
                 )
                 raise ParameterError("transformer", description, REMEDY)
-
-
-def _running_fits(frame: FrameType | None) -> Iterator[Any]:
-    """Yield the estimators of scikit-learn that are being fitted now, from the inside out."""
-    while frame is not None:
-        holder = frame.f_locals.get("self")
-        if isinstance(holder, BaseEstimator) and frame.f_code.co_name.startswith("fit"):
-            yield holder
-        frame = frame.f_back
 
 
 def reads_no_data(transformer: Any) -> bool:
