@@ -4,7 +4,7 @@ import numpy as np
 
 from accountant.composition import (
     fft_composition,
-    grid_engine,
+    grid_bounds,
     grid_pairs,
     lattice_above,
     profile_pairs,
@@ -38,18 +38,18 @@ def mass_not_of_one_neighbour(patch):
 
 
 def cut_forgotten(patch):
-    patch.setattr(grid_engine, "mass_beyond", lambda pairs: (0.0, 0.0))
+    patch.setattr(grid_bounds, "mass_beyond", lambda pairs: (0.0, 0.0))
 
 
 def certain_beyond_the_cut(patch):
     """Takes a release above its cut for enough, for the lower end at its whole mass."""
-    made = grid_engine.mass_beyond
+    made = grid_bounds.mass_beyond
 
     def nine_tenths(pairs):
         p, q = made(pairs)
         return p, 0.9 * q
 
-    patch.setattr(grid_engine, "mass_beyond", nine_tenths)
+    patch.setattr(grid_bounds, "mass_beyond", nine_tenths)
 
 
 def round_off_forgotten(patch):
