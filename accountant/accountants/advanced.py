@@ -21,11 +21,10 @@ from accountant.accountants.bounded_range_composition import (
     adaptive_epsilon,
     nonadaptive_epsilon,
 )
-from accountant.composition.composition import Composition
+from accountant.composition.composition import Composition, Query
 from accountant.composition.engine import certify, delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.plan_totals import infinity_mass
-from accountant.composition.query import Query
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss

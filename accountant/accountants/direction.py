@@ -25,7 +25,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, total_rounding
+from accountant.composition.composition import Composition, Query, costs_at_most, total_rounding
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -39,8 +39,6 @@ from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
-from accountant.composition.query import Query
-from accountant.composition.quick_bounds import costs_at_most
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
@@ -220,7 +218,7 @@ class Direction:
         if interval.upper <= rival or math.isinf(composed_lower):
             return interval
         is_narrow = interval.upper - composed_lower <= self.width * interval.upper
-        if is_narrow and not self._has_bent_bounds:
+        if is_narrow and not (self.has_envelopes and self._has_bent_bounds):
             return interval
         if composition.releases > MAX_RELEASES_ABOVE or len(composition.items) > MAX_GRID_LOSSES:
             return interval

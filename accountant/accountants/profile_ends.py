@@ -12,13 +12,17 @@ from typing import Protocol
 
 import numpy as np
 
+from accountant.composition.cgf import saddlepoint
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, ignore_overflow, total_rounding
+from accountant.composition.composition import (
+    Composition,
+    Neighbourhood,
+    ignore_overflow,
+    total_rounding,
+)
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.exact_cgf import with_exact_cgf
-from accountant.composition.query import Neighbourhood
-from accountant.composition.saddlepoint import saddlepoint
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP

@@ -1,8 +1,9 @@
-"""The cumulant of a whole plan: the sum over families of losses."""
+"""The cumulant of a whole plan, a sum over families of losses, and its saddle points."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 from accountant.numerics.rounding import ULP
+from accountant.numerics.search import minimum_of_one_valley
 
 MAX_POWER_COUNT = (
     10**5
 )  # counts above it: a power of a factor is less exact than a sum of logarithms
+LOWER_ENDS = (
+    6.0  # by which the logarithm of the least order moves down, in the search of a saddle point
+)
 CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being slow
 
 
@@ -123,3 +128,62 @@ def exact_cgf(loss: Loss) -> ExactCGF[Any]:
     if cgf is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")
     return cgf
+
+
+def saddlepoint(
+    cgf: PlanCGF,
+    *,
+    log_delta: float | None = None,
+    epsilon: float = 0.0,
+    near: float | None = None,
+    flattest: bool = False,
+) -> float:
+    """Return the contour's real part, flattest for a wanted delta or epsilon: the saddle point.
+
+    ``near`` is about the epsilon where delta has its value, and makes the search shorter.  The
+    answer is then about Chernoff's order, or the ``flattest`` one, which is less where epsilon is
+    small: with less round-off, or with fewer nodes where few releases have a transform that
+    decays slowly.
+    """
+
+    def height(a: Array) -> Array:
+        # ln of the integrand at u = 0, or the epsilon at which it equals delta
+        log_value = cgf.upper_at(a) - np.log(a) - np.log1p(a)
+        value = (log_value - log_delta) / a if log_delta is not None else log_value - a * epsilon
+        return np.where(np.isfinite(value), value, np.inf)
+
+    def chernoff(a: Array) -> Array:
+        # about Chernoff's bound on epsilon: the integrand is some 1 / a wide
+        width = np.log(a) if flattest else 1.0
+        value = (cgf.rough_at(a) - np.log1p(a) - width - (log_delta or 0.0)) / a
+        return np.where(np.isfinite(value), value, np.inf)
+
+    if near and math.isfinite(near) and log_delta is not None:
+        order = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
+        if order is not None:
+            return order
+    return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]
+
+
+def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
+    """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
+
+    Where it is infinite from some point on, the least value may be next to that point: the ends
+    then move down.
+    """
+    for points in (20, 7):
+        grid = np.linspace(low, high, points)
+        value = height(np.exp(grid))
+        at = int(np.argmin(value))
+        if at == 0 and not math.isfinite(value[1]):
+            low, high = low - LOWER_ENDS, low + grid[1] - grid[0]
+            grid = np.linspace(low, high, points)
+            value = height(np.exp(grid))
+            at = int(np.argmin(value))
+        if not (0 < at < points - 1 and math.isfinite(value[at])):
+            return None
+        low, high = grid[at - 1], grid[at + 1]
+    left, middle, right = value[at - 1 : at + 2]
+    bend = left - 2 * middle + right
+    away = (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0
+    return math.exp(grid[at] + away * (grid[1] - grid[0]))

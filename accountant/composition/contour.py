@@ -16,8 +16,8 @@ import numpy as np
 from accountant.composition.aliasing import RELATIVE_ERROR, aliasing_bound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.fft_composition import FFT_ULPS
-from accountant.composition.saddlepoint import log_interval
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import log_interval
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from accountant.composition.composition import Neighbourhood, Query
 from accountant.composition.contour import Contour
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
-from accountant.composition.query import Neighbourhood, Query
 
 MAX_NODES = 2**20
 MAX_OPERATIONS = 4e8  # products, in a second

@@ -9,16 +9,21 @@ from __future__ import annotations
 import heapq
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from accountant.composition.certificate import Certificate, bracket_epsilon, intersection
+from accountant.composition.cgf import saddlepoint
 from accountant.composition.closed_form import ClosedForm, closed_form
-from accountant.composition.composition import TILT_FACTORS, Composition, ignore_overflow
-from accountant.composition.query import Neighbourhood, Query
-from accountant.composition.saddlepoint import saddlepoint
+from accountant.composition.composition import (
+    TILT_FACTORS,
+    Composition,
+    Neighbourhood,
+    Query,
+    ignore_overflow,
+)
 from accountant.numerics.rounding import ULP, round_up
 
 NOTHING_KNOWN = Certificate(0.0, math.inf, "nothing known")
@@ -65,18 +70,20 @@ class Attempt(Generic[Answer]):
 class Engine(ABC):
     """A method that bounds the epsilon of a composition.
 
-    ``planning_cost`` is about what it costs to find out what an attempt costs, ``contours_planned``
-    how many contours that takes.  ``least_width`` is the relative width of its narrowest intervals.
+    ``planning_cost`` is about what it costs to find out what an attempt costs, with
+    ``planning_cost_of_a_loss`` for each loss, and ``contours_planned`` how many contours that takes.
+    ``least_width`` is the relative width of its narrowest intervals.
     """
 
     name: ClassVar[str]
     planning_cost: ClassVar[float]
+    planning_cost_of_a_loss: ClassVar[float] = 0.0
     contours_planned: ClassVar[int] = 0
     least_width: ClassVar[float] = 0.0
 
     def least_cost(self, composition: Composition) -> float:
         """Return what any attempt costs at least: nothing cheaper waits for it."""
-        cost = self.planning_cost
+        cost = self.planning_cost + self.planning_cost_of_a_loss * len(composition.items)
         if self.contours_planned and composition.has_exact_cgf:
             cost += self.contours_planned * composition.contour_planning_cost
         return cost
@@ -126,9 +133,13 @@ def _bracket(
     return query.of_mechanisms(Certificate(min(lower, upper), upper, delta_bounds.name, nodes))
 
 
+AnyEngine = TypeVar("AnyEngine", bound=Engine)
+
+
 def cheapest_first(
     composition: Composition,
-    proposals: Iterable[tuple[Engine, Iterator[Attempt[Answer]]]],
+    engines: tuple[AnyEngine, ...],
+    attempts_of: Callable[[AnyEngine], Iterator[Attempt[Answer]]],
     journal: list[tuple[Engine, Attempt[Answer]]] | None = None,
 ) -> Iterator[tuple[Engine, Attempt[Answer]]]:
     """Yield the attempts of several engines, always the cheapest next.
@@ -136,16 +147,18 @@ def cheapest_first(
     An engine is asked for its next attempt when nothing cheaper than its least cost, or than its
     last attempt, remains.  Attempts are appended to ``journal`` when they are planned.
     """
-    engines = list(proposals)
-    queue = [(engine.least_cost(composition), index) for index, (engine, _) in enumerate(engines)]
+    queue = [(engine.least_cost(composition), index) for index, engine in enumerate(engines)]
     heapq.heapify(queue)
+    planned: dict[int, Iterator[Attempt[Answer]]] = {}
     pending: dict[int, Attempt[Answer]] = {}
     while queue:
         _, index = heapq.heappop(queue)
-        engine, attempts = engines[index]
+        engine = engines[index]
         if index in pending:
             yield engine, pending.pop(index)
-        attempt = next(attempts, None)
+        if index not in planned:
+            planned[index] = attempts_of(engine)
+        attempt = next(planned[index], None)
         if attempt is not None:
             if journal is not None:
                 journal.append((engine, attempt))
@@ -171,8 +184,10 @@ def certify(
     interval = query.outcome_bounds()
     if query.finite_delta[0] <= 0 or query.is_narrow(interval) or interval.upper <= rival:
         return interval
-    proposals = ((engine, engine.attempts(query)) for engine in engines)
-    for engine, attempt in cheapest_first(query.composition, proposals, journal):
+    attempts = cheapest_first(
+        query.composition, engines, lambda engine: engine.attempts(query), journal
+    )
+    for engine, attempt in attempts:
         if query.is_narrow(interval, engine.least_width):
             continue
         interval = intersection(attempt.answer(), interval)
@@ -188,8 +203,7 @@ def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
         return 0.0
     if query.is_narrow(query.outcome_bounds()):
         return 0.0
-    proposals = ((engine, engine.attempts(query)) for engine in engines)
-    attempts = cheapest_first(query.composition, proposals)
+    attempts = cheapest_first(query.composition, engines, lambda engine: engine.attempts(query))
     return next((attempt.cost for _, attempt in attempts), math.inf)
 
 
@@ -214,8 +228,10 @@ def least_cost_near(neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsil
 def _attempts_near(
     neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]
 ) -> Iterator[Attempt[DeltaBounds]]:
-    proposals = ((engine, engine.near(neighbourhood)) for engine in engines)
-    for _, attempt in cheapest_first(neighbourhood.composition, proposals):
+    attempts = cheapest_first(
+        neighbourhood.composition, engines, lambda engine: engine.near(neighbourhood)
+    )
+    for _, attempt in attempts:
         yield attempt
 
 

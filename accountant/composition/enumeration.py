@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from accountant.composition.composition import Neighbourhood
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
-from accountant.composition.query import Neighbourhood
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot

@@ -10,10 +10,14 @@ import math
 from collections.abc import Sequence
 
 from accountant.composition.closed_form import closed_form
-from accountant.composition.composition import Composition, ignore_overflow
+from accountant.composition.composition import (
+    Composition,
+    Neighbourhood,
+    ignore_overflow,
+    neighbourhood_at,
+)
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
-from accountant.composition.query import Neighbourhood, neighbourhood_at
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import falling_root
 

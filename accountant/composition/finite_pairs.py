@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator
 
 from accountant.composition.certificate import Certificate
-from accountant.composition.composition import Composition, total_rounding
+from accountant.composition.composition import Composition, Query, total_rounding
 from accountant.composition.engine import Attempt, Engine, certify
 from accountant.composition.exact_cgf import with_exact_cgf
-from accountant.composition.query import Query
 
 MAX_TERMS = 5000  # of a cumulant at high frequency: one with more is replaced
 COST, COST_OF_ONE = 2.5e8, 1e7  # products that take as long: of the sum, of a loss (20 ms)

@@ -16,10 +16,10 @@ import numpy as np
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_pairs import PairOnGrid, pairs_on_grid
 from accountant.composition.profile_pairs import pairs_from_profile
-from accountant.composition.saddlepoint import log_or_minus_infinity
 from accountant.composition.tilted_law import GridLaw
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.logspace import log_or_minus_infinity
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import minimum_of_one_valley
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.composition import total_rounding
+from accountant.composition.composition import Query, total_rounding
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.composition.grid_bounds import GridBounds
 from accountant.composition.grid_pairs import centred_offset
 from accountant.composition.loss_outline import LADDER, Outline
-from accountant.composition.query import Query
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP

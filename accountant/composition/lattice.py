@@ -16,10 +16,10 @@ import numpy as np
 
 from accountant.composition.aliasing import aliasing_bound
 from accountant.composition.cgf import PlanCGF
+from accountant.composition.composition import Neighbourhood
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
-from accountant.composition.query import Neighbourhood
-from accountant.composition.saddlepoint import log_interval
 from accountant.losses.loss import Loss
+from accountant.numerics.logspace import log_interval
 from accountant.numerics.rounding import ULP
 
 MAX_LATTICE_POINTS = 2**18

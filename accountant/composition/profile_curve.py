@@ -8,13 +8,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from accountant.composition.composition import Composition, ignore_overflow
+from accountant.composition.cgf import saddlepoint
+from accountant.composition.composition import (
+    Composition,
+    Neighbourhood,
+    ignore_overflow,
+    neighbourhood_at,
+)
 from accountant.composition.contour import Contour
 from accountant.composition.engine import DeltaBounds, delta_bounds_near, least_cost_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.enumeration import Enumeration
-from accountant.composition.query import Neighbourhood, neighbourhood_at
-from accountant.composition.saddlepoint import saddlepoint
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 

@@ -13,13 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF, exact_cgf
-from accountant.composition.composition import Composition
+from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
+from accountant.composition.composition import Query
 from accountant.composition.contour import Contour
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
-from accountant.composition.query import Query
-from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import log_interval
 
 ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
 MANY_NODES = 2**15  # beyond which another tilt is tried
@@ -147,11 +146,7 @@ class TruncatedContourEngine(Engine):
     """Contours of sampled losses without their certain violations."""
 
     name = "truncated contour"
-    planning_cost, planning_cost_per_loss = 2e6, 1e5  # of the tables of the losses
-
-    def least_cost(self, composition: Composition) -> float:
-        """Return what the tables of all losses cost."""
-        return self.planning_cost + self.planning_cost_per_loss * len(composition.items)
+    planning_cost, planning_cost_of_a_loss = 2e6, 1e5  # of the tables of the losses
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cut is closer and closer above epsilon."""

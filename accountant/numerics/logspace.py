@@ -86,3 +86,15 @@ def logsumexp(terms: Array, axis: int = -1) -> Array:
         total: Array = np.log(np.exp(terms - top).sum(axis=axis))
     total += top.squeeze(axis=axis)
     return total
+
+
+def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:
+    """Return ``ln low + scale`` and ``ln high + scale``; (-inf, inf) where one is not a number."""
+    if not (math.isfinite(scale) and math.isfinite(high)) or high < 0:
+        return -math.inf, math.inf
+    return log_or_minus_infinity(low) + scale, log_or_minus_infinity(high) + scale
+
+
+def log_or_minus_infinity(x: float) -> float:
+    """Return ``ln x``; minus infinity where a bound is not positive."""
+    return math.log(x) if x > 0 else -math.inf

@@ -19,11 +19,10 @@ from accountant import (
     Tight,
     TruncatedPoisson,
 )
-from accountant.composition.composition import Composition
+from accountant.composition.composition import Composition, Query
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
-from accountant.composition.query import Query
 from accountant.losses.cell_masses import normal_cell_masses
 
 # steps, rate, noise, delta: epsilon by quadrature of the profile of one step

@@ -20,13 +20,12 @@ from accountant import (
 )
 from accountant.amplification.tries import PoissonTries
 from accountant.composition.composed_loss import loss_of_item, loss_of_plan
-from accountant.composition.composition import Composition
+from accountant.composition.composition import Composition, Query
 from accountant.composition.engine import certify, delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON, SUMMING_ENGINES
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
-from accountant.composition.query import Query
 from accountant.composition.tilted_law import GridLaw
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])

@@ -17,12 +17,11 @@ from accountant import (
     Tight,
 )
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.composition.composition import Composition
+from accountant.composition.composition import Composition, Query
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.profile_pairs import pairs_from_profile
-from accountant.composition.query import Query
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 LOSSES = [
