@@ -110,18 +110,20 @@ class Tight(Accountant):
 
     def _interval(self, plan: Plan, delta: float) -> Certificate:
         """Return the interval of a checked plan, over both directions."""
-        first, *others = (Direction(direction, self.width) for direction in directions(plan))
-        first_query = first.query(delta) if others and delta > 0 else None
-        interval = first.certify(delta, query=first_query)
-        for other in others:
-            if delta > 0 and interval.upper == 0 and other.is_exact:
+        first_direction, *further_directions = (
+            Direction(direction, self.width) for direction in directions(plan)
+        )
+        first_query = first_direction.query(delta) if further_directions and delta > 0 else None
+        interval = first_direction.certify(delta, query=first_query)
+        for direction in further_directions:
+            if delta > 0 and interval.upper == 0 and direction.is_exact:
                 continue  # at an epsilon of 0 delta is the total variation, of both directions
-            if other.is_surely_within(interval.lower, delta, first_query):
+            if direction.is_surely_within(interval.lower, delta, first_query):
                 continue  # it cannot be the worse direction
-            query = other.query(delta) if delta > 0 else None
-            if query is not None and other.rough_certificate(query).upper <= interval.lower:
+            query = direction.query(delta) if delta > 0 else None
+            if query is not None and direction.rough_certificate(query).upper <= interval.lower:
                 continue
-            other_interval = other.certify(delta, interval.lower, query)
+            other_interval = direction.certify(delta, interval.lower, query)
             worse = max(interval, other_interval, key=lambda candidate: candidate.upper)
             lower = max(interval.lower, other_interval.lower)
             interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)

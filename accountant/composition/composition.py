@@ -147,8 +147,8 @@ class Composition:
             return math.inf if self.items else 0.0
         log_delta = math.log(finite_delta)
         if tilt is None:
-            near = self.rough_epsilon(log_delta)
-            tilt = saddlepoint(self.cgf, log_delta=log_delta, near=near)
+            estimate = self.rough_epsilon(log_delta)
+            tilt = saddlepoint(self.cgf, log_delta=log_delta, near=estimate)
         orders = tilt * TILT_FACTORS
         epsilons = (self.cgf.log_chernoff(orders) - log_delta) / orders
         return round_up(float(np.nanmin(epsilons)), 64)
@@ -247,8 +247,8 @@ class Query:
     @functools.cached_property
     def neighbourhood(self) -> Neighbourhood:
         """The epsilons near the one that is wanted, seen from Chernoff's order."""
-        near = self.rough_epsilon
-        return neighbourhood_at(self.composition, self.log_delta[0], self.width, near)
+        estimate = self.rough_epsilon
+        return neighbourhood_at(self.composition, self.log_delta[0], self.width, estimate)
 
     @functools.cached_property
     def flat_neighbourhood(self) -> Neighbourhood:

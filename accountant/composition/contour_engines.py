@@ -55,14 +55,14 @@ class SmoothedContourEngine(EngineNearEpsilon):
         if contour.nodes > LONG_NODES:
             # Where most of the mass is at atoms the density p_S between them is small, and so is
             # what smoothing adds, S p_S / delta: a short contour measures it where it is asked.
-            rough = _with_smoothing(neighbourhood, ROUGH_SMOOTHING * smoothing)
-            if rough.nodes <= LONG_NODES and _is_affordable(rough):
-                yield Attempt(rough.operations, _integrated(rough))
+            short_contour = _with_smoothing(neighbourhood, ROUGH_SMOOTHING * smoothing)
+            if short_contour.nodes <= LONG_NODES and _is_affordable(short_contour):
+                yield Attempt(short_contour.operations, _integrated(short_contour))
                 # in the formula for the smoothing this share is S a (a + 1)
-                usual_share = rough.smoothing * tilt * (tilt + 1)
+                usual_share = short_contour.smoothing * tilt * (tilt + 1)
                 factor = 1.0
-                if rough.added_share > 0:
-                    factor = min(usual_share / rough.added_share, ROUGH_SMOOTHING)
+                if short_contour.added_share > 0:
+                    factor = min(usual_share / short_contour.added_share, ROUGH_SMOOTHING)
                 if factor > LEAST_GAIN:
                     sharper = _with_smoothing(neighbourhood, factor * smoothing)
                     if _is_affordable(sharper):

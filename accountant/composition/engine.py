@@ -70,8 +70,8 @@ class Attempt(Generic[Answer]):
 class Engine(ABC):
     """A method that bounds the epsilon of a composition.
 
-    ``planning_cost`` is about what it costs to find out what an attempt costs, with
-    ``planning_cost_of_a_loss`` for each loss, and ``contours_planned`` how many contours that takes.
+    ``planning_cost`` is about what it costs to find out what an attempt costs; it grows by
+    ``planning_cost_of_a_loss``, and by the plans of so many contours as ``contours_planned``.
     ``least_width`` is the relative width of its narrowest intervals.
     """
 

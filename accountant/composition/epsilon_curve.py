@@ -54,10 +54,10 @@ class BoundsNearDelta:
         self._max_loss, self._target_log_delta = composition.max_loss, log_delta
         self._width = width
         estimate = composition.rough_epsilon(log_delta)
-        near = neighbourhood_at(composition, log_delta, width, estimate)
-        self._tilt, self._start = near.tilt, max(near.epsilon, 0.0)
-        near = Neighbourhood(composition, near.tilt, self._start, width)
-        self._bounds = _first_narrow_bounds(near)
+        neighbourhood = neighbourhood_at(composition, log_delta, width, estimate)
+        self._tilt, self._start = neighbourhood.tilt, max(neighbourhood.epsilon, 0.0)
+        neighbourhood = Neighbourhood(composition, neighbourhood.tilt, self._start, width)
+        self._bounds = _first_narrow_bounds(neighbourhood)
 
     def epsilon(self, log_delta: float, accept_wide: bool = False) -> float | None:
         """Return the least epsilon found at this delta; None where the answer is too wide."""
@@ -78,13 +78,13 @@ class BoundsNearDelta:
         return None
 
 
-def _first_narrow_bounds(near: Neighbourhood) -> DeltaBounds | None:
+def _first_narrow_bounds(neighbourhood: Neighbourhood) -> DeltaBounds | None:
     """Return the first bounds that are narrow enough, else those with the least upper bound."""
     best: tuple[float, DeltaBounds] | None = None
-    for bounds in delta_bounds_near(near, ENGINES_NEAR_EPSILON):
-        low, high = bounds.bounds(near.epsilon)
+    for bounds in delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON):
+        low, high = bounds.bounds(neighbourhood.epsilon)
         if best is None or high < best[0]:
             best = high, bounds
-        if high - low <= near.width * near.tilt * near.epsilon:
+        if high - low <= neighbourhood.width * neighbourhood.tilt * neighbourhood.epsilon:
             break
     return None if best is None else best[1]

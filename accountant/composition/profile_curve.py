@@ -56,13 +56,15 @@ class ProfileCurve:
             at_zero = saddlepoint(composition.cgf, epsilon=0.0)
             neighbourhoods = [self._neighbourhood(at_zero, 0.0, 1.0, width)]
             for delta in RELATIVE_DELTAS if accuracy is None else DELTAS:
-                near = neighbourhood_at(
+                neighbourhood = neighbourhood_at(
                     composition, math.log(delta), width, composition.rough_epsilon(math.log(delta))
                 )
-                neighbourhoods.append(self._neighbourhood(near.tilt, near.epsilon, delta, width))
+                neighbourhoods.append(
+                    self._neighbourhood(neighbourhood.tilt, neighbourhood.epsilon, delta, width)
+                )
             self._neighbourhoods = sorted(
-                (near for near in neighbourhoods if near.epsilon >= 0),
-                key=lambda near: near.epsilon,
+                (neighbourhood for neighbourhood in neighbourhoods if neighbourhood.epsilon >= 0),
+                key=lambda neighbourhood: neighbourhood.epsilon,
             )
 
     def _neighbourhood(
@@ -79,7 +81,8 @@ class ProfileCurve:
     def is_exact(self) -> bool:
         """Whether no bound is smoothed or a chord: they are exact but for round-off."""
         return all(
-            least_cost_near(near, EXACT_ENGINES) <= MAX_COST for near in self._neighbourhoods
+            least_cost_near(neighbourhood, EXACT_ENGINES) <= MAX_COST
+            for neighbourhood in self._neighbourhoods
         )
 
     @ignore_overflow
@@ -91,7 +94,7 @@ class ProfileCurve:
         result[flat < 0] = 1.0
         inside = (flat >= 0) & (flat < self.max_loss)
         if self._neighbourhoods and inside.any():
-            starts = [near.epsilon for near in self._neighbourhoods[1:]]
+            starts = [neighbourhood.epsilon for neighbourhood in self._neighbourhoods[1:]]
             served = np.searchsorted(starts, flat, side="right")
             for i in np.unique(served[inside]).tolist():
                 mask = inside & (served == i)
@@ -102,10 +105,12 @@ class ProfileCurve:
     def _finite_part(self, i: int, epsilon: Array) -> Array:
         """Return the delta of the finite losses, by the ``i``-th engine."""
         if i not in self._bounds:
-            ends = [near.epsilon for near in self._neighbourhoods[i + 1 :]] + [self.max_loss]
-            near = self._neighbourhoods[i]
-            cheapest = next(delta_bounds_near(near, ENGINES_NEAR_EPSILON), None)
-            self._bounds[i] = _upper_bounds(cheapest, near.epsilon, ends[0])
+            ends = [neighbourhood.epsilon for neighbourhood in self._neighbourhoods[i + 1 :]] + [
+                self.max_loss
+            ]
+            neighbourhood = self._neighbourhoods[i]
+            cheapest = next(delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON), None)
+            self._bounds[i] = _upper_bounds(cheapest, neighbourhood.epsilon, ends[0])
         delta: Array = np.exp(np.minimum(self._bounds[i](epsilon), 0.0))
         return delta
 

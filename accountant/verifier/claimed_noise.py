@@ -30,8 +30,8 @@ class Grid(NamedTuple):
     """A step of the grid (0: none), and the least and the greatest distance of neighbours on it."""
 
     step: fmpq
-    least: fmpq
-    most: fmpq
+    least_distance: fmpq
+    greatest_distance: fmpq
 
 
 def grid_of(n: Parameters) -> Grid:
@@ -39,9 +39,11 @@ def grid_of(n: Parameters) -> Grid:
     scores_apart = 2 - getattr(n, "monotone", True)
     coordinates = getattr(n, "dimension", 1) or 1
     step = n.step / n.drawn_scale
-    most = scores_apart * (n.sensitivity + coordinates * n.step) / n.drawn_scale
-    least = scores_apart * (n.sensitivity / n.step).floor() * step if n.step else most
-    return Grid(step, least, most)
+    greatest_distance = scores_apart * (n.sensitivity + coordinates * n.step) / n.drawn_scale
+    least_distance = (
+        scores_apart * (n.sensitivity / n.step).floor() * step if n.step else greatest_distance
+    )
+    return Grid(step, least_distance, greatest_distance)
 
 
 def noise_law(n: Parameters, delta: DeltaEnds, density: Callable[[Any], Any]) -> Law:
@@ -75,7 +77,10 @@ def half_line_delta(
             t = ((t if isinstance(t, fmpq) else t.mid().fmpq()) / step).floor() * step
         return hockey_stick(cdf(t), cdf(t - distance), epsilon)
 
-    return lambda epsilon: (gain(grid.least, epsilon, grid.step), gain(grid.most, epsilon, 0))
+    return lambda epsilon: (
+        gain(grid.least_distance, epsilon, grid.step),
+        gain(grid.greatest_distance, epsilon, 0),
+    )
 
 
 def laplace_cdf(x: Any) -> arb:
@@ -136,11 +141,11 @@ def laplace(n: Parameters, grid: Grid) -> Law:
     s = n.drawn_scale
 
     def delta_on_grid(epsilon: Any) -> Ends:
-        least, most = (
+        cost_of_least, cost_of_greatest = (
             geometric_delta(1 / grid.step, (distance / grid.step).floor(), epsilon)
-            for distance in (grid.least, grid.most)
+            for distance in (grid.least_distance, grid.greatest_distance)
         )
-        return least, most
+        return cost_of_least, cost_of_greatest
 
     delta = delta_on_grid if grid.step else half_line_delta(laplace_cdf, best_laplace_event, grid)
     return noise_law(n, delta, lambda x: exp(-x / s) / (2 * s))
@@ -174,7 +179,7 @@ def gaussian(n: Parameters, grid: Grid) -> Law:
     def delta(epsilon: Any) -> Ends:
         if grid.step:
             return gaussian_delta_on_grid(n, grid, epsilon)
-        value = gaussian_delta(grid.most, epsilon)
+        value = gaussian_delta(grid.greatest_distance, epsilon)
         return value, value
 
     return noise_law(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / root)
@@ -200,7 +205,7 @@ def gaussian_delta_on_grid(n: Parameters, grid: Grid, epsilon: Any) -> Ends:
     Theorems (`theta_constant`, `sums_by_integrals`): the masses of the event "at most t", below,
     are integrals but for a share of 5 e^{-2 pi^2 / g^2} and, beyond 0, where terms fall, one term.
     """
-    g, low = grid.step, grid.least
+    g, low = grid.step, grid.least_distance
     coordinates = n.dimension or 1
     mu = (n.sensitivity / n.drawn_scale + g * arb(coordinates).sqrt()) / (1 - 4 * g * g)
     upper = gaussian_delta(mu, epsilon) * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** coordinates
