@@ -33,6 +33,10 @@ def compare(
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Also print which engines Tight planned, and at what cost."),
+    ] = False,
 ) -> None:
     """Say what a plan of releases costs: epsilon at a delta, or delta at an epsilon.
 
@@ -54,11 +58,16 @@ def compare(
     Kinds are the mechanisms (Laplace, Gaussian, NoisyMax, ...), the losses (PureLoss, ZCDPLoss,
     ...) and the nodes (Parallel, Shuffled, Grouped, ...).
 
+    With --explain a second table says which engines Tight planned for each direction of the
+    neighbours, what each was to cost, and the interval of those that were asked: always the
+    cheapest next, until the interval is narrow.
+
     With --proof the row of Tight is what the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
 
     Examples: python -m accountant plan.toml --delta 1e-6;
     python -m accountant compare plan.toml --epsilon 1 --json - ;
+    python -m accountant compare plan.toml --delta 1e-6 --explain;
     python -m accountant compare plan.toml --delta 1e-6 --plot cost.png
 
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
@@ -74,6 +83,8 @@ def compare(
         raise CommandLineError("give --delta or --epsilon, one of the two")
     if epsilon is not None and proof is not None:
         raise CommandLineError("give --proof with --delta: a proof is of epsilon at a delta")
+    if explain and epsilon is not None:
+        raise CommandLineError("give --explain with --delta: engines bound epsilon at a delta")
     check_outputs(json, plot=plot)
     whole_plan, file = read_plan(plan), read_file(plan)
     if epsilon is None and delta is None and file.budget is None:
@@ -85,6 +96,10 @@ def compare(
         else:
             table = comparison.compare(whole_plan, delta_of(file, delta), proof=proof)
     print_report(table, json)
+    if explain:
+        from accountant.reports.engine_choice import engine_choice
+
+        print_report(f"\n{engine_choice(whole_plan, delta_of(file, delta))}", json)
     write_text(json, table.to_json())
     if plot is not None:
         comparison.write_figure(whole_plan, table.best.delta or 1e-6, plot)

@@ -33,6 +33,17 @@ def test_it_prints_every_accountant_and_the_certificate(plan, capsys):
     assert lines[9].startswith("Tight: the true epsilon is in [1.70036092")
 
 
+def test_explain_names_the_engines_and_which_of_them_answered(plan, capsys):
+    assert main(["compare", plan, "--delta", "1e-6", "--explain"]) == 0
+    out = capsys.readouterr().out
+    lines = out[out.index("direction") :].splitlines()
+    assert lines[0].split() == ["direction", "engine", "planned", "ms", "lower", "upper"]
+    answered = [line for line in lines if line.startswith("only") and "1.7003" in line]
+    assert all("smoothed contour" in line for line in answered)
+    assert any(line.split()[:3] == ["only", "grid", "pairs"] for line in lines)
+    assert main(["compare", plan, "--epsilon", "1", "--explain"]) == 2
+
+
 def test_with_epsilon_it_tells_delta(plan, capsys):
     assert main([plan, "--epsilon", "1.7003609253711630"]) == 0
     out = capsys.readouterr().out
