@@ -3,6 +3,7 @@
 import gc
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,16 @@ QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(He
 settings.register_profile("quick", max_examples=15, **QUIET)
 settings.register_profile("thorough", max_examples=300, **QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+SLOW_CASES = Path(__file__).parent / "selection" / "slow_cases.txt"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow the cases whose lines cheaper cases of the same test run (tests/selection)."""
+    slow = set(SLOW_CASES.read_text().splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

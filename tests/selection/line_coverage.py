@@ -1,0 +1,74 @@
+"""A pytest plugin that keeps which lines each test runs and how long it takes; for Python 3.12+.
+
+    LINES=/tmp/lines python -m pytest -p tests.selection.line_coverage -n 2 --dist loadfile
+
+writes ``/tmp/lines.gw0.json`` and ``/tmp/lines.gw1.json``, from which `tests.selection` chooses.
+A line is noted once a test (`sys.monitoring`), so that this takes little more than the tests.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = tuple(
+    f"{ROOT / room}{os.sep}"
+    for room in (
+        "accountant", "mechanisms", "algorithms", "audits", "dp_attest", "experiments",
+        "benchmarks", "examples",
+    )
+)  # fmt: skip
+TOOL = 3  # of `sys.monitoring`: no debugger, coverage or profiler
+
+
+class LineCoverage:
+    """The lines and the processor seconds of each test."""
+
+    def __init__(self):
+        self.numbers, self.seen, self.tests, self.has_children = {}, set(), {}, False
+        monitoring = sys.monitoring
+        monitoring.use_tool_id(TOOL, "lines of tests")
+        monitoring.register_callback(TOOL, monitoring.events.LINE, self.note)
+        monitoring.set_events(TOOL, monitoring.events.LINE)
+        sys.addaudithook(self.note_child)
+
+    def note(self, code, line):
+        """Note a line of the project; no more of it until the next test."""
+        file = code.co_filename
+        if file and file.startswith(ROOMS):
+            place = f"{os.path.relpath(file, ROOT)}:{line}"
+            self.seen.add(self.numbers.setdefault(place, len(self.numbers)))
+        return sys.monitoring.DISABLE
+
+    def note_child(self, event, arguments):
+        """Note that a test starts a process, whose lines are not seen."""
+        del arguments
+        self.has_children |= event in {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec"}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Keep what one test did."""
+        self.seen, self.has_children = set(), False
+        sys.monitoring.restart_events()
+        start = sum(os.times()[:4])
+        try:
+            return (yield)
+        finally:
+            seconds = round(sum(os.times()[:4]) - start, 3)
+            self.tests[item.nodeid] = [seconds, self.has_children, sorted(self.seen)]
+
+    def pytest_sessionfinish(self):
+        """Write the file of this worker."""
+        if self.tests:
+            worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+            Path(f"{os.environ['LINES']}.{worker}.json").write_text(
+                json.dumps({"lines": list(self.numbers), "tests": self.tests})
+            )
+
+
+def pytest_configure(config):
+    """Start with the session."""
+    config.pluginmanager.register(LineCoverage(), "lines of tests")
