@@ -361,12 +361,26 @@ class LineReader:
         if who is not None:
             user_count = len(range(*who)) if isinstance(who, list) else int(who)
         return Line(
-            spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
-            self._spent, user_count, spend.label,
-            None if run is None else self._run(run), spend.seeded, outcome, answer,
-            spend.undeclared, spend.executor, self._notion, tuple(spend.buckets or ()),
-            "" if spend.proof is None else str(spend.proof.get("sha256")),
-        )  # fmt: skip
+            seq=spend.seq,
+            time=spend.time,
+            author=spend.author,
+            kind=kind,
+            what=description,
+            facts=facts or {},
+            loss=self._loss[1],
+            spent=self._spent,
+            who=user_count,
+            label=spend.label,
+            run=None if run is None else self._run(run),
+            seeded=spend.seeded,
+            outcome=outcome,
+            answer=answer,
+            undeclared=spend.undeclared,
+            executor=spend.executor,
+            notion=self._notion,
+            buckets=tuple(spend.buckets or ()),
+            proof="" if spend.proof is None else str(spend.proof.get("sha256")),
+        )
 
     def _line_of_terms(self, spend: Spend) -> Line:
         entry = self._log.entry(spend.seq)
@@ -378,9 +392,24 @@ class LineReader:
             last_charge = self._log.entry(self._charge)
             spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)
         return Line(
-            spend.seq, spend.time, spend.author, TERMS, changed_words(facts), {}, "", spent, None,
-            None, None, False, facts["change"], None, "", "", self._notion,
-        )  # fmt: skip
+            seq=spend.seq,
+            time=spend.time,
+            author=spend.author,
+            kind=TERMS,
+            what=changed_words(facts),
+            facts={},
+            loss="",
+            spent=spent,
+            who=None,
+            label=None,
+            run=None,
+            seeded=False,
+            outcome=facts["change"],
+            answer=None,
+            undeclared="",
+            executor="",
+            notion=self._notion,
+        )
 
     def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
         """Return the outcomes of the spends between two numbers."""

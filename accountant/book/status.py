@@ -81,34 +81,51 @@ def statuses_table(statuses: Iterable[Status]) -> Table:
 def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
+    terms, window = account.terms, account.window
     last_charge = account.log.last_charge(account.name)
     shown = shown_total(notion.budget, notion, total)
-    # no user's total exceeds the admitted epsilon: the sums may be those of different users
-    epsilon = min(notion.epsilon(total), notion.budget.admitted_epsilon)
-    widest = account.budget
-    if account.window is not None:  # an earlier window may have had a larger budget
-        widest = Budget(account.terms.largest, account.budget.delta)
     protects = account.unit
-    if account.window is not None:
-        protects = f"the data of {account.unit} in {account.window.length} (UTC)"
+    largest_budget = account.budget
+    if window is not None:
+        protects = f"the data of {account.unit} in {window.length} (UTC)"
+        largest_budget = Budget(
+            terms.largest, account.budget.delta
+        )  # an earlier window may have it
     elif account.buckets is not None:
         protects = f"{account.unit} in one {account.buckets}"
+    after_plan = account.counts_after_plan(notion)
+    quotas = []
+    for author, quota in terms.quotas.items():
+        author_total = account.author_total(notion, account.author_parts(notion, author))
+        quotas.append(Quota(author, notion.epsilon(author_total), quota))
     return Status(
-        account.name, account.budget, account.notion.name, account.notion.order, account.unit,
-        account.users, *shown, epsilon,
-        account.opened, None if last_charge is None else last_charge.facts["relation"],
-        tuple(notion.encode(total)), account.counts_after_plan(notion), account.terms.expires,
-        account.terms.closed or None, account.terms.reason,
-        tuple(
-            Quota(author, notion.epsilon(own_total), quota)
-            for author, quota in account.terms.quotas.items()
-            for own_total in [account.author_total(notion, account.author_parts(notion, author))]
-        ),
-        account.people, protects,
-        account.shown_notion(widest, account.counts_after_plan(notion)).budget.epsilon,
-        None if account.window is None else account.window.label(account.log.latest),
-        account.buckets, account.runs(), account.verified,
-    )  # fmt: skip
+        name=account.name,
+        budget=account.budget,
+        notion=account.notion.name,
+        order=account.notion.order,
+        unit=account.unit,
+        users=account.users,
+        counts=shown.unit,
+        total=shown.amount,
+        limit=shown.limit,
+        # no user's total exceeds the admitted epsilon: the sums may be those of different users
+        epsilon=min(notion.epsilon(total), notion.budget.admitted_epsilon),
+        opened=account.opened,
+        relation=None if last_charge is None else last_charge.facts["relation"],
+        sums=tuple(notion.encode(total)),
+        after_plan=after_plan,
+        expires=terms.expires,
+        closed=terms.closed or None,
+        reason=terms.reason,
+        quotas=tuple(quotas),
+        people=account.people,
+        protects=protects,
+        most=account.shown_notion(largest_budget, after_plan).budget.epsilon,
+        window=None if window is None else window.label(account.log.latest),
+        buckets=account.buckets,
+        runs=account.runs(),
+        verified=account.verified,
+    )
 
 
 def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
