@@ -44,7 +44,8 @@ def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) ->
     a = orders(order)
     if not added:
         return _between_integers(part, a, lambda n: _log_excess_of_sample(part, rate, n))
-    # E f(r) <= 1 + s (s + 1) q^2 E phi_u(r),  s = order - 1,  u = 2 - q (s + 2)
+    # With s = order - 1 and u = 2 - q (s + 2) the moment is at most
+    # 1 + s (s + 1) q^2 E phi_u(P/Q).
     s = a - 1
     log_mean, size = _log_mean_curvature(part, 2 - rate * (s + 2))
     log_excess = np.log(s) + np.log1p(s) + 2 * math.log(rate) + log_mean
@@ -74,7 +75,8 @@ def _between_integers(
     flat, n = order.ravel(), low.ravel()
     share = np.clip(flat - n, 0.0, 1.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # ln E r^a is convex in a; so is ln E psi_a(r), psi_a(r) = (r^a - 1 - a (r - 1)) / (a (a-1))
+        # ln E r^a is convex in a, and so is ln E psi_a(r) with
+        # psi_a(r) = (r^a - 1 - a (r - 1)) / (a (a - 1)): chords between whole orders are above.
         chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
         bent = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
         bent += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
@@ -110,7 +112,7 @@ def _log_excess_of_sample(part: Loss, rate: float, order: int) -> tuple[float, f
     """Return ``ln(E r^order - 1)`` of a sample at an integer order, and the size of its terms."""
     from scipy.special import gammaln
 
-    # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1): all positive
+    # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1), all positive.
     k = np.arange(2.0, order + 1)
     log_q, log_rest = math.log(rate), math.log1p(-rate)
     x = _log_moments(part)[2 : order + 1]

@@ -114,7 +114,8 @@ class SampledWithoutReplacement(SymmetricLoss):
         """Return the masses of the pair of this profile; None where the part is asymmetric."""
         if self.loss != self.loss.reversed or self.sample == 0:
             return None
-        # above 0 the profile is that of Poisson sampling; below it is the mirror; the rest is at 0
+        # Above 0 the profile is that of Poisson sampling, below it is the mirror image, and the
+        # remaining mass has the loss 0.
         rate = self.sample / self.population
 
         def masses(ends: Array) -> CellMasses | None:

@@ -152,7 +152,7 @@ class ShuffledEpoch(Release):
         if self.batches > 1:
             attained: Loss = NOTHING
             if isinstance(loss, GaussianLoss):
-                # the others contribute the opposite of the record, or what it is replaced by
+                # The other records contribute the opposite of this one, or what it is replaced by.
                 offset = loss.mu if self.relation is Adjacency.ZERO_OUT else 0.0
                 attained = shuffled_pair(loss.mu, offset, self.batches)
             loss = UpperEnvelope(loss, attained)

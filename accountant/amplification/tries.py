@@ -111,7 +111,7 @@ class NegativeBinomial(Tries):
         nats = -math.log(self.stop)
         if nats == 0:
             return 1.0
-        # stop^shape = e^{-shape nats}; at shape 0 the limit
+        # stop^shape = e^{-shape nats}; for the shape 0 it is the limit.
         share = self.shape / -math.expm1(-self.shape * nats) if self.shape else 1 / nats
         return round_up(share * (-math.expm1(-nats) / self.stop), 32)
 
@@ -241,6 +241,6 @@ def tries_of_mean(mean: float, shape: float) -> Tries:
         return NegativeBinomialTries(shape, stop) if shape else LogarithmicTries(stop)
 
     Interval(1.0, of_stop(STOP.low).mean).check("mean", mean)
-    # the mean falls as `stop` grows: the least of those above it is too small
+    # The mean falls as `stop` grows: the least `stop` with a smaller mean, and the float below it.
     stop_below = least_float_that(lambda stop: of_stop(stop).mean < mean, STOP.low, 1.0)
     return of_stop(max(STOP.low, math.nextafter(stop_below, 0.0)) if stop_below < 1 else 1.0)

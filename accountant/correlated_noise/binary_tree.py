@@ -178,17 +178,18 @@ def _checked(value: object, argument: object) -> int:
 
 
 def _leaves_of_least_squares(nodes: Array, height: int) -> Array:
+    """Return the leaves of one complete tree whose sums are nearest to its nodes."""
     levels, start = [], 0
     for level in range(height + 1):
         levels.append(nodes[start : start + (1 << (height - level))])
         start += 1 << (height - level)
-    # up: the mean of a node and of its children's sum, weighted by their inverse variances
+    # Upwards: the mean of a node and of its children's sum, weighted by inverse variances.
     best = [levels[0]]
     for level in range(1, height + 1):
         node_weight, child_weight = (2 << level) - 1, 1 << level
         below = best[-1][0::2] + best[-1][1::2]
         best.append((child_weight * levels[level] + (child_weight - 1) * below) / node_weight)
-    # down: the two children share equally by how much their parent exceeds their sum
+    # Downwards: two children share equally by how much their parent exceeds their sum.
     final = best[height]
     for level in reversed(range(height)):
         missing = (final - best[level][0::2] - best[level][1::2]) / 2

@@ -239,8 +239,8 @@ def certified_sensitivity(
     if integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
         value, squared = certified_root(total, True, 0)
         return Sensitivity(value, pattern_sum.exact, pattern_sum.reason, squared)
-    # inner products of n numbers are right to n units of the longest columns' product; no sum of
-    # them takes more than 4 uses additions, besides those that numpy makes by halves
+    # An inner product of n numbers errs by at most n ulps of the longest column's square; a sum of
+    # them takes at most 4 uses additions, besides those that numpy makes by halves.
     round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
     value, _ = certified_root(math.ldexp(pattern_sum.total + round_off, 2 * power), False, 4)
     return Sensitivity(value, pattern_sum.exact, pattern_sum.reason)

@@ -65,7 +65,7 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
 
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     """Return a pair whose profile is below ``profile``, which tends to ``infinity``."""
-    # x = 0, where every profile is 1 and falls at most with slope -1, is a point too
+    # x = 0, where every profile is 1 and falls at most with slope -1, is a point, too.
     x = np.append(0.0, np.exp(points))
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
     slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])

@@ -23,7 +23,7 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 
-MAX_LISTED_OUTCOMES = 4096
+MAX_LISTED_OUTCOMES = 4096  # atoms of a loss
 LISTED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
 SHIFT = IntegerRange(1, MAX_LISTED_OUTCOMES)
 # From this scale on a narrower continuous Gaussian costs less than the concentrated bound.
@@ -113,8 +113,8 @@ def discrete_gaussian_loss(scale: float, sensitivity: float, dimension: int | No
         return DiscreteGaussianLoss(scale, shift)
     if dimension is None or scale < CONTINUOUS_FROM:
         return ZCDPLoss(round_up_square(sensitivity / scale, 2))
-    # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up to a
-    # factor 1 + 1e-33 of delta for each coordinate
+    # A Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up to a
+    # factor 1 + 1e-33 of delta for each coordinate.
     return GaussianLoss(round_up(sensitivity / math.sqrt(scale**2 - 4)))
 
 

@@ -107,7 +107,7 @@ class DiscreteLaplaceLoss(FiniteLoss):
 
 @functools.lru_cache(maxsize=1024)
 def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
-    # all x <= 0 have one loss, and all x >= shift; between lie shift - 1 integers
+    # All x <= 0 have one loss, and all x >= shift another; between lie shift - 1 integers.
     x = np.arange(shift + 1)
     q = math.exp(-1 / scale)
     mass = np.exp(-x / scale) * (-math.expm1(-1 / scale) / (1 + q))

@@ -121,7 +121,8 @@ class PairLoss(FiniteLoss):
     def _finite(self) -> tuple[Array, Array]:
         common = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
         p, q = np.array(common).reshape(-1, 2).T
-        # ln p/q, without cancelling where they are near and without overflow where they are far
+        # ln p/q, without cancellation where p and q are near and without overflow where one is far
+        # larger.
         similar = np.abs(p - q) < q / 2
         gap = np.where(similar, (p - q) / np.where(similar, q, 1.0), 0.0)
         with np.errstate(over="ignore", under="ignore", divide="ignore"):

@@ -84,7 +84,8 @@ class GaussianLoss(SymmetricLoss):
         """Return ``ln Phi(-x)`` and ``ln e^eps Phi(-x - mu)``, ``x = eps/mu - mu/2``."""
         from scipy.special import erfcx
 
-        # e^eps phi(x + mu) = phi(x), so the second is phi(x) R(x + mu), R the Mills ratio
+        # As e^eps phi(x + mu) = phi(x), the second is phi(x) R(x + mu), with Mills' ratio
+        # R(y) = Phi(-y) / phi(y).
         with np.errstate(over="ignore"):
             x = np.minimum(epsilon / self.mu, 1e150) - self.mu / 2
             log_phi = -x * x / 2
@@ -122,7 +123,7 @@ class GaussianLoss(SymmetricLoss):
 
     def cell_masses(self, edges: Array) -> CellMasses:
         """Return differences of normal distribution functions."""
-        # the loss is mu z - mu^2 / 2, z standard normal under Q and moved by mu under P
+        # The loss is mu z - mu^2 / 2, with z standard normal under Q, and moved by mu under P.
         z = edges / self.mu + self.mu / 2
         p, p_error = normal_cell_masses(z, self.mu)
         q, q_error = normal_cell_masses(z, 0.0)
@@ -139,7 +140,7 @@ class GaussianLoss(SymmetricLoss):
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by Newton's method on its logarithm."""
-        # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
+        # ln delta(eps) falls with the slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps).
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:
             return 0.0
@@ -168,23 +169,29 @@ def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
 
 
 def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
-    """Return the logarithm of the profile for small mu, where two tails would cancel."""
+    """Return the logarithm of the profile for small mu, where two tails would cancel.
+
+    With x = eps/mu - mu/2 and Mills' ratio R, whose derivative is R'(y) = y R(y) - 1,
+
+        delta = phi(x) (R(x) - R(x + mu)) = phi(x) int_0^mu [1 - (x + s) R(x + s)] ds,
+
+    by 16 Gauss-Legendre points; all terms are positive.
+    """
     from scipy.special import erfcx
 
-    # delta = phi(x) (R(x) - R(x + mu)), x = eps/mu - mu/2, R the Mills ratio, R' = x R - 1:
-    # delta = phi(x) int_0^mu 1 - (x + s) R(x + s) ds, by 16 points; all terms are positive.
     size = np.abs(epsilon)
     with np.errstate(over="ignore"):
         x = np.minimum(size / mu, 1e100) - mu / 2
     nodes, weights = legendre(16)
     y = np.minimum(x, 1e6)[..., None] + mu * (nodes + 1) / 2
     slope = 1 - y * np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
-    # beyond y = 30 that difference cancels; 1/y^2 - 3/y^4 + 15/y^6 - 105/y^8 + 945/y^10 does not
+    # Beyond y = 30 the difference 1 - y R(y) cancels; its asymptotic series does not:
+    # 1/y^2 - 3/y^4 + 15/y^6 - 105/y^8 + 945/y^10.
     t = 1 / np.maximum(y, 30.0) ** 2
     series = t * (1 - t * (3 - t * (15 - t * (105 - t * 945))))
     slope = np.where(y > 30, series, slope)
     log_delta = -x * x / 2 + np.log(ordered_dot(slope, weights) * mu / 2) - np.log(2 * np.pi) / 2
-    # negative epsilons follow from the symmetry of the pair
+    # Negative epsilons follow from the symmetry of the pair.
     with np.errstate(divide="ignore"):
         negative = np.log(-np.expm1(-size) + np.exp(-size + log_delta))
     either: Array = np.where(epsilon >= 0, log_delta, negative)

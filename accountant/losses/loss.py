@@ -287,7 +287,7 @@ class Loss(Item, Release):
         array
             Of the shape of ``epsilon``.
         """
-        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e), a form in which nothing cancels
+        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e), a form in which nothing cancels.
         delta, is_positive = np.empty(np.shape(epsilon)), np.asarray(epsilon) >= 0
         size = np.abs(epsilon)
         below = size[~is_positive]

@@ -23,7 +23,7 @@ class RatioLaw:
 
 def laplace_ratio_law(shift: float, reach: float = math.inf) -> RatioLaw | None:
     """Return the law for Laplace(0, 1) within ``reach`` and the same moved by ``shift``."""
-    # the density of the noise is c e^-|x|; between the centres l = 2x - shift, else +-shift
+    # The noise has the density c e^-|x|, and l is 2x - shift between the centres, else +-shift.
     c = -0.5 / math.expm1(-reach)
     scale = c / 2 * math.exp(-shift / 2)
     if shift >= 2 * reach:

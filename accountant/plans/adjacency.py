@@ -26,7 +26,7 @@ class Adjacency(enum.StrEnum):
         return _DIFFERENCES[self]
 
     def __repr__(self) -> str:
-        # a plan's repr names its relation, and books and reports keep that text
+        # A plan's repr names its relation, and books and reports keep that text.
         return repr(self.value)
 
 
@@ -38,12 +38,12 @@ _DIFFERENCES = {
     Adjacency.LOCAL_REPLACE: "one user's own record, randomised by that user",
     Adjacency.MACHINE_REPLACE: "all data of one machine",
 }
-# how two data sets that one curator holds can differ by a record
+# How two data sets that one curator holds can differ by a record.
 RECORD_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
-# the same where records have places in batches: a blank record adds nothing to any sum, and the
-# others keep their batches; a removed record can move others to other batches
+# The same where records have places in batches: a blank record adds nothing to any sum, and the
+# others keep their batches; a removed record can move others to other batches.
 SAMPLING_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
-# of two such neighbours one has the contribution of the record, and the other nothing instead
+# Of two such neighbours one has the contribution of the record, and the other nothing instead.
 PRESENCE_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT)
 REPLACE: Final = "replace"  # the default of the estimators' `relation`
 ALIASES = {REPLACE: Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}

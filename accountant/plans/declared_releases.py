@@ -22,9 +22,9 @@ class DeclaredClass(NamedTuple):
     fields: tuple[str, ...]
 
 
-# by the identity of the class, because a metaclass may redefine equality
+# By the identity of the class, because a metaclass may redefine equality.
 DECLARED_RELEASES: dict[int, DeclaredClass] = {}
-# names that every class body defines, without changing behaviour
+# Names that every class body defines, without changing behaviour.
 HARMLESS_NAMES = {
     "__abstractmethods__", "__annotate_func__", "__annotations__", "__annotations_cache__",
     "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",

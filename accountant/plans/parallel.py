@@ -84,7 +84,7 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # a record with another value would change two groups
+        # A record with another value would change two groups.
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))
@@ -92,7 +92,7 @@ class Parallel(Item):
     @property
     def distinct(self) -> tuple[Plan, ...]:
         """The plans a user may have to pay for, without repetitions."""
-        # a record that moves is removed from one part and added to another
+        # A record that moves is removed from one part and added to another.
         crossed = [
             Sequential([out, into.reversed])
             for i, out in enumerate(self.moves)

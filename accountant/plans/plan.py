@@ -173,7 +173,7 @@ class _MaybeJoined(Plan):
     __slots__ = ("_joined",)
 
     def __getattr__(self, name: str) -> Any:
-        # called for an empty slot, which is the parts until they are copied
+        # Python calls this for an empty slot, which is the parts until they are copied.
         if name != "parts":
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         parts = self._joined.copied()
@@ -382,7 +382,7 @@ def _parts(plan: Plan) -> Parts:
 
 def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
     """Return the parts of a node, each checked to be a plan."""
-    # such an array has an iterable type, and cannot be iterated
+    # An array without axes has an iterable type, and cannot be iterated.
     zero_dimensional = getattr(parts, "shape", None) == ()
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable) or zero_dimensional:
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")

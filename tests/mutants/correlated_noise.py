@@ -39,7 +39,7 @@ def columns_never_meet(patch):
 def the_first_pattern_is_the_greatest(patch):
     """Takes the earliest pattern, whatever later ones meet."""
     edit(patch, dense_matrix, "greatest_of_patterns", ">= bound * (1 - EQUAL)", ">= 0")
-    edit(patch, gram_bounds, "_later_and_farther", "for axis in (0, 1)",
+    edit(patch, gram_bounds, "_earliest_pattern_bound", "for axis in (0, 1)",
          "for axis in ()")  # fmt: skip
 
 

@@ -54,9 +54,9 @@ CLOSE_FOR_LATTICE = 1e-5  # before the second choice of contours and a lattice
 DEEP, CLOSE_WHERE_DEEP = -45.0, 1e-3
 NEGLIGIBLE_IN_SUMS = -50.0  # ln delta: below it a composition takes closed bounds
 
-# Where a method is tried, in mu and in steps t; see `is_short` and `one_decides`.
+# Where a method is tried, in mu and in steps t; see `lattice_is_quicker` and `one_decides`.
 LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000  # the proof's range, and about ten seconds
-UNEVEN_WITHOUT = 3.2  # t / mu, where the record is added, up to which a lattice is quicker
+LATTICE_STEPS_PER_MU = 3.2  # t / mu, where the record is added, up to which a lattice is quicker
 LOG_STEPS_PER_MU = 4.0  # ln(t) / mu up to which a large S is mostly one large V
 MAX_STEPS_IN_SUMS = 3  # of `few_steps`, where thousands of epsilons are asked for
 LARGE_EPSILON = 0.7  # above which one V decides among any number of steps
@@ -87,7 +87,7 @@ def log_profile_bounds(
 
     lattice = functools.partial(_lattice_bounds, octaves=OCTAVES_IN_SUMS if in_sum else 1)
     preferred, fallback = _contour_bounds, lattice
-    if is_short(mu, steps, added=added):
+    if lattice_is_quicker(mu, steps, added=added):
         preferred, fallback = fallback, preferred
     with np.errstate(all="ignore"):
         if serves(mu, steps, added=added) and not (in_sum and steps > MAX_STEPS_IN_SUMS):
@@ -105,7 +105,7 @@ def log_profile_bounds(
     return low, high
 
 
-def is_short(mu: float, steps: int, *, added: bool) -> bool:
+def lattice_is_quicker(mu: float, steps: int, *, added: bool) -> bool:
     """Return whether a lattice is quicker than contours, which are long for few, uneven terms.
 
     The numbers of steps were measured: contours of a large mu, whose V are uneven, need many nodes.
@@ -113,7 +113,7 @@ def is_short(mu: float, steps: int, *, added: bool) -> bool:
     if mu < LATTICE_MIN_MU:
         return False
     if added:
-        return steps <= min(UNEVEN_WITHOUT * mu, LATTICE_MAX_STEPS)
+        return steps <= min(LATTICE_STEPS_PER_MU * mu, LATTICE_MAX_STEPS)
     # E V^2 = e^{mu^2}: the variance of S is mostly that of one V up to about so many steps.
     uneven = max(5.0 if mu > 0.7 else 1.0, 2 * math.exp(min(mu * mu, 20.0)))
     return steps <= min(uneven, LATTICE_MAX_STEPS)
