@@ -57,7 +57,8 @@ class RuleResult:
             names, pair = pair_names(*self.pair), describe_hidden_pair(*self.pair)
         return (
             f"guessing {rule.describe(*names)} was right {guesses.correct:,} times of "
-            f"{guesses.made:,} (in {guesses.runs:,} runs{point_text}){pair and f'; the pair: {pair}'}"
+            f"{guesses.made:,} (in {guesses.runs:,} runs{point_text})"
+            f"{pair and f'; the pair: {pair}'}"
         )
 
 

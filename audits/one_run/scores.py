@@ -260,6 +260,7 @@ def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -
     score_kind = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"
     return (
-        f"of the {rule.guesses:,} {extremes} {score_kind} {right:,} say rightly which canaries are in the "
-        f"data; {evidence.coins.coins:,} coins could have proved {allowed} had all been right"
+        f"of the {rule.guesses:,} {extremes} {score_kind} {right:,} say rightly which canaries are "
+        f"in the data; {evidence.coins.coins:,} coins could have proved {allowed} had all been "
+        "right"
     )

@@ -62,7 +62,8 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
     epsilon = POSITIVE.check("epsilon", epsilon)
     pairs_bound, shift = by_pairs(n, k, epsilon)
     information_bound, width = by_information(n, k, epsilon)
-    candidates = f"pairs shifted by {shift:.4g}: {pairs_bound:.4g}; shares within {width:.4g}: {information_bound:.4g}"
+    candidates = f"pairs shifted by {shift:.4g}: {pairs_bound:.4g}"
+    candidates += f"; shares within {width:.4g}: {information_bound:.4g}"
     return LowerBound(
         value=max(pairs_bound, information_bound),
         published=None,

@@ -89,7 +89,8 @@ def private_mean(
         )
     signs_bound, shift = by_signs(n, p, epsilon)
     information_bound, width = by_information(n, p, epsilon)
-    candidates = f"signs of mean {shift:.4g}: {signs_bound:.4g}; means up to {width:.4g}: {information_bound:.4g}"
+    candidates = f"signs of mean {shift:.4g}: {signs_bound:.4g}"
+    candidates += f"; means up to {width:.4g}: {information_bound:.4g}"
     return LowerBound(
         value=radius * radius * max(signs_bound, information_bound),
         published=None,

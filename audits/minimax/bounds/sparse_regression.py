@@ -116,8 +116,8 @@ def sparse_regression(
     return LowerBound(
         value=round_down(value),
         published=round_down(published),
-        statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, {interaction_text} "
-        f"({theorem}, sharper constants)",
+        statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, "
+        f"{interaction_text} ({theorem}, sharper constants)",
         construction=SignedBasis(p, d, noise_bound),
         valid_for=f"every epsilon, n and p; {_CLASS}, |noise| <= {noise_bound:g}; delta 0",
         optimised_over=f"d in (0, {high:g}]: d = {d:.6g}",
