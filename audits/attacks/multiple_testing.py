@@ -93,7 +93,7 @@ class Family:
     @property
     def worst(self) -> Member:
         """The member with the largest lower bound."""
-        return max(self.members, key=lambda one: one.finding.epsilon_lower)
+        return max(self.members, key=lambda member: member.finding.epsilon_lower)
 
     @property
     def epsilon_lower(self) -> float:

@@ -122,9 +122,9 @@ def listed_outputs(
     """
     form = call_form(release)
 
-    def outcome(one: Callable[..., Any], *given: Any) -> Any:
+    def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return next(iter(one(release, *given, 1))) if form.size else one(*given)
+            return next(iter(call(release, *arguments, 1))) if form.size else call(*arguments)
         except Exception as error:  # any exception is an output
             return type(error)
 
@@ -159,17 +159,17 @@ def _output_codes(
     output: Any, answers: Iterable[frozenset[Any]], unseen: dict[str, None]
 ) -> list[int]:
     """A code of an output for each of `CODE_NAMES`; what nothing can read is added to unseen."""
-    inside = output_parts(output)
+    parts = output_parts(output)
     atoms = [
         _comparable(part, unseen, path)
-        for part, path in zip(inside, _paths(output, inside, "output"), strict=True)
+        for part, path in zip(parts, _paths(output, parts, "output"), strict=True)
     ]
     equal = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
-        _hash(np.shape(output) if isinstance(output, np.ndarray) else len(inside)),
-        _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in inside}),
+        _hash(np.shape(output) if isinstance(output, np.ndarray) else len(parts)),
+        _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in parts}),
         2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
         _hash(*atoms),
         _hash(first_atom),
@@ -199,10 +199,11 @@ def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any
     if isinstance(part, np.ndarray) and part.dtype != object:
         return part.tobytes()
     if isinstance(part, (tuple, list, dict, set, frozenset, np.ndarray)):
-        inside = output_parts(part)
-        paths = _paths(part, inside, path)
+        elements = output_parts(part)
+        paths = _paths(part, elements, path)
         return tuple(
-            _comparable(element, unseen, at) for element, at in zip(inside, paths, strict=True)
+            _comparable(element, unseen, element_path)
+            for element, element_path in zip(elements, paths, strict=True)
         )
     features = output_features(part)
     unseen.update(dict.fromkeys(path + hidden.removeprefix("output") for hidden in features.unseen))

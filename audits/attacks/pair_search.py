@@ -211,8 +211,8 @@ class _PairSearch:
         value = space.random(rng)
         if parent is not None and np.shape(parent.first) == np.shape(value):
             # every number is the parent's, or with some chance a new one
-            fresh = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
-            value = space.array(np.where(fresh, value, parent.first))
+            is_new = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
+            value = space.array(np.where(is_new, value, parent.first))
         neighbour = random_neighbour(space, self.relation, value, rng)
         return NeighbourPair("found by the search", value, neighbour)
 

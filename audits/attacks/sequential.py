@@ -260,8 +260,8 @@ class _Bets:
 
     def could_stop(self, runs: int) -> bool:
         """True if ``runs`` right guesses, each as sure as can be, would have been a proof."""
-        sure = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
-        growth = log_growth(sure, np.array([True]), self.epsilon, self.objective.delta)
+        surest_odds = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
+        growth = log_growth(surest_odds, np.array([True]), self.epsilon, self.objective.delta)
         return float(log_mean_wealth(runs * growth)[0]) >= self.log_proof
 
 

@@ -45,17 +45,20 @@ class RuleResult:
 
     def witness(self) -> str:
         """What was guessed, and how often that was right, in words."""
-        rule, guesses, where = self.rule, self.guesses, ""
+        rule, guesses, point_text = self.rule, self.guesses, ""
         if self.point is not None and self.point_rule is not None:
             rule, guesses = self.point_rule, self.point.guesses
-            where = f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
+            point_text = (
+                f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
+            )
         if self.made_by_mechanism:
             names, pair = (_array_text(self.pair[0]), _array_text(self.pair[1])), ""
         else:
             names, pair = pair_names(*self.pair), describe_hidden_pair(*self.pair)
         return (
             f"guessing {rule.describe(*names)} was right {guesses.correct:,} times of "
-            f"{guesses.made:,} (in {guesses.runs:,} runs{where}){pair and f'; the pair: {pair}'}"
+            f"{guesses.made:,} (in {guesses.runs:,} runs{point_text})"
+            f"{pair and f'; the pair: {pair}'}"
         )
 
 

@@ -139,7 +139,7 @@ def audit_timing(
     # the p-value is least if all signs are the same
     able = 2.0 ** (1 - pairs) < (1 - confidence) / 2
     survived = Outcome.SURVIVED if able else Outcome.INCONCLUSIVE
-    what = "the value" if value_p <= noise_p else "the noise"
+    compared = "the value" if value_p <= noise_p else "the noise"
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
         Outcome.FALSIFIED if fell else survived,
@@ -150,7 +150,7 @@ def audit_timing(
         confidence,
         pairs,
         batch,
-        f"time against {what}: rank correlation {correlation:.3f}, "
+        f"time against {compared}: rank correlation {correlation:.3f}, "
         f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}",
         time.perf_counter() - start,
         seed,

@@ -75,9 +75,9 @@ def read_fields(output: Any, walk: OutputWalk) -> None:
         slots = kind.__dict__.get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else list(slots):
             hidden = name.startswith("__") and not name.endswith("__")
-            there = f"_{kind.__name__.lstrip('_')}{name}" if hidden else name
-            if name not in {"__dict__", "__weakref__"} and hasattr(output, there):
-                fields[there] = getattr(output, there)
+            stored_name = f"_{kind.__name__.lstrip('_')}{name}" if hidden else name
+            if name not in {"__dict__", "__weakref__"} and hasattr(output, stored_name):
+                fields[stored_name] = getattr(output, stored_name)
     for name in sorted(map(str, fields)):
         walk.word(name)
         walk.part(f".{name}", fields[name])

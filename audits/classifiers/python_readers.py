@@ -203,8 +203,8 @@ def _(output: Mapping, walk: OutputWalk) -> None:  # type: ignore[type-arg]
 def _(output: Set, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     walk.word(type_name(output))
     walk.word(f"items {len(output)}")
-    for one in sorted(output, key=lambda item: key_word(item, walk)):  # sets have no order
-        walk.part("{}", one)
+    for item in sorted(output, key=lambda item: key_word(item, walk)):  # sets have no order
+        walk.part("{}", item)
     read_own_fields(output, walk)
 
 
@@ -278,10 +278,10 @@ def _(output: Any, walk: OutputWalk) -> None:
             walk.part(".__self__", output.__self__)
         return
     home = getattr(output, "__module__", output.__name__)
-    known = sys.modules.get(home)
+    registered = sys.modules.get(home)
     for step in name.split(".") if isinstance(output, type) else ():
-        known = getattr(known, step, None)
-    if known is not output:  # made by the release
+        registered = getattr(registered, step, None)
+    if registered is not output:  # made by the release
         walk.blind(type_name(output))
 
 

@@ -91,17 +91,21 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
         for higher, lower in ((p, q), (q, p)):
             # the Lagrange multiplier if the bound is tight here
             price = nu * (higher - odds * lower) / (odds * pooled)
-            free, tight = price > lam, (price > 0) & (price <= lam)
-            higher_allowed = np.where(tight, odds * pooled / (nu * (1 + odds)), higher / nu)
-            lower_allowed = np.where(tight, pooled / (nu * (1 + odds)), lower / nu)
-            higher_allowed = np.where(free, higher / (nu + lam), higher_allowed)
-            lower_allowed = np.where(free, lower / (nu - lam * odds), lower_allowed)
+            is_free, is_tight = price > lam, (price > 0) & (price <= lam)
+            higher_allowed = np.where(is_tight, odds * pooled / (nu * (1 + odds)), higher / nu)
+            lower_allowed = np.where(is_tight, pooled / (nu * (1 + odds)), lower / nu)
+            higher_allowed = np.where(is_free, higher / (nu + lam), higher_allowed)
+            lower_allowed = np.where(is_free, lower / (nu - lam * odds), lower_allowed)
             spent.append(
-                float(np.sum(np.maximum(higher_allowed - odds * lower_allowed, 0.0)[free]))
+                float(np.sum(np.maximum(higher_allowed - odds * lower_allowed, 0.0)[is_free]))
             )
-            solutions.append((higher_allowed, lower_allowed, free | tight))
-        (a, b, here), (c, d, there) = solutions
-        return np.where(there, d, a), np.where(there, c, b), max(spent) if here.any() else 0.0
+            solutions.append((higher_allowed, lower_allowed, is_free | is_tight))
+        (p_as_higher, q_as_lower, p_exceeds), (q_as_higher, p_as_lower, q_exceeds) = solutions
+        return (
+            np.where(q_exceeds, p_as_lower, p_as_higher),
+            np.where(q_exceeds, q_as_higher, q_as_lower),
+            max(spent) if p_exceeds.any() else 0.0,
+        )
 
     high = 1 / (odds + delta) * (1 - 1e-12)  # nu - lam e^claim stays positive
     if delta == 0:
@@ -139,7 +143,7 @@ def guess_rates(pair: OutcomePair, cut: float) -> tuple[float, float]:
 
 
 def guess_test_power(
-    runs: int, made: float, right: float, claim: float, delta: float, alpha: float
+    runs: int, guess_rate: float, right: float, claim: float, delta: float, alpha: float
 ) -> float:
     """Probability that the bound from ``runs`` runs exceeds the claim."""
     from scipy.stats import binom
@@ -147,10 +151,10 @@ def guess_test_power(
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
     # the number of guesses is binomial; its mass at 201 points is enough
-    low, high = (int(binom.ppf(x, runs, made)) for x in (1e-9, 1 - 1e-9))
+    low, high = (int(binom.ppf(x, runs, guess_rate)) for x in (1e-9, 1 - 1e-9))
     guesses = np.unique(np.linspace(low, high, 201).astype(np.int64))
     edges = np.concatenate([[-1.0], (guesses[1:] + guesses[:-1]) // 2, [runs]])
-    weight = np.diff(binom.cdf(edges, runs, made))
+    weight = np.diff(binom.cdf(edges, runs, guess_rate))
     tried = np.maximum(guesses - leaks, 0)
     # fewest right guesses k with P(Bin(tried, allowed) >= k) <= share
     allowed = 1 / (1 + math.exp(-claim))
@@ -171,7 +175,7 @@ def _promising_cuts(
     if np.isinf(pair.losses).any():
         sizes = np.append(sizes, 700.0)
     cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, MAX_CUTS).astype(int))] * (1 - 1e-9)
-    allowed, about = 1 / (1 + math.exp(-claim)), []
+    allowed, approximate_runs = 1 / (1 + math.exp(-claim)), []
     z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
     for cut in cuts:
         guess_rate, right = guess_rates(pair, float(cut))
@@ -184,8 +188,8 @@ def _promising_cuts(
             continue
         sd = z[0] * math.sqrt(allowed * (1 - allowed)) + z[1] * math.sqrt(right * (1 - right))
         root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(guess_rate)) / gain
-        about.append((root**2, float(cut)))
-    return [cut for _, cut in sorted(about)[:2]]
+        approximate_runs.append((root**2, float(cut)))
+    return [cut for _, cut in sorted(approximate_runs)[:2]]
 
 
 def check_truth(claim: float, truth: float) -> None:

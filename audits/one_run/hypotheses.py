@@ -131,14 +131,14 @@ def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:
 
     They end where fewer than a thousandth of a leak is left for all coins.
     """
-    spare = 1e-3 * alpha / coins
+    negligible_delta = 1e-3 * alpha / coins
     if not isinstance(claim, Loss):
-        deltas = np.geomspace(spare, 0.9, PLAN_LINES)
+        deltas = np.geomspace(negligible_delta, 0.9, PLAN_LINES)
         epsilons = np.minimum(Tight().epsilons(claim, deltas), MOST_EPSILON)
         order = np.argsort(-epsilons, kind="stable")
         return epsilons[order], deltas[order]
     infinity_mass = max(claim.infinity, claim.reversed.infinity)
-    top = min(claim.epsilon_at(min(infinity_mass + spare, 0.5)), MOST_EPSILON)
+    top = min(claim.epsilon_at(min(infinity_mass + negligible_delta, 0.5)), MOST_EPSILON)
     epsilons = np.linspace(top, 0.0, LINES)
     profiles = [direction.profile_bounds(epsilons)[1] for direction in {claim, claim.reversed}]
     return epsilons, np.minimum(np.max(profiles, axis=0), 1.0)

@@ -183,9 +183,9 @@ def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
 
     coins = min(inside, outside) if paired else inside + outside
     if coins < LEAST_COINS:
-        what = "pairs of one inside and one outside" if paired else "canaries"
+        counted = "pairs of one inside and one outside" if paired else "canaries"
         raise ParameterError(
-            "inside, outside", (inside, outside), f"scores of at least {LEAST_COINS} {what}"
+            "inside, outside", (inside, outside), f"scores of at least {LEAST_COINS} {counted}"
         )
     if not paired and 2 * float(bdtr(min(inside, outside), coins, 0.5)) < UNLIKELY:
         raise ParameterError(
@@ -256,10 +256,11 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
     """What the scores prove, and what as many coins could have proved."""
-    which = "most extreme" if rule.both else "highest"
-    what = "scores" if evidence.one_way else "differences of scores"
+    extremes = "most extreme" if rule.both else "highest"
+    score_kind = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"
     return (
-        f"of the {rule.guesses:,} {which} {what} {right:,} say rightly which canaries are in the "
-        f"data; {evidence.coins.coins:,} coins could have proved {allowed} had all been right"
+        f"of the {rule.guesses:,} {extremes} {score_kind} {right:,} say rightly which canaries are "
+        f"in the data; {evidence.coins.coins:,} coins could have proved {allowed} had all been "
+        "right"
     )

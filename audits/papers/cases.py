@@ -153,7 +153,7 @@ def _not_attacked(
 
 def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> AuditCase:
     name = f"gradient reports, s=s*={sparsity}, C={noise_bound:g}"
-    where = "Wang & Xu (2021), Algorithms 1 and 4"
+    source = "Wang & Xu (2021), Algorithms 1 and 4"
 
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
@@ -161,13 +161,13 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
         finding = f"asks a coin to fall with probability {probability:.4g}"
         return _computed_row(
             name,
-            f"{where}: {finding}: as printed it is no mechanism",
+            f"{source}: {finding}: as printed it is no mechanism",
             finding,
             probability > 1,
             settings,
         )
 
-    return AuditCase(name, "paper", where, Outcome.FALSIFIED, check)
+    return AuditCase(name, "paper", source, Outcome.FALSIFIED, check)
 
 
 def _rate_case(rate: PrintedRate) -> AuditCase:

@@ -38,8 +38,8 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
     if not pure or runs < MIN_RUNS_TO_SPLIT or first_known >= MAX_LEARNING_RUNS:
         share = 20 * runs // 100
         if not pure:
-            many = LEAK_RUNS + LEAKS_SHARE_OF_MANY * runs // 100
-            share = min(LEAKS_SHARE * runs // 100, many)
+            share_of_many = LEAK_RUNS + LEAKS_SHARE_OF_MANY * runs // 100
+            share = min(LEAKS_SHARE * runs // 100, share_of_many)
         learning_runs = min(share, MAX_LEARNING_RUNS)
         return [(learning_runs, runs - learning_runs)]
     learning_runs = int(BLOCK_SHARES[1][0] * runs)

@@ -89,11 +89,11 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
     # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
     rights, wrongs = right * alpha, (guesses - right) * alpha
-    last_line, line, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
+    last_line, line, rounding_factor = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):
-        least_wrong = (rights * spare - offsets[line]) * slopes[line]
+        least_wrong = (rights * rounding_factor - offsets[line]) * slopes[line]
         while line < last_line:
-            following = (rights * spare - offsets[line + 1]) * slopes[line + 1]
+            following = (rights * rounding_factor - offsets[line + 1]) * slopes[line + 1]
             if following < least_wrong:
                 break
             line, least_wrong = line + 1, following

@@ -112,8 +112,8 @@ def specimens() -> list[Specimen]:
         (Gossip, "replay", answers, None),
     ]
     broken = []
-    for cls, by, pair, true in rows:
+    for cls, audit_kind, pair, true_epsilon in rows:
         flaw = str(cls.__doc__).splitlines()[0]
         name = "".join("_" + c.lower() if c.isupper() else c for c in cls.__name__).lstrip("_")
-        broken.append(Specimen(name, flaw, by, PureLoss(1.0), cls(), pair, true))
+        broken.append(Specimen(name, flaw, audit_kind, PureLoss(1.0), cls(), pair, true_epsilon))
     return broken

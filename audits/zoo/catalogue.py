@@ -11,15 +11,15 @@ from audits.zoo import wide_outputs as zoo_wide
 from audits.zoo.specimen import Specimen
 
 SPECIMENS: tuple[Specimen, ...] = tuple(
-    one
+    specimen
     for family in (zoo_noise, zoo_selection, zoo_channels, zoo_algorithms, zoo_honest)
-    for one in family.specimens()
+    for specimen in family.specimens()
 )
 # The command line lists these: they are broken, and caught by guesses or by replay.
 ZOO: tuple[Specimen, ...] = tuple(
-    one
-    for one in SPECIMENS
-    if not one.honest and one.caught_by in {"guess test", "replay", "privacy losses"}
+    specimen
+    for specimen in SPECIMENS
+    if not specimen.honest and specimen.caught_by in {"guess test", "replay", "privacy losses"}
 )
 # Vectors of hundreds of numbers and more are too slow for the many repeats of the scorecard.
 WIDE: tuple[Specimen, ...] = tuple(zoo_wide.specimens())

@@ -119,7 +119,7 @@ class ScoringCase:
                 if verdict.outcome is Outcome.FALSIFIED:
                     detected = verdict.runs
                     break
-        sure = audit_specimen(specimen, runs, VERDICT_CONFIDENCE, source)
+        family_verdict = audit_specimen(specimen, runs, VERDICT_CONFIDENCE, source)
         verdicts = [
             audit_specimen(specimen, runs, settings.confidence, source)
             for _ in range(settings.repeats)
@@ -137,7 +137,7 @@ class ScoringCase:
             expected=specimen.expected,
             claim=specimen.claim.epsilon_at(claimed_delta(specimen.claim)),
             true_epsilon=true,
-            outcome=sure.outcome,
+            outcome=family_verdict.outcome,
             detected_at=detected,
             epsilon_lower=lower,
             share=lower / true if lower is not None and true else None,
@@ -158,26 +158,26 @@ def cases() -> list[ScoringCase]:
 def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
     """Audit one specimen by the kind of audit that it names."""
     start, source = time.perf_counter(), seed_and_generator(rng)[1]
-    how, broken, pair, claim = (
+    audit_kind, broken, pair, claim = (
         specimen.caught_by,
         specimen.implementation,
         specimen.pair,
         specimen.claim,
     )
     lower: float | None = None
-    if how in GUESS_AUDITS:
-        finding = GUESS_AUDITS[how](broken, pair, claim, runs, confidence, rng=source)
+    if audit_kind in GUESS_AUDITS:
+        finding = GUESS_AUDITS[audit_kind](broken, pair, claim, runs, confidence, rng=source)
         outcome, lower, runs_used, witness = (
             finding.outcome,
             finding.epsilon_lower,
             finding.runs,
             finding.witness,
         )
-    elif how == "timing":
+    elif audit_kind == "timing":
         pairs = min(max(runs // 40, 100), 500)
         timed = audit_timing(broken, pair, pairs, 1, confidence, source)
         outcome, runs_used, witness = timed.outcome, 2 * pairs, timed.witness
-    elif how == "sensitivity":
+    elif audit_kind == "sensitivity":
         probe = probe_sensitivity(
             broken.query,
             broken.space,

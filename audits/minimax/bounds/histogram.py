@@ -60,13 +60,12 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
     """
     n, k = USERS.check("n", n), LABELS.check("k", k)
     epsilon = POSITIVE.check("epsilon", epsilon)
-    pairs, shift = by_pairs(n, k, epsilon)
-    curved, width = by_information(n, k, epsilon)
-    candidates = (
-        f"pairs shifted by {shift:.4g}: {pairs:.4g}; shares within {width:.4g}: {curved:.4g}"
-    )
+    pairs_bound, shift = by_pairs(n, k, epsilon)
+    information_bound, width = by_information(n, k, epsilon)
+    candidates = f"pairs shifted by {shift:.4g}: {pairs_bound:.4g}"
+    candidates += f"; shares within {width:.4g}: {information_bound:.4g}"
     return LowerBound(
-        value=max(pairs, curved),
+        value=max(pairs_bound, information_bound),
         published=None,
         statement=f"worst-case E |estimate - shares|^2 over laws of {k:,} labels, {n:,} users, "
         f"each epsilon = {epsilon:g} for their own label",

@@ -78,11 +78,16 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
                 index = int(np.argmax(worth))
                 best = max(best, (float(worth[index]), int(rows[index]), order, weight, prior))
     value, w, order, weight, prior = best
-    how = f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
-    how += f" of weight {weight:g} in all"
+    search_text = (
+        f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
+    )
+    search_text += f" of weight {weight:g} in all"
     two_point_value, copies = _two_point_bound(n, epsilon, delta)
     if two_point_value > value:
-        value, how = two_point_value, f"{copies:,} equal records, and the same with the other label"
+        value, search_text = (
+            two_point_value,
+            f"{copies:,} equal records, and the same with the other label",
+        )
     return LowerBound(
         value=round_down(value),
         published=None,
@@ -91,7 +96,7 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
         construction=None,
         valid_for="every epsilon, delta, n and p; central, one record exchanged; "
         "|x|_inf <= 1, |y| <= 1, squared loss without a factor of 1/2",
-        optimised_over=how,
+        optimised_over=search_text,
     )
 
 
@@ -117,11 +122,11 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     """
     pull = 2 * prior / (w + 2 * prior)
     # r <= free costs 0
-    free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
+    free_score = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
     # The minimum over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c),
     # computed from 1 / c, which is 0 where a small epsilon underflows.
-    cheap = w / weight * (math.sinh(epsilon) / pull) ** 2
-    loss: Array = (1 - free) ** 2 / (1 + cheap)
+    inverse_cost = w / weight * (math.sinh(epsilon) / pull) ** 2
+    loss: Array = (1 - free_score) ** 2 / (1 + inverse_cost)
     return loss
 
 

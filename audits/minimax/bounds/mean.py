@@ -87,11 +87,12 @@ def private_mean(
         raise ParameterError(
             "delta", delta, '0, as the local bound is for pure epsilon, or "central"'
         )
-    signs, shift = by_signs(n, p, epsilon)
-    curved, width = by_information(n, p, epsilon)
-    candidates = f"signs of mean {shift:.4g}: {signs:.4g}; means up to {width:.4g}: {curved:.4g}"
+    signs_bound, shift = by_signs(n, p, epsilon)
+    information_bound, width = by_information(n, p, epsilon)
+    candidates = f"signs of mean {shift:.4g}: {signs_bound:.4g}"
+    candidates += f"; means up to {width:.4g}: {information_bound:.4g}"
     return LowerBound(
-        value=radius * radius * max(signs, curved),
+        value=radius * radius * max(signs_bound, information_bound),
         published=None,
         statement="worst-case E |estimate - mean|^2 over distributions in the ball, "
         f"{n:,} users, each epsilon = {epsilon:g} for their own vector",

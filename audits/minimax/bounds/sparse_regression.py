@@ -110,12 +110,14 @@ def sparse_regression(
     else:
         published = _by_le_cam(cost, high, 2) if sequential else _by_fano(cost, high, p)
     measure = "|sum(theta^ - theta)|" if total else "||theta^ - theta||_2^2"
-    how = "one after another, each knowing the reports before" if sequential else "all at once"
+    interaction_text = (
+        "one after another, each knowing the reports before" if sequential else "all at once"
+    )
     return LowerBound(
         value=round_down(value),
         published=round_down(published),
-        statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, {how} "
-        f"({theorem}, sharper constants)",
+        statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, "
+        f"{interaction_text} ({theorem}, sharper constants)",
         construction=SignedBasis(p, d, noise_bound),
         valid_for=f"every epsilon, n and p; {_CLASS}, |noise| <= {noise_bound:g}; delta 0",
         optimised_over=f"d in (0, {high:g}]: d = {d:.6g}",

@@ -118,8 +118,10 @@ def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[C
     closest: dict[tuple[str, str], Check] = {}
     for claim, group, case, exact, bound in _all_rows(source, largest_p, users):
         check = Check(claim, f"{group}{case}", exact, bound)
-        old = closest.get((claim, group))
-        if old is None or (old.holds and (not check.holds or check.tightness > old.tightness)):
+        closest_before = closest.get((claim, group))
+        if closest_before is None or (
+            closest_before.holds and (not check.holds or check.tightness > closest_before.tightness)
+        ):
             closest[claim, group] = check
     return list(closest.values())
 

@@ -236,11 +236,11 @@ def _select_separated(batches: Iterator[Signs], points: int, distance: int, how:
         too_close = np.zeros(len(batch), dtype=bool)
         for earlier in selected:
             too_close |= np.count_nonzero(batch != earlier, axis=1) < distance
-        fresh: list[Signs] = []
+        accepted_of_batch: list[Signs] = []
         for row in batch[~too_close]:
-            if all(np.count_nonzero(row != accepted) >= distance for accepted in fresh):
-                fresh.append(row)
-        selected += fresh
+            if all(np.count_nonzero(row != accepted) >= distance for accepted in accepted_of_batch):
+                accepted_of_batch.append(row)
+        selected += accepted_of_batch
         if len(selected) >= points:
             return np.array(selected[:points])
     raise ParameterError(
