@@ -16,6 +16,7 @@ from flint import arb, fmpq
 Parameters = SimpleNamespace  # of a mechanism, by name
 Ends = tuple[arb, arb]  # a lower and an upper bound
 DeltaEnds = Callable[[Any], Ends]  # of the worst pair, at an epsilon
+WORDS = 2**63  # random words, ranges of which decide exact draws
 SLACK = fmpq(1, 2**30)  # what floats of a claim may be wrong by
 
 

@@ -2,18 +2,21 @@
 
 Distances are in scales of the noise as it is drawn.  On a grid the neighbours' values are rounded,
 which moves them apart by a step at most in each coordinate (docs/proofs/discrete.md, 2), so that
-delta has two ends: of the least distance on the grid, and of the greatest.
+delta has two ends: of the least distance on the grid, and of the greatest.  Exact noise is drawn by
+tables of integers, which are checked here too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
 from .claimed_laws import (
+    WORDS,
     DeltaEnds,
     Ends,
     Law,
@@ -281,3 +284,40 @@ NOISE: dict[str, Callable[[Parameters, Grid], Law]] = {
     "LazyExponential": selection,
     "PermuteAndFlip": permute_and_flip,
 }
+
+
+def is_table_right(name: str, table: Parameters) -> bool:
+    """Return whether the integers that exact noise is drawn from cover what they must."""
+    if name == "IntegerStaircase":
+        return is_staircase_share_right(table)
+    if name == "WeightTable":
+        best = fraction(max(table.scores))
+        sizes = [
+            table.height * exp((fraction(score) - best) / table.scale) for score in table.scores
+        ]
+    else:
+        sizes = block_sizes(table)
+    ranges = zip(pairwise([0, *table.ends]), sizes, strict=True)
+    return table.ends[-1] <= WORDS and all(end - start >= size for (start, end), size in ranges)
+
+
+def is_staircase_share_right(table: Parameters) -> bool:
+    """Return whether the share of the first level of a staircase is where the table says."""
+    share = 1 / (1 + fmpq(table.stair, table.top) / arb(1 / table.width).expm1())
+    return bool(fmpq(*table.low) <= share <= fmpq(*table.high))
+
+
+def block_sizes(table: Parameters) -> list[arb]:
+    """Return how many words each block of integers needs, in proportion to its first probability.
+
+    Theorem (`word_ranges`: docs/proofs/exact_selection.md, 2): words that are drawn again unless
+    one lands in a range of at least c w_k, at its first c w_k, give k in proportion to w_k.  The
+    last block is the tail's: 128 times its first probability, or none where it is out of reach.
+    """
+    starts = [fmpq(block << table.shift) for block in range(len(table.ends))]
+    sizes = [
+        table.height * exp(-((start / table.width) ** table.power) / table.power)
+        for start in starts
+    ]
+    sizes[-1] *= 0 if table.reach is not None and starts[-1] > table.reach else 128
+    return sizes

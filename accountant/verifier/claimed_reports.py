@@ -14,9 +14,7 @@ from typing import Any
 
 from flint import arb, fmpq, fmpz
 
-from .claimed_laws import Ends, Law, Parameters, exchanged_law, exp, is_near
-
-WORDS = 2**63  # random words, of which some keep a key
+from .claimed_laws import WORDS, Ends, Law, Parameters, exchanged_law, exp, is_near
 
 
 def randomized_response(n: Parameters) -> Law:

@@ -7,14 +7,13 @@ the claim at most (1 + 2^-30) times delta at epsilon - 2^-30.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
-from .claimed_laws import SLACK, Law, Parameters, exact_parameters, exp, fraction
-from .claimed_noise import NOISE, grid_of
-from .claimed_reports import REPORTS, WORDS
+from .claimed_laws import SLACK, Law, Parameters, exact_parameters, fraction
+from .claimed_noise import NOISE, grid_of, is_table_right
+from .claimed_reports import REPORTS
 
 
 def check(claim: dict[str, Any]) -> tuple[str, str]:
@@ -43,40 +42,3 @@ def law_of(kind: str, parameters: Parameters) -> Law | None:
     if hasattr(parameters, "drawn_scale"):
         return NOISE[kind](parameters, grid_of(parameters)) if kind in NOISE else None
     return REPORTS[kind](parameters) if kind in REPORTS else None
-
-
-def is_table_right(name: str, table: Parameters) -> bool:
-    """Return whether the integers that exact noise is drawn from cover what they must."""
-    if name == "IntegerStaircase":
-        return is_staircase_share_right(table)
-    if name == "WeightTable":
-        best = fraction(max(table.scores))
-        sizes = [
-            table.height * exp((fraction(score) - best) / table.scale) for score in table.scores
-        ]
-    else:
-        sizes = block_sizes(table)
-    ranges = zip(pairwise([0, *table.ends]), sizes, strict=True)
-    return table.ends[-1] <= WORDS and all(end - start >= size for (start, end), size in ranges)
-
-
-def is_staircase_share_right(table: Parameters) -> bool:
-    """Return whether the share of the first level of a staircase is where the table says."""
-    share = 1 / (1 + fmpq(table.stair, table.top) / arb(1 / table.width).expm1())
-    return bool(fmpq(*table.low) <= share <= fmpq(*table.high))
-
-
-def block_sizes(table: Parameters) -> list[arb]:
-    """Return how many words each block of integers needs, in proportion to its first probability.
-
-    Theorem (`word_ranges`: docs/proofs/exact_selection.md, 2): words that are drawn again unless
-    one lands in a range of at least c w_k, at its first c w_k, give k in proportion to w_k.  The
-    last block is the tail's: 128 times its first probability, or none where it is out of reach.
-    """
-    starts = [fmpq(block << table.shift) for block in range(len(table.ends))]
-    sizes = [
-        table.height * exp(-((start / table.width) ** table.power) / table.power)
-        for start in starts
-    ]
-    sizes[-1] *= 0 if table.reach is not None and starts[-1] > table.reach else 128
-    return sizes
