@@ -40,7 +40,7 @@ from accountant.errors import LedgerCorrupt, ParameterError
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
-ENTRIES_KEPT = 4096  # so many entries are kept after they were read and checked
+ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 

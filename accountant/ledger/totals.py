@@ -25,8 +25,8 @@ from accountant.plans.plan import Item, Plan, Repeat
 Amount = TypeVar("Amount")
 MOST_REPEATS = 10**9  # `remaining` counts no further
 MAX_CACHED_COSTS = 10_000  # a notion keeps the costs of so many different releases
-# a suggestion multiplies the noise by this factor at most, found to this relative precision
-LARGEST_NOISE_FACTOR, FACTOR_PRECISION = 1e6, 1e-6
+LARGEST_NOISE_FACTOR = 1e6  # a suggestion multiplies the noise by this at most
+FACTOR_PRECISION = 1e-6  # relative precision of that factor
 
 
 class Total(NamedTuple, Generic[Amount]):
