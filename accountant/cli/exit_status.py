@@ -65,10 +65,10 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     except OSError as error:
         print_error(program, f"could not write: {error.strerror}")
         return USAGE
-    except ValueError as error:
-        from accountant.errors import ParameterError
+    except (RuntimeError, ValueError) as error:
+        from accountant.errors import ParameterError, UnsupportedPlan
 
-        if not isinstance(error, ParameterError):
+        if not isinstance(error, ParameterError | UnsupportedPlan):
             raise
         print_error(program, str(error))
         return USAGE

@@ -18,7 +18,33 @@ from accountant.training.schemes import record_scheme
 class StatementFacts(TableDisplay):
     """What a run costs, by rows.
 
-    `TrainingStatement`, which says what each field is, adds the forms in which a person reads it.
+    `TrainingStatement` adds the forms in which a person reads it.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        Records, batches, steps and the loader.
+    noise : float
+        The noise multiplier: deviation of the noise over the clipping norm.
+    delta : float
+        At which epsilon is stated.
+    relation : str
+        "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
+    rows : tuple of TrainingCost
+        What every loader costs.
+    found : str
+        "noise" or "epochs" where that was found from a target; "" where all was given.
+    target : float, optional
+        The epsilon aimed at.
+    own_delta : bool
+        Whether delta is the default of `dp_sgd`.
+    advantage : float
+        How much more often an attacker is right than wrong about a record, at most: that of
+        `accountant.advantage`, under the run's own loader; what epsilon and delta admit, where
+        batches are truncated.
+    found_records : float
+        The share of records in the data that an attacker finds, at most, who takes one in a
+        thousand others for one of them: `accountant.true_positive_rate`, or the same.
     """
 
     run: TrainingRun

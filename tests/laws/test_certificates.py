@@ -34,6 +34,8 @@ TRUTHS = [
     # a great loss alone may cost more than epsilon (two nested rules; a contour without a cut)
     (3 * PoissonSampled(GaussianLoss(1 / 0.8), 1e-4), 1e-8, 0.0201374768929),
     (300 * PoissonSampled(GaussianLoss(1.0), 0.002), 1e-8, 0.4814354473),
+    # the truncated contour answers; the truth is of the contour without a cut, 9,215 nodes
+    (100 * PoissonSampled(GaussianLoss(2.0), 0.001), 1e-6, 3.14450684091),
     # hits (a contour without sure events; nested quadrature)
     (190 * PoissonSampled(GaussianLoss(1.95), 6.4e-6), 4e-12, 1.165720965424),
     (2 * PoissonSampled(GaussianLoss(4.0), 0.01), 1e-8, 27.063628268681627748),

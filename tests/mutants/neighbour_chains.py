@@ -42,7 +42,13 @@ def exchanges_a_hostile_record(patch):
 
 def takes_two_stairs_at_once(patch):
     """Changes all records that come behind."""
-    edit(patch, adjacent_chains, "_staircase", "data[at] = high[at]", "data[at:] = high[at:]")
+    edit(
+        patch,
+        adjacent_chains,
+        "_staircase",
+        "data[row] = all_high[row]",
+        "data[row:] = all_high[row:]",
+    )
 
 
 def reorders_what_has_an_order(patch):

@@ -8,7 +8,7 @@ import pytest
 from accountant import Book, Budget, Tight, write_plan
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
-from mechanisms import Laplace
+from mechanisms import Gaussian, Laplace
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -29,6 +29,16 @@ def url(tmp_path):
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
     return found
+
+
+def test_what_remains_of_a_plan_that_the_notion_cannot_bound_is_refused_in_one_line(
+    url, tmp_path, capsys
+):
+    write_plan(2 * Gaussian(10.0), tmp_path / "plan.toml")
+    assert run("remaining", url, "d", tmp_path / "plan.toml") == 2
+    error = capsys.readouterr().err
+    assert "a pure filter cannot bound GaussianLoss" in error
+    assert error.count("\n") == 1
 
 
 def test_terms_are_changed_and_shown(url, capsys):
