@@ -67,6 +67,7 @@ from mechanisms import Nothing
 """
 
 
+@pytest.mark.slow  # it runs mypy on all packages, which `make types` does for the sources
 def test_public_names_have_types_under_strict_mypy(tmp_path):
     file = tmp_path / "uses.py"
     file.write_text(USES)

@@ -141,6 +141,7 @@ def changed(was, becomes):
 PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
 
 
+@pytest.mark.slow  # it measures coverage, and runs tests three times
 def test_a_mutant_falls_and_an_equivalent_one_does_not(tmp_path):
     file = "tests/audits/statistics/test_single_run.py"
     assert file in files_of_tests()
