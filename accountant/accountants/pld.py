@@ -165,7 +165,7 @@ class PLD(Accountant):
             shared_grid = grid_of_many(outlines, step, delta, tail, upper=upper)
             if shared_grid is not None:
                 return shared_grid
-        ends, step = self.ends_and_step(plan, tail)
+        ends, step = self._ends_and_step(plan, tail)
         parts = []
         for (item, count), end in zip(items, ends, strict=True):
             high, low = end
@@ -186,7 +186,7 @@ class PLD(Accountant):
             parts.append((mass, first_index, count, infinity))
         return convolve(parts, step, tail, upper=upper)
 
-    def ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
+    def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
         """Return how far the losses of one direction reach to either side, and the grid's step."""
         items = [(item, count) for item, count in plan.losses() if count]
         share = tail / max(sum(count for _, count in items), 1)
@@ -239,7 +239,7 @@ def step_of_grid(plan: Plan, delta: float) -> float:
     """Return the step of `PLD` for one direction of a plan at ``delta``."""
     # PLD's own settings: `Tight` is compared with them
     accountant = PLD()
-    return accountant.ends_and_step(plan, min(accountant.tail, delta * TAIL_SHARE))[1]
+    return accountant._ends_and_step(plan, min(accountant.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
 
 
 def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
