@@ -1,8 +1,15 @@
-"""One direction of a plan, and the interval that holds its epsilon.
+"""One direction of a plan, and the interval that contains its epsilon.
 
-The losses of a direction are a composition, which the engines of `accountant.composition.engines`
-are asked about.  Here is what a plan adds to that: parts that run in parallel, losses that stand
-for several pairs of distributions, and accountants whose bounds know more than any such pair.
+A plan compares the answers from two neighbouring data sets; a direction says which of the two is P
+and which is Q.  Its losses form a composition, whose epsilon the engines of
+`accountant.composition.engines` bound.  This file adds what only a plan has:
+
+- parts that run in parallel, of which each user is in one;
+- losses that cover several pairs of distributions, called envelopes here: their profile is an
+  upper bound that no single pair need attain;
+- other accountants, such as `RDP`, whose bounds are sometimes sharper for envelopes.
+
+`Tight` takes the worse of the two directions.
 """
 
 from __future__ import annotations
@@ -47,26 +54,30 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
-INEXACT_WIDTH = 1e-6  # of epsilon: what losses without exact cumulants reach
-COARSE_WIDTH = 1e-4  # the same of an expensive profile, and where many deltas are asked for
+# Relative widths of an interval of epsilon.  The first is the narrowest that losses without exact
+# cumulants reach; the second that of expensive profiles, and of curves over many deltas.  Where an
+# interval is wider than the third, other accountants may be sharper.  The fourth is enough to see
+# that another direction or part has the larger epsilon.
+INEXACT_WIDTH = 1e-6
+COARSE_WIDTH = 1e-4
 LOOSE_WIDTH = 0.01
-ROUGH_WIDTH = 0.05  # of epsilon: enough to see that another direction or part costs less
-QUICK_COST = 1e7  # of a query that needs no rough answer first: 20 ms
-MAX_ROUGH_RELEASES = 1_800  # of more a rough answer takes as long as a narrow one
-MAX_GRID_LOSSES = 300  # different ones, of the pair that `PLD` composes
-MAX_RELEASES_ABOVE = 10**8  # of this pair, whose round-off is small against its width
-FEW_RELEASES = 19  # of samples, whose contours are long and wide
-MAX_CHOICES = 8  # of one part in each parallel, for a lower end
-SURE_BITS = 40  # of an epsilon from Rényi curves, whose last digits are round-off
-LARGEST_LOSS_ULPS = 64  # by which the largest loss of a sample is rounded up, at most
-# what they know of a plan, its dominating pairs do not know
+ROUGH_WIDTH = 0.05
+QUICK_COST = 1e7  # complex products (20 ms): a cheaper query needs no rough answer first
+MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
+MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
+MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice above is too large
+FEW_RELEASES = 19  # sampled releases: contours of so few are long, and certificates are quicker
+MAX_CHOICES = 8  # choices of one part in each parallel that are tried for a lower end
+SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
+LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
+# accountants that use more about a plan than its dominating pairs
 ENVELOPE_ACCOUNTANTS: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP())
 
 
 @final
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a plan; ``width`` is that of `Tight`."""
+    """One direction of a plan; ``width`` is the relative width of epsilon that is aimed at."""
 
     plan: Plan
     width: float
@@ -78,12 +89,12 @@ class Direction:
 
     @functools.cached_property
     def composition(self) -> Composition:
-        """The losses of the plan; those of parallel parts as one loss."""
+        """The losses of the plan; parts that run in parallel count as one loss."""
         return Composition(losses_of_items(self.items))
 
     @functools.cached_property
     def parts(self) -> tuple[Direction, ...]:
-        """The parts of a plan that is one parallel; none of other plans."""
+        """The parts of a plan that is a single parallel; empty for other plans."""
         match self.items:
             case [(Parallel() as parallel, 1)]:
                 return tuple(Direction(part, self.width) for part in parallel.distinct)
@@ -91,12 +102,12 @@ class Direction:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the epsilon of a composition is asked for, whose cumulants are exact."""
+        """Whether this is a composition of several releases whose cumulants are exact."""
         composition = self.composition
         return not self.parts and composition.single_loss is None and composition.has_exact_cgf
 
     def query(self, delta: float) -> Query:
-        """Return the query of the losses, no narrower than they can be answered."""
+        """Return the query about the losses, with no smaller width than engines can reach."""
         width = self.width
         if not self.composition.has_exact_cgf:
             is_coarse = any(loss.numerics.is_coarse for loss, _ in self.composition.items)
@@ -106,8 +117,8 @@ class Direction:
     def certify(self, delta: float, rival: float = 0.0, query: Query | None = None) -> Certificate:
         """Return the interval that holds epsilon at ``delta``.
 
-        It may be wide where its upper end is at most ``rival``, what another direction costs;
-        ``query`` is that of the losses, where the caller made it.
+        It may be wide where its upper end is at most ``rival``, a lower bound on the epsilon of
+        another direction.  ``query`` is the query about the losses, if the caller has made it.
         """
         if delta == 0:
             total = Basic().one_way_epsilon(self.plan, 0.0)
@@ -127,8 +138,9 @@ class Direction:
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.
 
-        Each with what it was to cost, in products of some 2 ns, and its interval; None where it
-        was not made.  Other engines were to cost more, or do not apply.
+        Each row has the name of the engine, the estimated cost in complex products of about 2 ns,
+        and the interval, or None where the attempt was not made.  Engines without a row were
+        estimated to cost more, or do not apply.
         """
         if delta == 0:
             return [("sum of the bounds", 0.0, self.certify(0.0))]
@@ -141,7 +153,10 @@ class Direction:
         return [(engine.name, attempt.cost, attempt.result) for engine, attempt in journal]
 
     def _certify_parallel(self, delta: float) -> Certificate:
-        """Return the interval of the part that costs most; others are only shown to cost less."""
+        """Return the interval of the part with the largest epsilon.
+
+        For the other parts a rough upper bound is enough, which shows that theirs is smaller.
+        """
         intervals: list[Certificate] = []
         lower = 0.0
         for part in self.parts:
@@ -160,12 +175,13 @@ class Direction:
         if self.composition.is_within_variations(query.finite_delta[0]):
             return Certificate(0.0, 0.0, "sum of the bounds")
         if all(loss.numerics.determined_by_rdp for loss, _ in losses):
-            composed = NOTHING_KNOWN  # nothing but `PLD` is sharper than their Rényi curves
+            composed = NOTHING_KNOWN  # no engine is sharper than the Rényi curves of these losses
         else:
             composed = certify(query, ENGINES, rival)
         interval = composed
         if self.has_envelopes or self._is_numerical:
-            # the losses stand for more than one pair: their own lower end is not the plan's
+            # The profiles are upper bounds: their lower end of epsilon is not one of the plan.  A
+            # pair of distributions that is attained gives a lower end instead, further below.
             interval = replace(interval, lower=0.0)
             if self.has_envelopes:
                 interval = self._within_envelopes(interval, delta)
@@ -179,24 +195,26 @@ class Direction:
         return self._near_the_largest_loss(interval, delta)
 
     def _within_envelopes(self, interval: Certificate, delta: float) -> Certificate:
-        """Return the interval with the upper end of accountants that know no pair, if less."""
+        """Return the interval, its upper end that of `ENVELOPE_ACCOUNTANTS` if this is less."""
         upper = self._envelope_epsilon(delta)
         if upper >= interval.upper:
             return interval
         return replace(interval, lower=min(interval.lower, upper), upper=upper, engine=ENVELOPE)
 
     def _envelope_epsilon(self, delta: float) -> float:
+        """Return the least epsilon of the `ENVELOPE_ACCOUNTANTS`."""
         epsilon_upper = min(
             accountant.one_way_epsilon(self.plan, delta) for accountant in ENVELOPE_ACCOUNTANTS
         )
         return max(epsilon_upper, 0.0)
 
     def _near_the_largest_loss(self, interval: Certificate, delta: float) -> Certificate:
-        """Return the interval, its upper end no more than others prove of the largest loss.
+        """Return the interval; near the largest loss, other bounds may lower its upper end.
 
-        At a delta of 0 epsilons add up as they are printed, without the round-off of sums of
-        floats; great Rényi orders say how far below the largest loss epsilon is.  It hardly falls
-        there: digits that round-off may change are left out, so that delta agrees with it.
+        `Basic` adds the decimals of the largest losses as they are printed, without the round-off
+        of sums of floats.  Rényi divergences of large orders show how far epsilon is below the
+        largest loss.  Epsilon is almost constant in delta there, so that only `SURE_BITS` bits are
+        kept: otherwise round-off would decide which delta belongs to an epsilon.
         """
         largest_loss = self.composition.max_loss
         if not (self.is_exact and largest_loss * (1 - 32 * ULP) <= interval.upper < math.inf):
@@ -208,11 +226,12 @@ class Direction:
     def _no_worse_than_pld(
         self, interval: Certificate, composed_lower: float, delta: float, rival: float
     ) -> Certificate:
-        """Return the interval, its upper end that of the pair that `PLD` composes if this is less.
+        """Return the interval, its upper end that of a lattice above the losses if this is less.
 
-        It can be where the upper end is far above ``composed_lower``, what the composition of the
-        losses costs at least; or where some profile is a bound that is not convex, and hence that
-        of no pair: lines between few of its points may lie above lines between all.
+        The lattice is the one that `PLD` composes.  It can be sharper in two cases: the upper end
+        is far above ``composed_lower``, the lower end that engines proved for the losses; or a
+        profile is a bound that is not convex, hence not the profile of a pair.  Lines between few
+        points of such a profile may lie above lines between all lattice points.
         """
         composition = self.composition
         if interval.upper <= rival or math.isinf(composed_lower):
@@ -239,9 +258,13 @@ class Direction:
         return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in envelopes)
 
     def _least_of_choices(self, delta: float, interval: Certificate) -> float:
-        """Return a lower end from what one user pays at least, where the interval is wide."""
+        """Return a lower end of epsilon from the privacy loss of single users.
+
+        Each user is in one part of every parallel, and epsilon is at least that of any user.  Users
+        are tried until the interval is narrow.
+        """
         lower = interval.lower
-        for choice in self.choices:  # the truth is at least what any one user pays
+        for choice in self.choices:
             if interval.upper - lower <= self.width * min(interval.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
@@ -250,7 +273,7 @@ class Direction:
 
     @functools.cached_property
     def choices(self) -> tuple[Direction, ...]:
-        """Plans of one user each, who is in one part of every parallel; none without these."""
+        """The plans of single users, each in one part of every parallel; none without parallels."""
         if not any(isinstance(item, Parallel) for item, _ in self.items):
             return ()
         options = [
@@ -259,7 +282,7 @@ class Direction:
         ]
         if math.prod(map(len, options)) <= MAX_CHOICES:
             chosen = list(itertools.product(*options))
-        else:  # any choices are sound: the costliest parts together, then the next
+        else:  # any choice is sound: all the costliest parts, then all the second costliest, ...
             number = min(MAX_CHOICES, max(map(len, options)))
             chosen = [
                 tuple(plans[min(i, len(plans) - 1)] for plans in options) for i in range(number)
@@ -271,7 +294,7 @@ class Direction:
         return tuple(Direction(plan, self.width) for plan in plans)
 
     def rough_certificate(self, query: Query) -> Certificate:
-        """Return a wide interval, where the narrow one takes long; else nothing is known."""
+        """Return a wide interval where the narrow one takes long, else the trivial interval."""
         if not self.is_exact or self.choices or self.composition.releases > MAX_ROUGH_RELEASES:
             return NOTHING_KNOWN
         if least_cost(query, ENGINES) < QUICK_COST:
@@ -280,9 +303,9 @@ class Direction:
         return rough_interval or NOTHING_KNOWN
 
     def is_surely_within(self, epsilon: float, delta: float, like: Query | None = None) -> bool:
-        """Return whether a bound quicker than the interval says it costs at most ``epsilon``.
+        """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``.
 
-        ``like``: the query of the other direction, where that was answered before.
+        ``like`` is the query of the other direction, if that has been answered.
         """
         if not 0 < epsilon < math.inf or delta == 0:
             return False
@@ -296,9 +319,10 @@ class Direction:
         return chernoff_epsilon(self.plan, delta) <= epsilon
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
-        """Return upper bounds at ``deltas``, positive and descending; about 1e-4 loose.
+        """Return upper bounds on epsilon at ``deltas``, which are positive and descending.
 
-        Without envelopes `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
+        They are at most about 1e-4 of themselves too large.  Without ``with_envelopes`` the
+        `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
         """
         composition, losses = self.composition, self.composition.items
         if self.parts or composition.single_loss is not None:
@@ -327,7 +351,7 @@ class Direction:
         return few and self.is_exact and composition.rough_epsilon(-1.0) is not None
 
     def quick_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return two bounds on delta, near each other where a quick engine is exact."""
+        """Return a lower and an upper bound on delta, close together where an engine is exact."""
         if self.parts:
             bounds = [part.quick_delta(epsilon) for part in self.parts]
             return max(low for low, _ in bounds), max(high for _, high in bounds)
@@ -359,7 +383,7 @@ class Direction:
 
     @functools.cached_property
     def _is_numerical(self) -> bool:
-        """Whether the profile of some loss is computed, and rounded up."""
+        """Whether the profile of some loss is a numerical upper bound, not a formula."""
         return any(loss.numerics.is_numerical for loss, _ in self.composition.items)
 
     @functools.cached_property
@@ -373,8 +397,9 @@ def _costliest_first(parallel: Parallel) -> list[Plan]:
 
 
 def _lower_sum(composition: Composition, total: float) -> float:
-    """Return a lower bound on the sum of the largest losses, some of which were rounded up."""
-    # `Basic` adds numbers as they are printed: short ones were given so, long ones rounded up
+    """Return a lower bound on ``total``, the sum of the largest losses, some of them rounded up."""
+    # `Basic` adds the decimals of the losses.  A number of at most 15 digits is what the user gave,
+    # and exact; a longer one was computed, and rounded up.
     losses = composition.items
     numbers = [total, *(loss.pure for loss, _ in losses)]
     are_printed = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
@@ -385,9 +410,9 @@ def _lower_sum(composition: Composition, total: float) -> float:
 
 
 def chernoff_epsilon(plan: Plan, delta: float) -> float:
-    """Return a Chernoff bound from one sweep over orders; infinite where none is at hand.
+    """Return Chernoff's bound on epsilon, quickly; infinite where some cumulant is not exact.
 
-    A direction whose bound is below the other's epsilon needs no engine.
+    A direction whose bound is below the epsilon of the other direction needs no engine.
     """
     losses = [
         (item, n)

@@ -1,4 +1,8 @@
-"""The true epsilon of a plan, between two proved bounds.
+"""The accountant `Tight`: the true epsilon of a plan, between two proved bounds.
+
+A plan has one or two directions, by which of two neighbouring data sets is the first one.
+`Direction` finds the interval of one direction; `Tight` takes the worse one, and turns the question
+of delta at an epsilon into that of epsilon at a delta.
 
 References: Zhu, Dong & Wang (2022) for the characteristic function of a loss; Gopi, Lee &
 Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proofs/contour.md`.
@@ -23,7 +27,9 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan, directions
 
-SAME_DELTA = 5e-10  # of delta: what is proved so narrowly agrees with epsilon
+# relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
+# for the delta of an epsilon is needed
+SAME_DELTA = 5e-10
 
 
 @final
@@ -117,7 +123,7 @@ class Tight(Accountant):
         interval = first_direction.certify(delta, query=first_query)
         for direction in further_directions:
             if delta > 0 and interval.upper == 0 and direction.is_exact:
-                continue  # at an epsilon of 0 delta is the total variation, of both directions
+                continue  # epsilon is 0: delta is the total variation, the same in both directions
             if direction.is_surely_within(interval.lower, delta, first_query):
                 continue  # it cannot be the worse direction
             query = direction.query(delta) if delta > 0 else None
@@ -204,7 +210,7 @@ class Tight(Accountant):
             return 0.0
         checked = [Direction(direction, self.width) for direction in plans]
         if epsilon == 0 and checked[0].is_exact:
-            checked = checked[:1]  # the total variation, which is that of both directions
+            checked = checked[:1]  # delta is the total variation, the same in both directions
         ends = [direction.quick_delta(epsilon) for direction in checked]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
@@ -241,7 +247,7 @@ class Tight(Accountant):
 
 
 def _check_claim(plan: Plan, delta: float, lower: float, upper: float) -> Any:
-    """Prove an interval again; what proves is loaded then."""
+    """Prove an interval again; the prover is imported only now, because most users need none."""
     from accountant.proofs.checked_proof import check_claim
 
     return check_claim(plan, delta, lower, upper)

@@ -1,7 +1,9 @@
-"""Losses composed in one direction, and what engines are asked about them.
+"""Privacy losses composed in one direction, and the questions that engines answer about them.
 
-A `Composition` is the sum of independent losses.  A `Query` asks for its epsilon at a delta; a
-`Neighbourhood` is where delta is wanted near an epsilon.
+A `Composition` is the sum S of independent losses.  Its cumulant is K(a) = ln E e^{aS}, and its
+delta at an epsilon e is delta(e) = E (1 - e^{e - S})_+.  A `Query` asks for the epsilon at a given
+delta; a `Neighbourhood` asks for delta near a given epsilon.  The tilt is the order a > 0 at which
+Chernoff's bound ``delta(e) <= c(a) e^{-a e}`` is least, the saddle point of K(a) - a e.
 """
 
 from __future__ import annotations
@@ -19,25 +21,30 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 
-# what it costs to plan a contour: cumulants at some thirty real orders, bounds at high frequencies
+# The cost of planning a contour, in complex products of about 2 ns: for each loss, for each term of
+# a cumulant (evaluated at some thirty real orders), and for each term at high frequency (bounds).
 PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e5, 1e4, 1e3
-HIGH_FREQUENCY = 1e4
-TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
-LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
+HIGH_FREQUENCY = 1e4  # imaginary part of an order, at which the terms of a quadrature are counted
+# Chernoff's bound is taken at these multiples of the tilt, because the tilt is only nearly the best
+TILT_FACTORS = np.geomspace(0.5, 2.0, 21)
+LEAST_LOG_DELTA = -650.0  # nats: e^-650 is near the least positive float, about e^-745
 
-# where an order is too large the cumulant overflows, and such orders are left out by hand
+# where an order is too large the cumulant overflows to infinity or NaN; callers skip such orders
 ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-# A flatter contour may gain a factor of some two: it is planned where planning costs less than
-# that gain, and where the contour is not out of reach.
+# A contour with a smaller real part may need half as many nodes.  It is planned where the contour
+# costs at least LEAST_COST products (5 ms), where planning costs at most this share of the contour,
+# and where the contour costs at most HOPELESS_COST products (1 s): above it no engine would use it.
 LEAST_COST, SHARE_OF_PLANNING, HOPELESS_COST = 2.5e6, 0.1, 5e8
-FLATTER_TILTS = (0.9, 0.75, 0.5)  # over the saddle point
-QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
-MAX_QUICK_NODES = 1024  # of a contour that costs less than a second interval
-FEW_NODES, NODE_SHARE = 100, 0.75  # of the other direction's contour, for about this accuracy
+FLATTER_TILTS = (0.9, 0.75, 0.5)  # multiples of the saddle point
+QUICK_ACCURACY = 1e-6  # relative to delta: enough to see which of two directions is worse
+MAX_QUICK_NODES = 1024  # of a quick contour: with more nodes the full interval costs no more
+# The contour of the other direction is reused up to FEW_NODES nodes; NODE_SHARE of its nodes is
+# enough for QUICK_ACCURACY.
+FEW_NODES, NODE_SHARE = 100, 0.75
 
 
 def total_rounding(items: list[tuple[Loss, int]]) -> float:
-    """Return how far the logarithms of the masses of all losses are from the mechanisms'."""
+    """Return the sum over releases of how far ln of a computed mass is from ln of the true one."""
     return math.fsum(count * loss.rounding for loss, count in items)
 
 
@@ -49,8 +56,9 @@ class Composition:
     items : list of (Loss, int)
         The losses and how often each is released.
     rounding : float, optional
-        How far the logarithms of the masses of all losses together are from the mechanisms'; by
-        default the sum of what the losses say of themselves.
+        A bound r on the round-off of the losses: the computed probability of any sequence of
+        outcomes is within a factor e^{+-r} of the mechanisms' own.  By default the sum of the
+        bounds that the losses state.
     """
 
     def __init__(self, items: list[tuple[Loss, int]], rounding: float | None = None) -> None:
@@ -58,7 +66,8 @@ class Composition:
         self.releases = sum(count for _, count in items)
         self.rounding = total_rounding(items) if rounding is None else rounding
         if items and all(isinstance(loss, GaussianLoss) for loss, _ in items):
-            # one Gaussian; its mu is inexact by a few ulps, which its accuracy covers
+            # Gaussians compose to one Gaussian, mu^2 = sum of mu_i^2; this mu is inexact by a few
+            # ulps, which the accuracy of `GaussianLoss.profile` covers
             counts = np.array([count for _, count in items], dtype=float)
             square = sum_of_squared_mu([loss for loss, _ in items], counts)
             self.items = [(GaussianLoss(math.sqrt(square)), 1)] if 0 < square < 1e300 else items
@@ -88,7 +97,7 @@ class Composition:
 
     @functools.cached_property
     def contour_planning_cost(self) -> float:
-        """About what it costs to find the nodes of a contour."""
+        """The estimated cost of finding the nodes of a contour, in complex products of 2 ns."""
         cost = PLANNING_COST_OF_A_LOSS * len(self.items)
         cost += PLANNING_COST_OF_A_TERM * self.cgf.quadrature_terms(0.0)[1]
         cost += PLANNING_COST_OF_A_HIGH_TERM * self.cgf.quadrature_terms(HIGH_FREQUENCY)[1]
@@ -103,7 +112,7 @@ class Composition:
         for loss, count in self.items:
             total += count * max(float(loss.profile(0.0)) - loss.infinity, 0.0) * (1 + ACCURACY)
             if not total <= delta:
-                return False  # often after a few of many losses
+                return False  # usually the first few losses already exceed delta
         return True
 
     def lower_bound_of_largest_loss(self, log_delta: float) -> float:
@@ -123,7 +132,7 @@ class Composition:
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(log_share)))
 
     def rough_epsilon(self, log_delta: float) -> float | None:
-        """Return about what sampled losses of one family cost; None for other compositions."""
+        """Return an estimate of epsilon for sampled losses of one family; None for others."""
         alike = len({type(loss) for loss, _ in self.items}) == 1
         if not (alike and self.has_exact_cgf and log_delta >= LEAST_LOG_DELTA):
             return None
@@ -140,7 +149,8 @@ class Composition:
     def chernoff(self, delta: float, tilt: float | None = None) -> float:
         """Return an upper bound on epsilon by Chernoff's inequality at real orders.
 
-        The orders are around ``tilt``, by default the saddle point.
+        For every order a > 0, ``epsilon <= (ln c(a) - ln delta) / a``; the orders tried are those
+        around ``tilt``, by default the saddle point.
         """
         finite_delta = delta - self.infinity * (1 + 8 * ULP)
         if finite_delta <= 0 or not self.items:
@@ -155,18 +165,18 @@ class Composition:
 
 
 class Neighbourhood:
-    """The epsilons near one, where the delta of a composition is wanted.
+    """The epsilons near a given one, at which the delta of a composition is wanted.
 
     Parameters
     ----------
     composition : Composition
         Losses with exact cumulants.
     tilt : float
-        The real part of a contour there: about minus the slope of ln delta.
+        The real part of a contour for these epsilons: about minus the slope of ln delta.
     epsilon : float
         The epsilon in the middle.
     width : float
-        How wide the answer may be, relative to epsilon.
+        How wide the interval of epsilon may be, relative to epsilon.
     """
 
     def __init__(self, composition: Composition, tilt: float, epsilon: float, width: float) -> None:
@@ -180,7 +190,8 @@ class Neighbourhood:
         contour = Contour(cgf, self.tilt, epsilon, 0.0)
         long = max(LEAST_COST, self.composition.contour_planning_cost / SHARE_OF_PLANNING)
         for share in FLATTER_TILTS:
-            # near the edge of where the cumulant is small, a smaller real part needs fewer nodes
+            # near the edge of the region where the cumulant is small, a smaller real part can need
+            # fewer nodes
             if long < contour.operations < HOPELESS_COST:
                 flatter = Contour(cgf, share * self.tilt, epsilon, 0.0)
                 contour = min(contour, flatter, key=lambda candidate: candidate.operations)
@@ -188,7 +199,11 @@ class Neighbourhood:
 
     @property
     def smoothing(self) -> float:
-        """The smoothing of a contour whose sandwich, about S (a + 1) wide, has the wanted width."""
+        """The smoothing S, a squared Gaussian mu, for an interval of epsilon as wide as wanted.
+
+        Smoothing by S widens the interval by about S (a + 1), a the tilt.  The factor 0.6 leaves
+        room for the rest of the error; where epsilon is near 0, 1e-3 / a takes its place.
+        """
         return self.width * max(self.epsilon, 1e-3 / self.tilt) / (self.tilt + 1) * 0.6
 
 
@@ -197,7 +212,7 @@ class Query:
 
     def __init__(self, composition: Composition, delta: float, width: float) -> None:
         self.composition, self.delta, self.width = composition, delta, width
-        # what remains of delta for the finite losses, between two ends
+        # delta(e) = P(S infinite) + delta of the finite sums: what remains for these, two bounds
         infinity, rounding = composition.infinity, composition.rounding
         spread = (8 * ULP + 2 * min(rounding, 1.0)) * infinity
         self.finite_delta = (delta - infinity - spread, delta - infinity + spread)
@@ -206,21 +221,24 @@ class Query:
     def log_delta(self) -> tuple[float, float]:
         """The logarithms of `finite_delta`, the upper one for the lower end of epsilon.
 
-        With masses within e^{+-r} of the mechanisms', delta(e) <= e^r true delta(e - 2r): the lower
-        end is asked for at e^r delta, and `of_mechanisms` takes 2r off.
+        With masses within e^{+-r} of the true ones, ``delta(e) <= e^r true_delta(e - 2r)``.  Hence
+        the lower end of epsilon is computed at e^r delta, and `of_mechanisms` subtracts 2r from it.
         """
         low, high = self.finite_delta
         return math.log(low), math.log(high) + self.composition.rounding
 
     def of_mechanisms(self, interval: Certificate) -> Certificate:
-        """Return the interval of the mechanisms, from that of their rounded losses."""
+        """Return the interval of the true mechanisms, from the interval of their rounded losses."""
         lower = interval.lower
         if 0 < lower < math.inf:
             lower = max(0.0, lower * (1 - 4 * ULP) - 2 * self.composition.rounding)
         return Certificate(lower, interval.upper, interval.engine, interval.nodes)
 
     def outcome_bounds(self) -> Certificate:
-        """Return the interval from the mass at infinity, total variation and the largest loss."""
+        """Return the interval that follows without an integral.
+
+        It uses the mass at infinity, the total variation and the largest loss of the sum.
+        """
         composition, (low, high) = self.composition, self.finite_delta
         if high <= 0:
             return Certificate(math.inf, math.inf, "mass at infinity")
@@ -235,38 +253,42 @@ class Query:
         return self.of_mechanisms(Certificate(lower, composition.max_loss, "greatest outcome"))
 
     def is_narrow(self, interval: Certificate, width: float | None = None) -> bool:
-        """Return whether an interval is as narrow as wanted, or as a given ``width``."""
+        """Return whether an interval has at most the wanted relative width, or ``width``."""
         width = self.width if width is None else width
         return interval.width <= width * min(interval.upper, 1e300)
 
     @functools.cached_property
     def rough_epsilon(self) -> float | None:
-        """About what sampled losses of one family cost; None for other compositions."""
+        """An estimate of epsilon for sampled losses of one family; None for others."""
         return self.composition.rough_epsilon(self.log_delta[0])
 
     @functools.cached_property
     def neighbourhood(self) -> Neighbourhood:
-        """The epsilons near the one that is wanted, seen from Chernoff's order."""
+        """The epsilons near the wanted one; the tilt is the order of the least Chernoff bound."""
         estimate = self.rough_epsilon
         return neighbourhood_at(self.composition, self.log_delta[0], self.width, estimate)
 
     @functools.cached_property
     def flat_neighbourhood(self) -> Neighbourhood:
-        """The same seen from the flattest tilt, less than Chernoff's where epsilon is small."""
+        """The same epsilons with a tilt that may be smaller, so that the transform decays sooner.
+
+        The saddle point is searched without the estimate of epsilon.
+        """
         if self.rough_epsilon is None:
-            return self.neighbourhood  # whose saddle point is the flattest one
+            return self.neighbourhood  # it was found without an estimate, too
         return neighbourhood_at(self.composition, self.log_delta[0], self.width)
 
 
 def neighbourhood_at(
     composition: Composition, log_delta: float, width: float, near: float | None = None
 ) -> Neighbourhood:
-    """Return the epsilons where a composition has about this delta, by the saddle point.
+    """Return the epsilons where a composition has about this delta, by the saddle point method.
 
     ``near`` is an estimate of epsilon, which makes the search shorter.
     """
-    # the integrand is about Gaussian around the saddle point a:
-    #     ln delta = K(a) - a e - ln(2 pi K''(a) + 1) / 2 - ln a - ln(1 + a)
+    # The integrand of delta is nearly Gaussian around the saddle point a, so that
+    #     ln delta = K(a) - a e - ln(2 pi K''(a) + 1) / 2 - ln a - ln(1 + a),
+    # solved for e; K'' is the second difference of K at a (1 - 0.03), a and a (1 + 0.03).
     tilt = saddlepoint(composition.cgf, log_delta=log_delta, near=near)
     height = composition.cgf.rough_at(tilt * np.array([0.97, 1.0, 1.03]))
     curvature = float(np.diff(height, 2)[0]) / (0.03 * tilt) ** 2
@@ -277,9 +299,10 @@ def neighbourhood_at(
 
 @ignore_overflow
 def costs_at_most(query: Query, epsilon: float, like: Query | None = None) -> bool:
-    """Return whether a quick bound says that a composition costs at most ``epsilon > 0``.
+    """Return whether a quick upper bound proves that the epsilon of a query is at most ``epsilon``.
 
-    ``like``: an answered query of a composition that costs about as much.
+    False means only that no quick bound proves it.  ``like`` is an answered query about a similar
+    composition, such as the other direction of the plan, whose contour can be used again.
     """
     composition, cgf = query.composition, query.composition.cgf
     finite_delta = query.delta - composition.infinity * (1 + 8 * ULP)
@@ -299,7 +322,7 @@ def costs_at_most(query: Query, epsilon: float, like: Query | None = None) -> bo
     if query.rough_epsilon is None:
         return composition.chernoff(query.delta) <= epsilon
     tilt = query.neighbourhood.tilt
-    # where an estimate says so Chernoff's bound is asked for, at one order
+    # Chernoff's bound: an estimate at all orders first, and a proof at the best order if it passes
     orders = tilt * TILT_FACTORS
     rough_exponents = log_chernoff(cgf.rough_at(orders), orders) - orders * epsilon
     if float(np.nanmin(rough_exponents)) <= log_delta:

@@ -2,8 +2,12 @@
 
     delta(e) = (1/pi) int_0^inf Re[ e^{K(z) - z e} / (z (z+1)) ] du,   z = a + iu,  any a > 0.
 
+K is the cumulant of the summed loss, e is epsilon.  The integral becomes a trapezoid sum over nodes
+``u = 0, h, 2h, ...``.  Its error has three parts: aliases, because h is not 0; truncation, because
+the sum ends at a cutoff frequency; and round-off.  `Contour.bounds` includes all of them.
+
 References: Zhu, Dong & Wang (2022) for the characteristic function; trapezoid rule, aliases,
-truncation and the smoothing sandwich: `docs/proofs/contour.md`.
+truncation and smoothing: `docs/proofs/contour.md`.
 """
 
 from __future__ import annotations
@@ -21,23 +25,28 @@ from accountant.numerics.logspace import log_interval
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-NODE_COST, RULE_COST = 300, 2000  # products that take as long, of some 2 ns each
-MANY_EPSILONS = 256  # summed at a time
-TABLE_SIZE = 2**19  # the least, of points of a period
-# where a cutoff is looked for, over that of a normal loss; and then, over the last of them
+# in complex products of about 2 ns: of one node, and of one term of the largest quadrature
+NODE_COST, RULE_COST = 300, 2000
+MANY_EPSILONS = 256  # epsilons whose sums are computed at a time, so that memory stays small
+TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
+# Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
+# of these is enough, as multiples of the last candidate.
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
-FEW_NODES, CLOSE = 64, 1.1  # of so few it need not be the least; otherwise up to this factor
-MOST_NODES = 2**24  # no contour has as many
+# The cutoff is not made smaller below FEW_NODES nodes, nor within a factor CLOSE of the least one:
+# the search would take longer than the nodes it saves.
+FEW_NODES, CLOSE = 64, 1.1
+MOST_NODES = 2**24  # the search for a cutoff ends here: no engine can afford as many nodes
 
 
 class Contour:
     """A contour with real part ``a``: nodes once, then a dot product for each epsilon.
 
-    ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
-    plan with a fictitious Gaussian, from which `bounds` comes back to the plan's own.
-    ``accuracy`` is what the aliases and the truncation may each add to delta, relatively;
-    ``only_above``: no lower end is asked for, which is quicker; ``grid``: nor a choice of nodes, of
-    which these are the distance and the number.
+    ``epsilon`` is about where delta will be wanted: the nodes are chosen for it.  With
+    ``smoothing`` S > 0 the integral is that of the plan and a fictitious Gaussian release of
+    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.  ``accuracy``
+    is how much the aliases and the truncation may each add to delta, relative to delta.  With
+    ``only_above`` no lower bound is computed, which is quicker.  ``grid`` gives the distance and
+    the number of the nodes instead of choosing them; no lower bound is computed then, either.
     """
 
     def __init__(
@@ -66,24 +75,25 @@ class Contour:
             self.step = 2 * math.pi / period if period > 0 else 0.0
             self.cutoff = self._find_cutoff() if self.step else math.inf
             self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
-        # what smoothing added to delta at most where `bounds` was asked last, relatively
+        # a bound on what smoothing added to delta, relative to delta, in the last call of `bounds`
         self.added_share = math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
-            # a node takes some .7 us beside its exponentials; a quadrature has a price of its own
+            # a node takes about 0.7 us plus its exponentials; preparing a quadrature adds to that
             total, largest_rule = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
     def _find_cutoff(self) -> float:
         """Return the frequency above which the integrand is negligible."""
-        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U, and the bound falls with U
+        # the integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, D(U) the `log_cf_bound`;
+        # this bound falls with U
         a = self.tilt
         target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
 
         def is_enough(u: Any) -> Any:
             return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
 
-        # a normal loss with this period falls to the accuracy at -2 ln(accuracy) / period
+        # for a normal loss whose nodes have this period, U = -2 ln(accuracy) / period is enough
         u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
         good, below = is_enough(u), 0.0
         while not good.any():
@@ -101,11 +111,11 @@ class Contour:
         return cutoff
 
     def log_height(self, epsilon: float) -> float:
-        """Return the logarithm of what the sum is multiplied by."""
+        """Return ``K(a) - a epsilon``: delta is the sum times e to this power."""
         return self._height - self.tilt * epsilon
 
     def integrate(self) -> None:
-        """Evaluate the cumulant on the nodes."""
+        """Evaluate the terms of the trapezoid sum at all nodes, and the bounds on their errors."""
         a, h = self.tilt, self.step
         rows = max(1, math.isqrt(math.ceil(self.nodes)))
         count = rows * (math.ceil(self.nodes) // rows + 1)
@@ -135,12 +145,12 @@ class Contour:
         return float(np.sum(outer * ordered_dot(terms, inner)).real)
 
     def log_upper_bounds(self, epsilon: Array) -> Array:
-        """Return the logarithm of an upper bound on delta at each epsilon; see `bounds`."""
+        """Return the logarithm of an upper bound on delta at each epsilon, as in `bounds`."""
         parts = np.array_split(epsilon, -(-epsilon.size // MANY_EPSILONS) or 1)
         return self._log_upper(epsilon, np.concatenate([self._sums(part) for part in parts]), 0.0)
 
     def _sums(self, epsilon: Array) -> Array:
-        """Return `_sum` at many epsilons."""
+        """Return ``sum_k Re terms[k] e^{-i u_k e}`` at many epsilons."""
         rows, width = self._terms.shape
         turn = -1j * self.step * epsilon[:, None]
         inner = ordered_product(np.exp(turn * np.arange(width)), self._terms)
@@ -159,8 +169,8 @@ class Contour:
     def upper_table(self, low: float, high: float) -> tuple[int, float, Array] | None:
         """Return (first_index, spacing, logs): bounds at ``spacing * (first_index + i)``.
 
-        One Fourier transform: the sum has the period ``2 pi / step`` in epsilon.  None where the
-        period is much shorter than the range.
+        The sum has the period ``2 pi / step`` in epsilon, so that one Fourier transform gives it at
+        ``size`` equidistant epsilons.  None where the range is longer than one period.
         """
         terms, size = self._terms.ravel(), TABLE_SIZE
         while size < 8 * terms.size:
@@ -195,7 +205,8 @@ class Contour:
         high = total + noise
         low = total - noise - math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
         if self._density is not None:
-            # D_S - delta = int_0^S p_s / 2 ds with p_s <= e^{(S-s)/8} sqrt(S/s) p_S
+            # Smoothing adds D_S - delta = int_0^S p_s / 2 ds, p_s the density of the smoothed loss
+            # at epsilon, and p_s <= e^{(S-s)/8} sqrt(S/s) p_S; hence it adds at most e^{S/8} S p_S.
             density = self._sum(self._density, epsilon)
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             if self.smoothing > 1000:
@@ -207,7 +218,7 @@ class Contour:
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:
-    """Return the round-off of ``sum terms e^{-ze}``: a constant, and a factor of ``|e|``."""
+    """Return the round-off of ``sum terms e^{-ze}``: c0 and c1 of the bound ``c0 + c1 |e|``."""
     size = np.abs(terms)
     fixed = float(np.sum(error)) + 64 * ULP * float(np.sum(size))
     return fixed, 4 * ULP * float(np.sum(size * np.abs(z)))

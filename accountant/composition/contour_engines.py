@@ -1,4 +1,10 @@
-"""The engines that integrate a cumulant along a contour: as it is, or smoothed."""
+"""The engines that integrate a cumulant along a contour: as it is, or smoothed.
+
+The delta of a composition is an integral of ``e^{K(z) - z epsilon}`` along a line ``z = a + iu``,
+with K the cumulant (see `Contour`).  Where the integrand decays slowly, it takes too many nodes.
+The smoothed engine then adds a fictitious Gaussian loss of variance S, which makes the decay fast,
+and subtracts a bound on what the Gaussian adds to delta: fewer nodes, but a wider interval.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +14,25 @@ from accountant.composition.composition import Neighbourhood, Query
 from accountant.composition.contour import Contour
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
 
-MAX_NODES = 2**20
-MAX_OPERATIONS = 4e8  # products, in a second
-LONG_NODES = 2**16  # a smoothed contour of so many nodes waits for what a rough one shows
-ROUGH_SMOOTHING = 500.0  # of a rough one, over that of the long one
-LEAST_GAIN = 1.3  # of smoothing, for which another contour is tried first
-REFINEMENTS, REFINEMENT = 4, 4.0  # of a smoothed contour, each over the one before
+MAX_NODES = 2**20  # nodes of a contour: limits its memory
+MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
+LONG_NODES = 2**16  # nodes: before a longer contour a rough one is made, to choose the smoothing
+ROUGH_SMOOTHING = 500.0  # the smoothing of the rough contour, as a multiple of that of the long one
+LEAST_GAIN = 1.3  # a contour with more smoothing is tried if it has at least so many times as much
+REFINEMENTS, REFINEMENT = 4, 4.0  # contours at most, each with a quarter of the smoothing before
 
 
 class ContourEngine(EngineNearEpsilon):
-    """One contour integral of the composition as it is: exact but for round-off."""
+    """One contour integral of the composition as it is: its only error of note is round-off."""
 
     name = "contour"
     planning_cost, contours_planned = 5e4, 1
 
     def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
-        """Yield the neighbourhood of Chernoff's order; then the flattest, with fewer nodes."""
+        """Yield the neighbourhood with Chernoff's order; then that with the flattest tilt.
+
+        The second may need fewer nodes.
+        """
         yield query.neighbourhood
         if query.flat_neighbourhood is not query.neighbourhood:
             yield query.flat_neighbourhood
@@ -36,29 +45,30 @@ class ContourEngine(EngineNearEpsilon):
 
 
 class SmoothedContourEngine(EngineNearEpsilon):
-    """A contour integral of the composition with a fictitious Gaussian, and the way back."""
+    """A contour integral of the composition and a fictitious Gaussian, corrected afterwards."""
 
     name = "smoothed contour"
     planning_cost, contours_planned = 4e6, 2
 
     def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
-        """Yield the flattest neighbourhood, where the transform decays soonest."""
+        """Yield the neighbourhood with the flattest tilt, where the transform decays soonest."""
         yield query.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
-        """Yield contours with less and less smoothing, each affordable."""
+        """Yield affordable contours with less and less smoothing."""
         composition, tilt = neighbourhood.composition, neighbourhood.tilt
         smoothing = neighbourhood.smoothing
         contour = _with_smoothing(neighbourhood, smoothing)
         if neighbourhood.contour.operations <= contour.operations:
             return  # without smoothing it is exact
         if contour.nodes > LONG_NODES:
-            # Where most of the mass is at atoms the density p_S between them is small, and so is
-            # what smoothing adds, S p_S / delta: a short contour measures it where it is asked.
+            # Smoothing adds the share S p_S / delta to delta, p_S the density of the smoothed loss
+            # at epsilon.  Where most of the mass is at atoms p_S is small between them, and more
+            # smoothing is allowed than usual: a short contour measures the share.
             short_contour = _with_smoothing(neighbourhood, ROUGH_SMOOTHING * smoothing)
             if short_contour.nodes <= LONG_NODES and _is_affordable(short_contour):
                 yield Attempt(short_contour.operations, _integrated(short_contour))
-                # in the formula for the smoothing this share is S a (a + 1)
+                # the usual smoothing assumes that the share is S a (a + 1), a the tilt
                 usual_share = short_contour.smoothing * tilt * (tilt + 1)
                 factor = 1.0
                 if short_contour.added_share > 0:
@@ -77,17 +87,18 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 return
             yield Attempt(contour.operations, _integrated(contour))
             if contour.smoothing > smoothing:
-                return  # none with less smoothing is affordable
+                return  # this is already the least smoothing that is affordable
             smoothing /= REFINEMENT
 
 
 def _with_smoothing(neighbourhood: Neighbourhood, smoothing: float) -> Contour:
+    """Return the contour of a neighbourhood with a Gaussian of this squared mu."""
     cgf = neighbourhood.composition.cgf
     return Contour(cgf, neighbourhood.tilt, neighbourhood.epsilon, smoothing)
 
 
 def _integrated(contour: Contour) -> Callable[[], DeltaBounds]:
-    """Return what integrates a contour and returns it."""
+    """Return a function that integrates a contour and returns it, for `Attempt`."""
 
     def integrate() -> DeltaBounds:
         contour.integrate()

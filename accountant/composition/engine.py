@@ -1,7 +1,9 @@
-"""What an engine is, and the search that asks the cheapest one first.
+"""What an engine is, and the search that tries the cheapest engine first.
 
-An engine proposes attempts at a question, each with what it costs.  `certify` makes the cheapest
-attempt of all engines, intersects its interval with what is known, and stops where that is narrow.
+An engine is a method that bounds the epsilon, or the delta, of a composition of privacy losses.  It
+proposes attempts, each with its estimated cost.  `certify` makes the cheapest attempt among all
+engines, intersects its interval with the interval known so far, and stops when that is as narrow as
+the caller wants.  `delta_interval` does the same for delta at a given epsilon.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ Answer = TypeVar("Answer")
 
 
 class DeltaBounds(Protocol):
-    """Bounds on the delta of finite losses, near the epsilon that they were made for."""
+    """Bounds on the delta that finite losses cause, valid near the epsilon they were made for."""
 
     @property
     def name(self) -> str:
-        """The name of the method in a certificate."""
+        """The name of the method, as a certificate shows it."""
         ...
 
     @property
     def nodes(self) -> float:
-        """The number of terms of its sum."""
+        """The number of terms of the sum that the bounds are computed from."""
         ...
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
@@ -51,10 +53,10 @@ class DeltaBounds(Protocol):
 
 @dataclass(slots=True)
 class Attempt(Generic[Answer]):
-    """An answer that is computed when it is asked for.
+    """An answer that is computed only on demand.
 
-    ``cost`` is about how many products of complex numbers take as long, of some 2 ns each;
-    ``result`` is the answer once it was computed.
+    ``cost`` estimates the time, in products of two complex numbers (about 2 ns each); ``result`` is
+    None until the answer has been computed.
     """
 
     cost: float
@@ -62,7 +64,7 @@ class Attempt(Generic[Answer]):
     result: Answer | None = None
 
     def answer(self) -> Answer:
-        """Compute the answer, keep and return it."""
+        """Compute the answer, store it as ``result`` and return it."""
         self.result = answer = self.compute()
         return answer
 
@@ -70,9 +72,10 @@ class Attempt(Generic[Answer]):
 class Engine(ABC):
     """A method that bounds the epsilon of a composition.
 
-    ``planning_cost`` is about what it costs to find out what an attempt costs; it grows by
-    ``planning_cost_of_a_loss``, and by the plans of so many contours as ``contours_planned``.
-    ``least_width`` is the relative width of its narrowest intervals.
+    Before an attempt is made its cost must be found, and that takes time as well, in the unit of
+    `Attempt`: ``planning_cost``, plus ``planning_cost_of_a_loss`` for each loss, plus the planning
+    of ``contours_planned`` contour integrals.  ``least_width`` is the relative width of the
+    narrowest interval that the method can reach.
     """
 
     name: ClassVar[str]
@@ -82,7 +85,7 @@ class Engine(ABC):
     least_width: ClassVar[float] = 0.0
 
     def least_cost(self, composition: Composition) -> float:
-        """Return what any attempt costs at least: nothing cheaper waits for it."""
+        """Return a lower bound on the cost of any attempt, before one is planned."""
         cost = self.planning_cost + self.planning_cost_of_a_loss * len(composition.items)
         if self.contours_planned and composition.has_exact_cgf:
             cost += self.contours_planned * composition.contour_planning_cost
@@ -90,21 +93,21 @@ class Engine(ABC):
 
     @abstractmethod
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
-        """Yield attempts; each may use what the one before has shown."""
+        """Yield attempts; each may use the result of the one before."""
 
 
 Journal = list[tuple[Engine, Attempt[Certificate]]]
 
 
 class EngineNearEpsilon(Engine):
-    """An engine that bounds delta near an epsilon, from which `certify` comes back to epsilon."""
+    """An engine that bounds delta near a given epsilon; root finding turns this into epsilon."""
 
     @abstractmethod
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield attempts to bound delta near an epsilon."""
 
     def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
-        """Yield where the bounds of a query are made."""
+        """Yield the neighbourhoods of epsilon for which bounds on delta are made."""
         yield query.neighbourhood
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
@@ -119,7 +122,7 @@ class EngineNearEpsilon(Engine):
 def _bracket(
     query: Query, neighbourhood: Neighbourhood, attempt: Attempt[DeltaBounds]
 ) -> Certificate:
-    """Return the interval of epsilon, from bounds on delta."""
+    """Return the interval of epsilon where bounds on delta cross the delta of the query."""
     delta_bounds, max_loss = attempt.answer(), query.composition.max_loss
     lower, upper = bracket_epsilon(
         delta_bounds.bounds,
@@ -144,8 +147,9 @@ def cheapest_first(
 ) -> Iterator[tuple[Engine, Attempt[Answer]]]:
     """Yield the attempts of several engines, always the cheapest next.
 
-    An engine is asked for its next attempt when nothing cheaper than its least cost, or than its
-    last attempt, remains.  Attempts are appended to ``journal`` when they are planned.
+    An engine enters the queue with the lower bound on its cost.  Once it is the cheapest entry its
+    attempt is planned, and enters the queue with the cost of that attempt.  Attempts are appended
+    to ``journal`` when they are planned.
     """
     queue = [(engine.least_cost(composition), index) for index, engine in enumerate(engines)]
     heapq.heapify(queue)
@@ -173,11 +177,12 @@ def certify(
     rival: float = 0.0,
     journal: Journal | None = None,
 ) -> Certificate:
-    """Return the interval that holds the epsilon of a query.
+    """Return an interval that contains the epsilon of a query.
 
-    It may be wide where its upper end is at most ``rival``, what another direction costs, or where
-    no engine is narrower.  Every attempt that is planned is appended to ``journal``; those that
-    were made have a result.
+    The search ends early, with a wide interval, when the upper end is at most ``rival``: another
+    direction of the plan is then known to need at least as large an epsilon.  The interval is also
+    wide where no engine can do better.  Every attempt that was planned is appended to ``journal``;
+    those that were made have a result.
     """
     if (loss := query.composition.single_loss) is not None:
         return closed_form(loss, query.delta)
@@ -198,7 +203,7 @@ def certify(
 
 @ignore_overflow
 def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
-    """Return what the cheapest attempt costs; 0 where none is needed."""
+    """Return the cost of the cheapest attempt; 0 where no attempt is needed."""
     if query.composition.single_loss is not None or query.finite_delta[0] <= 0:
         return 0.0
     if query.is_narrow(query.outcome_bounds()):
@@ -210,7 +215,10 @@ def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
 def delta_bounds_near(
     neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]
 ) -> Iterator[DeltaBounds]:
-    """Yield bounds on delta near an epsilon, cheapest first, until the caller's are narrow."""
+    """Yield bounds on delta near an epsilon, cheapest first; the caller stops when it has enough.
+
+    A single loss has a closed form, which is the only bound then.
+    """
     if (loss := neighbourhood.composition.single_loss) is not None:
         yield ClosedForm(loss)
         return
@@ -219,7 +227,7 @@ def delta_bounds_near(
 
 
 def least_cost_near(neighbourhood: Neighbourhood, engines: tuple[EngineNearEpsilon, ...]) -> float:
-    """Return what the cheapest bounds on delta cost; 0 for one loss, infinite where none are."""
+    """Return the cost of the cheapest bounds on delta; 0 for a single loss, infinite if none."""
     if neighbourhood.composition.single_loss is not None:
         return 0.0
     return next((attempt.cost for attempt in _attempts_near(neighbourhood, engines)), math.inf)
@@ -244,13 +252,14 @@ def delta_interval(
 ) -> tuple[float, float]:
     """Return a lower and an upper bound on delta at ``epsilon``, of losses with exact cumulants.
 
-    They are as wide as Chernoff's bound where no engine is narrower than ``width``, of epsilon.
+    ``width`` is how wide the answer may be, as a share of epsilon.  Where no engine applies, the
+    interval is that between 0 and Chernoff's bound.
     """
     infinity, low = composition.infinity, 0.0
     if epsilon >= composition.max_loss or not composition.items or infinity >= 1:
         return infinity * (1 - 8 * ULP), round_up(infinity, 16)
     tilt = saddlepoint(composition.cgf, epsilon=epsilon)
-    # real orders alone give a bound already
+    # Chernoff's bound, which needs no integral: delta <= min over real orders a of c(a) e^{-a e}
     orders = tilt * TILT_FACTORS
     exponents = composition.cgf.log_chernoff(orders) - orders * epsilon
     exponent = float(min(exponents[exponents < math.inf], default=0.0))
@@ -259,7 +268,7 @@ def delta_interval(
     for delta_bounds in delta_bounds_near(neighbourhood, engines):
         log_low, log_high = delta_bounds.bounds(epsilon)
         low, high = max(low, math.exp(log_low)), min(high, math.exp(min(log_high, 0.0)))
-        # a width of epsilon is about `tilt` times as much of delta
+        # ln delta falls with slope -tilt: a relative width w of epsilon is about tilt e w of delta
         if high - low <= 4 * max(1.0, tilt * epsilon) * width * high:
             break
     return infinity * (1 - 8 * ULP) + low, round_up(infinity + high, 16)

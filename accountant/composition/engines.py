@@ -1,6 +1,7 @@
-"""The table of engines: what bounds the epsilon of a composition, and in which order of costs.
+"""The table of engines: the methods that can bound the epsilon of a composition.
 
-A new engine is a file with a class, and a line here.
+The order in the table decides only ties: `accountant.composition.engine` tries the cheapest engine
+first.  A new engine is a file with a class, and a line here.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from accountant.composition.grid_certificate import GridPairsEngine
 from accountant.composition.lattice import LatticeEngine
 from accountant.composition.truncated_contour import TruncatedContourEngine
 
-# exact but for round-off, near an epsilon
+# these bound delta near an epsilon, and their only error is round-off
 EXACT_ENGINES: tuple[EngineNearEpsilon, ...] = (
     EnumerationEngine(),
     LatticeEngine(),
     ContourEngine(),
 )
 ENGINES_NEAR_EPSILON: tuple[EngineNearEpsilon, ...] = (*EXACT_ENGINES, SmoothedContourEngine())
-# of losses with exact cumulants
+# these apply to losses whose cumulants are known exactly, up to a bounded round-off
 SUMMING_ENGINES: tuple[Engine, ...] = (*ENGINES_NEAR_EPSILON, TruncatedContourEngine())
 ENGINES: tuple[Engine, ...] = (
     *SUMMING_ENGINES,

@@ -1,7 +1,10 @@
-"""The engine of losses whose masses between edges are known: two finite pairs on one lattice.
+"""Bounds on the delta of a composition from finite pairs of distributions on one lattice.
 
-A release above its cut makes the total exceed epsilon, whatever the others do: that event needs no
-lattice.  Below it, the pairs of `grid_pairs.py` are composed by `fft_composition.py`.
+Each loss gets a finite loss below it and one above it, with values on a lattice (`grid_pairs.py`,
+or `profile_pairs.py` where only its profile is known).  Both are summed with tilted Fourier
+transforms (`fft_composition.py`), which gives a lower and an upper bound on delta.  Each law ends
+at a cut: a release above its cut makes the total exceed epsilon, whatever the other releases are,
+so that only the probability of this event is needed.  Proof: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from accountant.numerics.logspace import log_or_minus_infinity
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import minimum_of_one_valley
 
-TILT_SHARES = np.array([0.85, 0.7, 0.55])
-MAX_TILT_LOSS = 6.0  # nats of relative accuracy
-TILT_POINTS = 400  # of each law, when the tilt is chosen
+TILT_SHARES = np.array([0.85, 0.7, 0.55])  # tilts to try, as multiples of the best tilt
+# nats by which another tilt's Chernoff bound may be above the least one: round-off grows as much
+MAX_TILT_LOSS = 6.0
+TILT_POINTS = 400  # points that stand for each law while the tilt is chosen: a coarse choice serves
 
 
 @final
@@ -33,7 +37,8 @@ TILT_POINTS = 400  # of each law, when the tilt is chosen
 class Component:
     """One loss of the composition: its count, its lattice and range, and its least value.
 
-    ``tilt`` is roughly that of the sum: where its law is dense.
+    The lattice goes through ``offset`` and covers the losses between ``ends``.  ``tilt`` is roughly
+    that of the sum; it tells where the lattice should be dense.
     """
 
     loss: Loss
@@ -45,7 +50,12 @@ class Component:
 
 
 class GridBounds:
-    """Bounds on delta near ``epsilon``, from pairs below and above on a lattice."""
+    """Bounds on delta near ``epsilon``, from pairs below and above on a lattice.
+
+    They are best for epsilons between the two ends ``near``.  ``log_wrapped`` is ln of the tilted
+    mass that may wrap around in the Fourier transforms.  ``is_small`` is False where the lattice
+    has more than ``max_points`` points; there are no bounds then.
+    """
 
     name = "grid pairs"
 
@@ -81,7 +91,8 @@ class GridBounds:
             side.convolve()
         self.nodes = float(self._above.points)
         self.is_small = all(side.is_small for side in sides)
-        # up to which epsilon a release above its cut is enough, whatever the others are
+        # for each law its cut plus the least sum of all other losses: up to this epsilon a release
+        # above the cut makes the total exceed epsilon, whatever the other losses are
         least_sum = math.fsum(part.count * part.least for part in parts)
         self._cuts = [
             (
@@ -108,11 +119,15 @@ class GridBounds:
         )
 
     def log_scale(self, epsilon: float) -> float:
-        """Return about the logarithm of Chernoff's bound on delta."""
+        """Return ln of Chernoff's bound on delta, roughly."""
         return self._above.log_scale(epsilon)
 
     def _above_cuts(self, epsilon: float, shift: float) -> float:
-        """Return an upper bound on what releases above their cuts add."""
+        """Return an upper bound on what releases above their cuts add to delta.
+
+        Where such a release surely exceeds epsilon it adds ``P - e^epsilon Q`` of the event,
+        elsewhere P at most.
+        """
         certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
         p, q = mass_beyond(certain)
@@ -121,6 +136,7 @@ class GridBounds:
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
+        """Return a bound on the delta of a sum: upper where ``side`` is 1, lower where it is -1."""
         scale = sums.log_scale(epsilon)
         value, error = sums.delta(epsilon)
         if math.isinf(error):
@@ -134,13 +150,17 @@ class GridBounds:
 
 
 def _pairs(component: Component, step: float, epsilon: float) -> tuple[PairOnGrid, PairOnGrid]:
+    """Return the finite pairs below and above one loss."""
     grid = (component.count, component.offset, step, component.ends)
     pairs = pairs_on_grid(component.loss, *grid)
     return pairs or pairs_from_profile(component.loss, *grid, component.tilt, epsilon)
 
 
 def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
-    """Return P and Q of some release being above its cut."""
+    """Return the probabilities, under P and under Q, that at least one release is above its cut.
+
+    For independent releases this is ``1 - prod (1 - m_i)^{n_i}``, computed from logarithms.
+    """
     unions = []
     for masses in (
         [(pair.law.count, pair.p_beyond) for pair in pairs],
@@ -152,9 +172,9 @@ def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
 
 
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
-    """Return about the tilt of the least Chernoff bound, and lesser ones that are nearly as good.
+    """Return roughly the tilt of the least Chernoff bound, and smaller tilts nearly as good.
 
-    They make rare large losses less likely, and the range of the sum shorter.
+    A smaller tilt gives rare large losses less weight, which makes the range of the sum shorter.
     """
     log_height = rough_log_height(laws)
 
@@ -168,7 +188,11 @@ def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
 
 
 def rough_log_height(laws: list[GridLaw]) -> Callable[[Array], Array]:
-    """Return about the logarithm of delta times ``e^{a epsilon}`` by Chernoff, as of ``a``."""
+    """Return a function of the tilt a: roughly ln of Chernoff's bound on ``delta e^{a epsilon}``.
+
+    It is ``sum_i n_i ln E e^{a L_i} - ln a - ln(1 + a)``, each law thinned to groups of points:
+    a group of mean l, variance v and mass m counts as ``m e^{a l} (1 + a^2 v / 2)``.
+    """
     coarse = [_thinned(law) for law in laws]
 
     def log_height(a: Array) -> Array:
@@ -184,9 +208,9 @@ def rough_log_height(laws: list[GridLaw]) -> Callable[[Array], Array]:
 
 
 def _thinned(law: GridLaw) -> tuple[Array, Array, Array, int]:
-    """Return means and variances of about `TILT_POINTS` groups, and the logarithms of masses.
+    """Return means, variances, ln masses and the count of about `TILT_POINTS` groups of points.
 
-    They are small where the mass is and at the top, where the law may end.
+    Groups are small around the mode and at the top of the law, where a tilt looks closest.
     """
     size = law.mass.size
     far = np.geomspace(1, size, TILT_POINTS // 4)

@@ -1,7 +1,10 @@
-"""The interval around epsilon by pairs on a lattice: coarse lattices find it, a fine one is narrow.
+"""The interval around epsilon from finite pairs of distributions on a lattice of losses.
 
-`GridBounds` gives bounds near an epsilon; here are its parameters, none of which can make a bound
-wrong: the cuts, the steps, and where the answer roughly is.
+Each loss is replaced by a finite loss above and one below it, whose values lie on a common lattice,
+and these are summed by Fourier transforms: `GridBounds` proves bounds on delta near an epsilon.
+This file chooses its parameters: the step of the lattice, where each law is cut, and the epsilons
+that are covered.  Coarse lattices find roughly where epsilon is; finer ones make the interval
+narrow.  No choice of parameters can make a bound wrong, only wide.
 """
 
 from __future__ import annotations
@@ -21,25 +24,26 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
-COARSE_POINTS = 64  # of epsilon, while its place is looked for
-MAX_POINTS = 2**19
-FEW_POINTS = 2**11
-NO_PAIR = 1e-12  # by which a lower end may be above an upper one, because of round-off
-USUAL_NATS = 6.0  # by which Chernoff's bound is above delta
-LEAST_LOG_SHARE = -25.0  # round-off is more than what is less
-NEGLIGIBLE = 0.03  # of the width, as a share of delta: what is left outside of the lattice
-POINTS_COST = 2.5e6  # products that take as long as the points of one release
-MAX_RELEASES = 10**5  # the round-off of a lattice grows with them
-# of epsilon: what is finer takes long where a profile is expensive; of a bound on many pairs
+COARSE_POINTS = 64  # lattice points between 0 and epsilon, while epsilon is only being located
+MAX_POINTS = 2**19  # lattice points of a sum: limits the time and memory of its transforms
+FEW_POINTS = 2**11  # lattice points: so coarse a lattice may miss an atom, and a finer one is tried
+NO_PAIR = 1e-12  # relative to epsilon: round-off may put a lower end so far above the upper end
+USUAL_NATS = 6.0  # how far ln of Chernoff's bound usually is above ln delta
+LEAST_LOG_SHARE = -25.0  # ln of a share of Chernoff's bound; a smaller share drowns in round-off
+NEGLIGIBLE = 0.03  # the mass outside of the lattice, as a share of (relative width times delta)
+POINTS_COST = 2.5e6  # complex products that take as long as the lattice points of one release
+MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of releases
+# relative widths of epsilon: where each value of a profile takes long to compute, and where in
+# addition the profile is a bound on many pairs, which itself is not sharper
 EXPENSIVE_WIDTH, COARSE_WIDTH = 1e-6, 1e-5
-LOG_DELTA_STEP = 2.0**-12  # of ln delta: lattices are made for multiples of it
+LOG_DELTA_STEP = 2.0**-12  # nats: lattices are made for deltas whose logarithm is a multiple of it
 
 
 def delta_of_lattice(delta: float) -> float:
-    """Return the delta, at most so much, that lattices are made for.
+    """Return ``delta`` rounded down to one of the deltas that lattices are made for.
 
-    Deltas near each other have one lattice, so that epsilon falls between them: the bounds of two
-    lattices differ by a share of their width.
+    Deltas near each other share one lattice.  With two lattices, whose bounds differ by a part of
+    their width, the computed epsilon might rise as delta rises; with one it falls.
     """
     return math.exp(math.floor(math.log(delta) / LOG_DELTA_STEP) * LOG_DELTA_STEP)
 
@@ -48,23 +52,28 @@ def delta_of_lattice(delta: float) -> float:
 def grid_certificate(
     items: list[tuple[Loss, int]], delta: float, width: float, max_points: int = MAX_POINTS
 ) -> Certificate | None:
-    """Return the interval at ``delta``; None where a lattice would be no better than others.
+    """Return the interval of epsilon at ``delta``, or None where a lattice does not apply.
 
-    Where a loss is too small for it, or its profile too little known.  It may be wide where a
-    lattice of so many points is.
+    A lattice does not apply where some loss is too small, or where its profile is not known well
+    enough.  The interval aims at a relative ``width``, and is wider where ``max_points`` lattice
+    points are too few for that.
     """
     outlines = _outlines(items, delta)
     if outlines is None:
         return None
     nats = math.fsum(-outline.count * math.log1p(-outline.loss.infinity) for outline in outlines)
     infinity = -math.expm1(-nats)
-    if delta <= infinity * (1 + 32 * ULP):  # the search is for less than the largest loss
+    if delta <= infinity * (1 + 32 * ULP):  # no finite epsilon has so small a delta
         lower = math.inf if delta < infinity * (1 - 32 * ULP) else 0.0
         return Certificate(lower, math.inf, "mass at infinity")
     return _GridSearch(outlines, delta, width, max_points).certify()
 
 
 def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | None:
+    """Return the outlines of the losses; None where a lattice does not apply to one of them.
+
+    A profile must be known to 1 % at deltas down to a thousandth of an average release's share.
+    """
     outlines = [Outline(loss, n) for loss, n in items]
     needed = 1e-3 * delta / sum(n for _, n in items)
     good = all(outline.is_on_ladder and outline.known_to <= needed for outline in outlines)
@@ -72,6 +81,8 @@ def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | No
 
 
 class _GridSearch:
+    """The search for a step and a range of epsilon with which the interval is narrow."""
+
     def __init__(
         self,
         outlines: list[Outline],
@@ -87,7 +98,8 @@ class _GridSearch:
         self._least = math.fsum(outline.count * outline.least for outline in outlines)
         largest_sums = [outline.count * outline.loss.max_loss for outline in outlines]
         self._most = math.fsum(largest_sums) if all(map(math.isfinite, largest_sums)) else math.inf
-        self._log_share = 0.0  # of delta in Chernoff's bound, where rare large losses make it small
+        # ln of the share that delta is of Chernoff's bound; rare large losses make it small
+        self._log_share = 0.0
 
     def certify(self) -> Certificate:
         """Return the interval, by finer and finer lattices."""
@@ -95,7 +107,7 @@ class _GridSearch:
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
-        lower_engine: GridBounds | None = None  # the engines of the two ends
+        lower_engine: GridBounds | None = None  # the bounds that gave the two ends
         upper_engine: GridBounds | None = None
         for _ in range(24):
             margin = max(2 * gap, 1e-4) * epsilon + LOG_DELTA_STEP / tilt
@@ -116,7 +128,8 @@ class _GridSearch:
             lower, upper = max(lower, low), min(upper, high)
             share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
             before, gap = gap, share
-            # no step helps where the bounds on the profile are wide; few points may miss an atom
+            # Where a finer step hardly narrowed the interval, the bounds on the profile itself are
+            # wide, and the search ends; unless there were few points, which may have missed an atom
             may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
             if gap <= width or (finer > 4 and gap > 0.9 * before and not may_help):
                 break
@@ -143,13 +156,14 @@ class _GridSearch:
             )
             lower = max(lower, 0.0)
         if lower > upper * (1 + NO_PAIR):
-            lower = 0.0  # a bound that is no profile of a pair, for it is not convex
+            lower = 0.0  # the ends cross: the profile is a bound that is not convex, of no pair
         return Certificate(min(lower, upper), upper, GridBounds.name, math.ceil(nodes))
 
     def _ends(self, engine: GridBounds, delta: float, start: float) -> tuple[float, float]:
-        """Return the ends of the interval that an engine proves at a delta."""
+        """Return the ends of the interval that these bounds prove at a delta."""
         log_delta = math.log(delta)
-        # the lower end of the mechanisms' own truth, as in `Query.of_mechanisms`
+        # With masses within e^{+-r} of the true ones, delta(e) <= e^r true_delta(e - 2r): the lower
+        # end is computed at e^r delta, and 2r is subtracted from it.
         ends = (log_delta, log_delta + self._rounding)
         low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
         return low - 2 * self._rounding, high
@@ -157,6 +171,7 @@ class _GridSearch:
     def _engine(
         self, epsilon: float, window: tuple[float, float], tilt: float, step: float
     ) -> GridBounds | None:
+        """Return bounds with about this step; None where that takes too many lattice points."""
         tail = NEGLIGIBLE * self._width * self._delta / self._releases
         step, offsets = self._lattice(step)
         parts = [
@@ -171,7 +186,11 @@ class _GridSearch:
         return engine if engine.is_small else None
 
     def _lattice(self, step: float) -> tuple[float, list[float]]:
-        """Return a step, and for each loss the place of a point: on two atoms of the first."""
+        """Return a step close to the given one, and the offset of each loss's lattice.
+
+        The lattice of the first loss that has an atom at an end of its range goes through this atom
+        and through the centre of its mass; all other lattices go through the centre of theirs.
+        """
         for outline in self._outlines:
             if (
                 outline.atom_at_end is not None
@@ -180,7 +199,7 @@ class _GridSearch:
                 offset = centred_offset(outline.loss, outline.centre, step)
                 for _ in range(3):
                     width = outline.mean_at_end(step) - offset
-                    if not abs(width) < self._max_points * step:  # out of a lattice's reach
+                    if not abs(width) < self._max_points * step:  # too far for any lattice
                         return step, [offset] * len(self._outlines)
                     step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
                 places = [
@@ -195,8 +214,11 @@ class _GridSearch:
         ]
 
     def _guess(self) -> tuple[float, float]:
-        """Return roughly epsilon, and a tilt that is rather too small."""
-        # one large loss, or very many small ones
+        """Return a rough estimate of epsilon, and ``1 / epsilon``, which as a tilt is too small.
+
+        The estimate is the larger of two: epsilon if one large loss decides, from the sum of the
+        profiles, and epsilon if many small losses add up, ``mean + deviation sqrt(-ln delta)``.
+        """
         total: Array = np.sum([outline.count * outline.delta for outline in self._outlines], axis=0)
         edges = LADDER[1:-1]
         positive = edges > 0
@@ -211,14 +233,14 @@ class _GridSearch:
 
 
 class GridPairsEngine(Engine):
-    """Finite pairs above and below each loss, composed on one lattice."""
+    """The engine: finite pairs above and below each loss, composed on one lattice."""
 
     name = "grid pairs"
     planning_cost = 5e6
     least_width = 1e-7
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
-        """Yield one lattice, where round-off does not add up to more than its width."""
+        """Yield one attempt, unless so many releases would add up too much round-off."""
         items, releases = query.composition.items, query.composition.releases
         if releases > MAX_RELEASES:
             return
@@ -231,6 +253,6 @@ class GridPairsEngine(Engine):
         def certified() -> Certificate:
             return grid_certificate(items, query.delta, width) or NOTHING_KNOWN
 
-        # a sum of n losses is sqrt(n) times as wide as one, and its lattice has as many more points
+        # a sum of n losses is sqrt(n) times as wide as one loss, and so is its lattice
         cost_of_a_loss = self.planning_cost + POINTS_COST * math.sqrt(releases)
         yield Attempt(cost_of_a_loss * len(items), certified)

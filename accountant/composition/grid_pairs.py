@@ -1,8 +1,10 @@
 """Finite pairs on a lattice above and below a loss whose masses between edges are known.
 
-Above: the mass of a cell goes to its two ends, so that its masses under P and Q both stay.
-Below: the mass around a lattice point is contracted to it; what its mean is off is made up for by
-a share of a neighbour.  Convexity gives the order of the profiles (`docs/proofs/grid_pairs.md`).
+A loss l has masses p under P and q = p e^-l under Q; its profile is ``sum (p - e^epsilon q)_+``.
+Above: the mass of a cell is split between its two ends such that its p and its q both stay the
+same.  Below: all mass of the cell around a lattice point is moved to this point.  The mean of the
+cell, ln(p / q), need not be the point; a share of a neighbouring cell is added to correct it.
+The profile is convex, which gives the order of the profiles (`docs/proofs/grid_pairs.md`).
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
-CELLS_TO_CENTRE = 24
-MAX_SHARE = 0.25  # of its mass, that a lattice point gives to each neighbour
+CELLS_TO_CENTRE = 24  # cells above a point whose mass is used when the lattice is centred on it
+MAX_SHARE = 0.25  # the share of its mass that a lattice point gives to each neighbour at most
 
 
 @dataclass(frozen=True, slots=True)
 class PairOnGrid:
-    """A law below or above a loss up to its cut, and what lies beyond: masses under P and Q."""
+    """A law on a lattice, below or above a loss up to its cut, and the masses beyond the cut.
+
+    ``p_beyond`` and ``q_beyond`` are these masses under P and Q.  ``edge_error`` bounds, in nats,
+    how far the edges of the cells are off.
+    """
 
     law: GridLaw
     p_beyond: float
@@ -32,15 +38,19 @@ class PairOnGrid:
 
 
 def centred_offset(loss: Loss, near: float, step: float) -> float:
-    """Return the place of a point close to ``near`` that loses nothing of its mean, below."""
-    # narrow mass stays whole there, with what the next points cannot hold
+    """Return a place close to ``near`` for a lattice point that equals the mean of its own cell.
+
+    The pair below then keeps all of this cell's mass at the point.
+    """
+    # Iterate: the cell around the point, with what the cells above cannot hold, has the mean
+    # ln(p / q), and the point moves there.
     for _ in range(4):
         edges: Array = near + step * (np.arange(CELLS_TO_CENTRE + 1.0) - 0.5)
         cells = loss.cell_masses(edges)
         if cells is None or not (cells.p[0] > 1e-200 and cells.q[0] > 1e-200):
             return near
         x = np.exp(np.minimum(edges[:-1] + step / 2, 700.0))
-        x[0] = x[-1] = 0.0  # nothing leaves the first and the last
+        x[0] = x[-1] = 0.0  # no mass leaves the first and the last cell
         p, q = _move_down(cells.p, cells.q, x)
         near += min(max(float(np.log(p[0] / q[0])) - near, -step / 2), step / 2)
         missed = float((cells.p_error[0] + cells.q_error[0]) / p[0])
@@ -80,7 +90,7 @@ def pairs_on_grid(
 
 
 def _merged(cells: CellMasses, start: int) -> tuple[Array, Array, Array, Array]:
-    """Return neighbouring half cells as one, from the ``start``-th on."""
+    """Return neighbouring half cells added in pairs, from the ``start``-th half cell on."""
     pairs = (cells.p.size - 1 - start) // 2
     p, q, p_error, q_error = (
         masses[start : start + 2 * pairs].reshape(-1, 2).sum(axis=1) for masses in cells[:4]
@@ -89,7 +99,10 @@ def _merged(cells: CellMasses, start: int) -> tuple[Array, Array, Array, Array]:
 
 
 def _above(cells: CellMasses, points: Array, step: float) -> Array:
-    """Return masses of P on the points, above, of half cells that end half a step beyond."""
+    """Return masses of P on the points of the pair above, from half cells.
+
+    The half cells reach half a step beyond the first and the last point.
+    """
     lowest = (masses[:1] + masses[1:2] for masses in cells[:4])
     highest = (masses[-2:-1] + masses[-1:] for masses in cells[:4])
     joined = zip(lowest, _merged(cells, 2), highest, strict=True)
@@ -103,39 +116,44 @@ def masses_above(
     width: Array | float,
     edge_error: float,
 ) -> Array:
-    """Return masses of P on the points, above: each cell's at its two ends.
+    """Return masses of P on the points of the pair above: each cell's mass goes to its two ends.
 
-    ``cells``: masses under P and Q below the first point, between the points and above the last,
-    and their errors; ``width`` is how far the points are apart.  What lies above the last point is
-    left out.
+    ``cells`` holds the masses under P and Q, and their errors: below the first point, between the
+    points, and above the last.  ``width`` is how far the points are apart.  What lies above the
+    last point is left out.
     """
     p, q, p_error, q_error = (masses[1:-1] for masses in cells)
     p = p + p_error
     x_q = np.maximum(q - q_error, 0.0) * np.exp(points[:-1])
     x_q *= 1 - 4 * ULP * (2 + np.abs(points[:-1])) - 2 * edge_error
-    # a + b = p and a e^-l + b e^-(l + h) = q
+    # A cell from l to l + h: a + b = p and a e^-l + b e^-(l + h) = q, a at its left end and b at
+    # its right end.  Hence b = (p - e^l q) / (1 - e^-h), rounded up here.
     right = np.minimum(np.maximum(p - x_q, 0.0) / -np.expm1(-width) * (1 + 8 * ULP), p)
     mass = np.zeros(points.size)
     mass[:-1] = p - right
     mass[1:] += right
-    # what lies to the left of all points: its outcomes of Q alone go to minus infinity
+    # mass of P to the left of all points moves up to the first; the rest of its Q to -infinity
     mass[0] += cells[0][0] + cells[2][0]
     return mass * (1 + 4 * ULP)
 
 
 def _below(cells: tuple[Array, Array, Array, Array], points: Array) -> Array:
-    """Return masses of P on the points, below: each is the mean, or less, of what goes there."""
+    """Return masses of P on the points of the pair below.
+
+    Each point is at most the mean of the mass that is moved to it.
+    """
     p, q, p_error, q_error = cells
     p, q = np.maximum(p - p_error, 0.0), q + q_error
     x = np.exp(points) * (1 + 4 * ULP * (2 + np.abs(points)))
     p, q = _move_down(p, q, x)
-    # slack: p - x q of what is at a point; where it is negative, a share from above makes up
+    # With x = e^l, the slack p - x q of the mass at a point must not be negative.  Where it is, the
+    # point gets the share need / gain of the mass at the next point above.
     slack = p - x * q
     gain = np.maximum(p[1:] - x[:-1] * q[1:], 0.0)
     down = np.zeros(p.size)
     need = np.maximum(-slack[:-1], 0.0)
     down[1:] = np.where(need > 0, need / np.maximum(gain, 1e-300) * (1 + 8 * ULP), 0.0)
-    # where it is positive, a share from below is pulled up
+    # where it is positive, the share slack / cost of the mass at the next point below moves up
     cost = np.maximum(x[1:] * q[:-1] - p[:-1], 0.0)
     up = np.zeros(p.size)
     spare = np.maximum(slack[1:], 0.0) / np.maximum(cost, 1e-300) * (1 - 8 * ULP)
@@ -149,13 +167,18 @@ def _below(cells: tuple[Array, Array, Array, Array], points: Array) -> Array:
 
 
 def _move_down(p: Array, q: Array, x: Array) -> tuple[Array, Array]:
-    """Move a cell to the point below where its mean is too low for its neighbour to make up."""
+    """Move mass to the next point below where it is too low for its own point.
+
+    That is where the next cell above would have to give more than `MAX_SHARE` to correct its mean.
+    Mass that is still too low after 12 passes is dropped, which is sound for a pair below.
+    """
     heaviest = int(np.argmax(p))
     for i in range(12):
         need = np.maximum(x * q - p, 0.0)
         gain = np.append(np.maximum(p[1:] - x[:-1] * q[1:], 0.0), 0.0)
         low = need > MAX_SHARE * gain
-        low[heaviest] &= i >= 3  # what comes from above may be what it needs
+        # the heaviest cell waits three passes: mass that arrives from above may correct its mean
+        low[heaviest] &= i >= 3
         if i >= 3 and not low.any():
             break
         keep = np.where(low, 0.0, 1.0)

@@ -1,7 +1,10 @@
-"""Upper bounds from one lattice: the finite pair above each loss that `PLD` composes, proved.
+"""Upper bounds on epsilon and delta from the finite losses that the accountant `PLD` composes.
 
-Each loss is known by its profile at all points of the lattice.  What `PLD` estimates, the round-off
-of the composition, is bounded here, by tilted laws (`docs/proofs/grid_pairs.md`).
+`PLD` replaces each loss by a finite one above it, on a lattice through 0, from its profile at all
+lattice points; it composes these by Fourier transforms and only estimates the round-off.  Here the
+same finite losses are composed with tilted laws, and the round-off has a proved bound
+(`docs/proofs/grid_pairs.md`).  `LatticeAbove` answers at one delta, `LatticeCurve` at many
+epsilons.
 """
 
 from __future__ import annotations
@@ -21,18 +24,24 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import falling_root, minimum_of_one_valley
 
-DELTAS = (1e-3, 1e-8, 1e-14, 1e-20)  # of delta at 0: one tilt each
+DELTAS = (1e-3, 1e-8, 1e-14, 1e-20)  # as shares of delta at epsilon 0: a curve has a tilt for each
+# The search for a tilt starts at 1e-3 per nat; each round compares so many tilts, more finely.
 LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
-TAIL = 1e-22  # of P, above the cuts of all releases
-TAIL_SHARE = 1e-10  # of delta: the same where delta is known
-MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20
-MORE_THAN_PLD = 8  # times the points of an expensive profile
-LOG_WRAPPED = -34.0  # relative to the tilted mass
-NEAR, MAX_GUESSES = 0.02, 60  # of epsilon: how far the answer may be from a guess
+TAIL = 1e-22  # mass of P above the cuts of all releases together: far below any delta of interest
+TAIL_SHARE = 1e-10  # the same mass where delta is known, as a share of delta
+MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20  # lattice points of one loss, and of the sum
+MORE_THAN_PLD = 8  # times as many evaluations of an expensive profile as `PLD` makes, at most
+LOG_WRAPPED = -34.0  # ln of the share of tilted mass that may wrap around, about 2e-15
+# A sum is made for epsilons within 2 % of a guess.  After so many guesses, each at least 1 % lower,
+# the last bound is returned: it is sound anyway.
+NEAR, MAX_GUESSES = 0.02, 60
 
 
 class LatticeAbove:
-    """Finite pairs above losses, on the points ``step * k``; not made where one is too small."""
+    """Finite pairs above losses, on the points ``step * k``.
+
+    ``is_made`` is False, and nothing can be asked, where some loss is too small for a lattice.
+    """
 
     @ignore_overflow
     def __init__(self, items: list[tuple[Loss, int]], step: float, tail: float = TAIL) -> None:
@@ -41,7 +50,7 @@ class LatticeAbove:
         if not self.is_made:
             return
         share = tail / sum(outline.count for outline in outlines)
-        # without a tilt and an epsilon nothing else is cut off
+        # an infinite epsilon and a tilt of nearly 0: the laws are cut only at this share of mass
         ends = [outline.component(0.0, math.inf, 0.0, share, 1e-300).ends for outline in outlines]
         span = max(high - low for low, high in ends)
         self.is_made = 0 < span / step < math.inf  # a loss may have no end
@@ -50,7 +59,7 @@ class LatticeAbove:
         points = min(outline.loss.numerics.grid_points for outline in outlines)
         max_points = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
         step *= 2.0 ** max(0, math.ceil(math.log2(span / step / max_points)))
-        # a point above the greatest loss, where the profile is known, adds no round-off
+        # one point above the largest loss: there the profile is exactly the mass at infinity
         pairs = [
             pair_above_at_all_points(
                 outline.loss,
@@ -63,23 +72,24 @@ class LatticeAbove:
         ]
         self.step, self.laws = step, [pair.law for pair in pairs]
         self.is_made = all((law.mass > 0).any() for law in self.laws)
-        # a release above its cut is charged as if it were enough
+        # a release above its cut is counted in full, as if it alone made the sum exceed epsilon
         self.beyond = mass_beyond(pairs)[0] * (1 + 16 * ULP)
         self._shift = math.fsum(
             pair.law.count * (pair.edge_error + 8 * ULP * pair.law.size) for pair in pairs
         )
 
     def sum_near(self, tilt: float, near: tuple[float, float]) -> SumOnGrid | None:
-        """Return the law of the sum; None where that is too long."""
+        """Return the tilted law of the sum for epsilons ``near``; None where that is too long."""
         near = near[0] - self.step - self._shift, near[1] + self.step
-        # with a smaller tilt what may wrap around is longer than a law
+        # With a smaller tilt the range beyond which mass may wrap around, -LOG_WRAPPED / tilt,
+        # would be longer than a law.
         tilt = max(tilt, -LOG_WRAPPED / (MAX_LAW_POINTS * self.step))
         sums = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
         sums.convolve()
         return sums if sums.is_small else None
 
     def deltas(self, sums: SumOnGrid, epsilon: Array) -> Array:
-        """Return upper bounds on what releases below their cuts cost, at epsilons of the sum."""
+        """Return upper bounds on delta at these epsilons, of releases below their cuts."""
         shifted_epsilon = epsilon * (1 - 8 * ULP) - self._shift
         size = sums.size + np.abs(sums.tilt * shifted_epsilon)
         scale = sums.log_moment - sums.tilt * shifted_epsilon + 16 * ULP * (4 + size)
@@ -93,7 +103,7 @@ class LatticeAbove:
             return math.inf
         chernoff = _chernoff(rough_log_height(self.laws), math.log(delta))
         rough_epsilon = minimum_of_one_valley(chernoff, 1e-3 / guess, 1 / self.step, TILT_GRIDS)[1]
-        if 0 < rough_epsilon < (1 - NEAR) * guess:  # far below the guess
+        if 0 < rough_epsilon < (1 - NEAR) * guess:  # Chernoff's bound is a much better guess
             epsilon_upper = self._epsilon_below(delta, (1 + NEAR / 2) * rough_epsilon)
             if epsilon_upper < math.inf:
                 return epsilon_upper
@@ -106,7 +116,7 @@ class LatticeAbove:
             before = epsilon_upper
             epsilon_upper = min(epsilon_upper, self._epsilon_near(delta, guess))
             if not epsilon_upper < min(before, (1 - NEAR / 2) * guess):
-                break  # it is not at the lower end of what this sum was made for
+                break  # the bound is well inside the range that this sum was made for
             guess = epsilon_upper
         return epsilon_upper
 
@@ -131,19 +141,22 @@ class LatticeAbove:
 
 
 class LatticeCurve:
-    """Upper bounds on delta at many epsilons: the same laws, tilted for each of a few deltas."""
+    """Upper bounds on delta at many epsilons: one lattice, with a tilt for each of `DELTAS`.
+
+    ``is_made`` is False, and there is no curve, where a lattice does not apply.
+    """
 
     @ignore_overflow
     def __init__(self, items: list[tuple[Loss, int]], step: float) -> None:
-        self._ends: list[float] = []  # of epsilon, up to where a sum serves
+        self._ends: list[float] = []  # the largest epsilon that each of the sums is used for
         self._sums: list[SumOnGrid] = []
         self._lattice = LatticeAbove(items, step)
         self.is_made = self._lattice.is_made
         if not self.is_made:
             return
         height = rough_log_height(self._lattice.laws)
-        # a tilt that is too small is better than one that is too great near the greatest loss, and
-        # there none need be greater than one a step
+        # Near the largest loss a tilt that is too small does less harm than one that is too large;
+        # a tilt above 1 / step is never needed.
         tilts_between = LEAST_TILT, 1 / self._lattice.step, TILT_GRIDS
         first_tilt, log_delta = minimum_of_one_valley(height, *tilts_between)
         tilts, starts = [first_tilt], [0.0]
@@ -169,7 +182,7 @@ class LatticeCurve:
         served = np.minimum(np.searchsorted(self._ends, flat), len(self._ends) - 1)
         for i in np.unique(served[flat >= 0]).tolist():
             mask = (flat >= 0) & (served == i)
-            # delta falls: what is beyond the end is at most what it is there
+            # delta falls with epsilon: beyond the last end it is at most what it is at the end
             places = np.minimum(flat[mask], self._ends[i])
             result[mask] = self._lattice.deltas(self._sums[i], places) + self._lattice.beyond
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
@@ -177,5 +190,5 @@ class LatticeCurve:
 
 
 def _chernoff(log_height: Callable[[Array], Array], log_delta: float) -> Callable[[Array], Array]:
-    """Return about Chernoff's bounds on epsilon where delta has this logarithm, as of the tilt."""
+    """Return a function of the tilt: roughly Chernoff's bound on epsilon at this ln delta."""
     return lambda a: (log_height(a) - log_delta) / a

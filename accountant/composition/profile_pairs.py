@@ -1,8 +1,10 @@
-"""Finite pairs on a lattice above and below a loss that is known by its two profiles alone.
+"""Finite pairs on a lattice above and below a loss of which only bounds on its profile are known.
 
-Straight lines between upper bounds on a convex profile are above it; lines between lower bounds,
-lowered by what the tangents of neighbouring cells leave open, are below it
-(`docs/proofs/grid_pairs.md`).
+The profile delta(epsilon) is convex as a function of ``x = e^epsilon``.  Hence straight lines
+between upper bounds lie above it.  Lines between lower bounds may cross it; they are lowered by the
+largest gap that convexity allows in the neighbouring cells, and then lie below it.  A function of
+straight lines is the profile of a finite pair, whose losses are the logarithms of its corners.
+Proof: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-OUTLINE_POINTS = 120
-NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that large losses may be of
+OUTLINE_POINTS = 120  # evaluations of the profile that tell where the lattice should be dense
+# ln of a share of Chernoff's bound: large losses with a smaller share of it need no knots
+NOTICEABLE = -25.0
 DENSE = 3.0  # nats below the greatest weight, within which all lattice points are knots
-LOG_SPARSEST = 5.0  # of the number of lattice points between two knots
+LOG_SPARSEST = 5.0  # ln of the greatest number of lattice points between two knots, about 150
 
 
 def pairs_from_profile(
@@ -37,8 +40,9 @@ def pairs_from_profile(
 ) -> tuple[PairOnGrid, PairOnGrid]:
     """Return pairs below and above on the lattice ``offset + step * k`` that covers ``ends``.
 
-    The profile is evaluated at fewer of its points where little of the law times ``e^{tilt l}``
-    is, and little of what one large loss adds to a sum above ``epsilon``.
+    The profile is evaluated at all lattice points where the law times ``e^{tilt l}`` has most of
+    its mass, or where one large loss is likely to make the sum exceed ``epsilon``; elsewhere it is
+    evaluated at fewer of them.  The points of evaluation are the knots.
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
@@ -73,7 +77,7 @@ def pair_above_at_all_points(
 
 
 def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -> NDArray[np.intp]:
-    """Return indices of points, dense where the tilted law is; the same for both pairs."""
+    """Return indices of the knots, dense where the tilted law is; the same for both pairs."""
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
     pair = pair_above(lambda e: loss.profile_bounds(e)[1], coarse)
     log_mass = np.log(np.maximum(pair.mass, 1e-300))
@@ -81,7 +85,8 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
     chernoff = count * float(logsumexp(log_weight)) - tilt * epsilon
     log_weight -= np.max(log_weight)
     if count > 1 and epsilon < math.inf:
-        # a large loss and one of the others: where the tail is heavy no tilt sees both
+        # The sum may exceed epsilon by one large loss l and one other loss above epsilon - l.
+        # Where the tail is heavy, no single tilt gives weight to both.
         log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
         great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
         if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
@@ -96,32 +101,34 @@ def places_by_weight(
     dense: float = 0.0,
     log_sparsest: float = LOG_SPARSEST,
 ) -> NDArray[np.intp]:
-    """Return indices of points, dense where the weight is, whose logarithm is known ``at`` some.
+    """Return indices of points, dense where the weight is large.
 
-    All of them where it is within ``dense`` of the greatest, and at least one in every
-    ``e^log_sparsest``.
+    The logarithm of the weight is given at the places ``at`` and interpolated between them.  All
+    points are chosen where it is within ``dense`` nats of its maximum, and elsewhere at least one
+    in every ``e^log_sparsest`` of them.
     """
-    # the excess is the square of the distance times the weight: its cube root is the best density
+    # the error at density r is about weight / r^2, summed: the best r is weight^(1/3)
     log_rate = np.maximum((log_weight - np.max(log_weight) + dense) / 3, -log_sparsest)
     log_rate = np.minimum(log_rate, 0.0)
     rate = np.exp(np.interp(points, at, log_rate))
     cumulative = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
-    corner = np.searchsorted(points, -1e-9) + np.arange(3)  # a profile often has one at 0
+    # a profile often has a corner at a loss of 0: the points around it are always chosen
+    corner = np.searchsorted(points, -1e-9) + np.arange(3)
     chosen = np.append(np.diff(cumulative) > 0, False)
     chosen[np.clip(np.concatenate([ends, corner]), 0, points.size - 1)] = True
     return np.flatnonzero(chosen)
 
 
 def _padded(loss: Loss, points: Array, x: Array) -> tuple[Array, Array]:
-    """Return bounds on the profile at each x, the round-off of x and of what follows included."""
+    """Return bounds on the profile at each x that include the round-off of x and of later steps."""
     low, high = loss.profile_bounds(points)
     limit = loss.infinity
     high = np.where(points >= loss.max_loss, np.minimum(high, limit * (1 + 16 * ULP)), high)
     low = np.append(1.0, np.clip(low, limit * (1 - 16 * ULP), 1.0))
     high = np.append(1.0, np.minimum.accumulate(np.minimum(high, 1.0)))
-    # e^l is exact to an ulp: the profile changes by at most that times x times the slope, and the
-    # slope at x is at most that of a line from the left
+    # x = e^l is exact to about an ulp.  An error of x changes the profile by at most this error
+    # times the slope, and the slope at x is at most that of the line from the point to the left.
     slope = np.append(1.0, (high[:-1] - low[1:]) / np.diff(x))
     pad = 16 * ULP * np.append(x[1:], x[-1]) * np.minimum(slope, 1.0)
     pad[0] = 0.0
@@ -132,14 +139,15 @@ def _lowered(x: Array, low: Array, high: Array, infinity: float) -> Array:
     """Return values at the points so that straight lines between them are below the profile."""
     width = np.diff(x)
     chord = np.diff(low) / width
-    # the profile is above the lines through the points of either neighbouring cell, prolonged;
-    # it falls at most with slope -1 and never rises
+    # Within a cell the convex profile lies above the lines through the two points of either
+    # neighbouring cell, prolonged.  Its slope is between -1 and 0.
     before = np.append(-1.0, np.maximum((low[1:-1] - high[:-2]) / width[:-1], -1.0))
     after = np.append(np.minimum((high[2:] - low[1:-1]) / width[1:], 0.0), 0.0)
     left, right = np.maximum(chord - before, 0.0), np.maximum(after - chord, 0.0)
     gap = width * left * right / np.maximum(left + right, 1e-300) * (1 + 8 * ULP)
     lowered: Array = low - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
-    # where this is below the limit, the limit holds from the point before on
+    # the profile is at least its limit, the mass at infinity: from where the lines fall below the
+    # limit, and one point before, the values are the limit
     lowered[-1] = infinity
     start = max(int(np.argmax(lowered <= infinity)) - 1, 0)
     lowered[start:] = infinity
@@ -153,7 +161,7 @@ def _masses(x: Array, value: Array, side: int) -> Array:
     # the mass of Q at a corner is the change of slope there; that of P is x times it
     change = np.diff(slope)
     if side > 0:
-        # slopes, and their sums that are the profile, are exact to ulps of themselves
+        # differences of slopes are exact to a few ulps of themselves
         exact = np.maximum(x[corners[1:]] * change, 0.0) * (1 + 8 * ULP)
     else:
         size = np.abs(slope[1:]) + np.abs(slope[:-1])
@@ -164,11 +172,15 @@ def _masses(x: Array, value: Array, side: int) -> Array:
 
 
 def _without_debts(mass: Array) -> Array:
-    """Take what is negative, by round-off, off greater losses, where it is worth more."""
+    """Set masses that round-off made negative to 0, and subtract them from larger losses instead.
+
+    Mass at a larger loss is worth more of delta, so that the pair stays below.
+    """
     debt = 0.0
     for index in np.flatnonzero(mass < 0).tolist():
         while index < mass.size and (debt > 0 or mass[index] < 0):
             balance = float(mass[index]) - debt
             debt, mass[index] = max(-balance, 0.0), max(balance, 0.0)
             index += 1  # noqa: PLW2901
-    return mass if debt == 0 else np.zeros(mass.size)  # nothing remains to take it from
+    # where the larger losses have too little mass, the pair below is the trivial one, without mass
+    return mass if debt == 0 else np.zeros(mass.size)

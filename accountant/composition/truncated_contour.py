@@ -1,6 +1,9 @@
-"""A contour for losses with a heavy tail, without the outcomes that alone cost more than epsilon.
+"""An engine for losses with a heavy tail, such as those of sampled mechanisms.
 
-The delta of these certain violations is known; the contour is that of what remains.
+An outcome whose loss alone makes the sum exceed a cut above epsilon is a certain violation.  Such
+outcomes have a delta that is known in closed form, and they are what makes a contour integral long.
+Hence they are removed: delta is the delta of the certain violations plus the contour integral (see
+`Contour`) of the truncated losses that remain.
 """
 
 from __future__ import annotations
@@ -20,18 +23,19 @@ from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 
-ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
-MANY_NODES = 2**15  # beyond which another tilt is tried
-MAX_ATTEMPTS = 4
-MAX_NODES, MAX_TERMS = 2**18, 2e9  # of a contour; products of its nodes and the quadratures' points
+ACCURACY = 1e-11  # relative to delta; relative to epsilon this is about a hundred times less
+MANY_NODES = 2**15  # nodes: with more of them a second, flatter tilt is tried
+MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval stops improving soon
+# nodes of a contour, and products of its nodes and quadrature points: they limit memory and time
+MAX_NODES, MAX_TERMS = 2**18, 2e9
 
 
 class TruncatedLoss(Protocol):
-    """Releases without outcomes whose delta is known."""
+    """All releases of a plan, without their certain violations, whose delta is known."""
 
     @property
     def points(self) -> int:
-        """The number of points of its quadratures."""
+        """The number of points of the quadratures that give the cumulant."""
         ...
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
@@ -39,7 +43,7 @@ class TruncatedLoss(Protocol):
         ...
 
     def rough_cgf(self, a: Array) -> Array:
-        """Return about the cumulant at real ``a``, quickly: no bound follows from it."""
+        """Return an estimate of the cumulant at real ``a``: quick, but not a bound."""
         ...
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
@@ -51,12 +55,12 @@ class TruncatedLoss(Protocol):
         ...
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return the delta of the outcomes left out, between two bounds."""
+        """Return a lower and an upper bound on the delta of the certain violations."""
         ...
 
 
 class TruncatedCGF(PlanCGF):
-    """The cumulant of truncated releases."""
+    """The cumulant of truncated releases, in the form that a contour takes."""
 
     def __init__(self, loss: TruncatedLoss) -> None:
         super().__init__([])
@@ -73,7 +77,7 @@ class TruncatedCGF(PlanCGF):
         return self._loss.cgf(z)
 
     def rough_at(self, a: Array) -> Array:
-        """Return about ``K(a)``."""
+        """Return an estimate of ``K(a)``."""
         return self._loss.rough_cgf(a)
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
@@ -81,7 +85,7 @@ class TruncatedCGF(PlanCGF):
         return self._loss.cf_ratio(z)
 
     def quadrature_terms(self, frequency: float) -> tuple[float, float]:
-        """Return the exponentials of one node."""
+        """Return how many exponentials one node takes: in all, and for one loss."""
         del frequency
         return float(self._loss.points), float(self._loss.points)
 
@@ -92,10 +96,10 @@ class TruncatedCGF(PlanCGF):
 
 
 class TruncatedContour:
-    """The engine: the delta of the outcomes left out, and a contour for the others.
+    """Bounds on delta: that of the certain violations, plus a contour of the truncated losses.
 
-    It answers at epsilons up to ``largest``, the one for which the outcomes were left out, and is
-    made for those just below.
+    They hold at epsilons up to ``largest``, the cut above which an outcome is a certain violation.
+    The contour's nodes are chosen for 0.8 times the cut, a little below the epsilon in question.
     """
 
     name = "truncated contour"
@@ -103,7 +107,7 @@ class TruncatedContour:
     def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        # what remains has losses of about epsilon, so that its saddle point is some 1 / epsilon
+        # the largest losses that remain are about epsilon, hence the saddle point is near 1/epsilon
         self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
         if self.nodes > MANY_NODES:
             before = self._contour
@@ -121,16 +125,16 @@ class TruncatedContour:
 
     @property
     def contour(self) -> Contour:
-        """The contour of what is left."""
+        """The contour of the truncated losses."""
         return self._contour
 
     def integrate(self) -> None:
-        """Evaluate the cumulant on the nodes."""
+        """Evaluate the cumulant at the nodes of the contour."""
         self._contour.integrate()
 
     @property
     def is_affordable(self) -> bool:
-        """Whether its time is a fraction of a second."""
+        """Whether the contour is within the limits of memory and time."""
         return self.nodes <= MAX_NODES and self.terms <= MAX_TERMS
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
@@ -143,13 +147,13 @@ class TruncatedContour:
 
 
 class TruncatedContourEngine(Engine):
-    """Contours of sampled losses without their certain violations."""
+    """The engine: contours of sampled losses without their certain violations."""
 
     name = "truncated contour"
-    planning_cost, planning_cost_of_a_loss = 2e6, 1e5  # of the tables of the losses
+    planning_cost, planning_cost_of_a_loss = 2e6, 1e5  # complex products, to tabulate the losses
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
-        """Yield contours whose cut is closer and closer above epsilon."""
+        """Yield contours whose cuts come closer to epsilon from above."""
         if not query.composition.has_exact_cgf or query.rough_epsilon is None:
             return
         cut, floor, last_width = query.rough_epsilon, 0.0, math.inf
@@ -162,18 +166,18 @@ class TruncatedContourEngine(Engine):
             attempt = Attempt(contour.terms, functools.partial(_bracket, query, contour))
             yield attempt
             if attempt.result is None:
-                return  # another engine was narrow enough
+                return  # the attempt was not made: another engine was narrow enough
             if math.isinf(attempt.result.upper):
                 cut, floor = 2 * cut, cut  # the true epsilon may be above the cut
                 continue
             if attempt.result.width > last_width / 2:
-                return  # it is as narrow as it becomes
+                return  # a closer cut would gain less than half
             cut = max(1.02 * attempt.result.upper, floor)
             last_width = attempt.result.width
 
 
 def _bracket(query: Query, contour: TruncatedContour) -> Certificate:
-    """Return the interval of epsilon; nothing is known of an epsilon above the cut."""
+    """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
     contour.integrate()
     cut, log_delta = contour.largest, query.log_delta
     if contour.bounds(cut)[1] > log_delta[0]:
