@@ -1,4 +1,9 @@
-"""The aliasing error of a contour's sum, and the distance of nodes that makes it small."""
+"""The aliasing error of a trapezoid sum along a contour, and the node distance that bounds it.
+
+Delta at epsilon is an integral along ``z = a + iu``.  A trapezoid sum with nodes 2 pi / T apart
+adds to it copies of delta at epsilons shifted by multiples of T, the aliases.  Chernoff's bound on
+delta bounds them, and tells how long the period T must be.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,9 @@ from numpy.typing import NDArray
 from accountant.composition.cgf import PlanCGF, log_chernoff
 from accountant.numerics import Array
 
-RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to delta, relatively
-# from the contour to the real parts of its Chernoff bounds: dense where a cumulant may end
+RELATIVE_ERROR = 1e-14  # relative to delta: what aliases and truncation may each add to it
+# Chernoff's bounds are taken at real parts that are so many octaves below and above the contour's;
+# they are dense near the contour, because a cumulant may become infinite soon above it.
 OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
 LADDER = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
 LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
@@ -59,13 +65,13 @@ def aliasing_bound(
     Aliases are never negative.  Where only an upper end is asked for there is no bound, and the
     period is a given one, or with ``only_above`` an estimate where that is quicker.
     """
-    # apart from those of other orders, whose rule may be too long for it
+    # K(a) is computed alone: with other orders its quadrature rule might be longer than necessary
     value, error = cgf.value_at(np.array([a]))
     height, size, b = float(value[0]), float(error[0]), a * LADDER
     if period is not None:
         return AliasingBound(a, b[:0], b[:0], period), height, size
     if cgf.has_short_sums:
-        # a rough cumulant tells where the exact one is worth its price
+        # a rough cumulant shows at which few orders the exact one must be evaluated
         rough_chernoff = log_chernoff(cgf.rough_at(b), b)
         periods = _periods(a, b, rough_chernoff, height, epsilon, accuracy)
         if only_above:
@@ -95,7 +101,7 @@ def _longer(a: float, b: Array, periods: Array) -> float:
 
 
 def _three_around(periods: Array, side: slice) -> NDArray[np.intp]:
-    """Return the place of the least period of one side, and those next to it."""
+    """Return the index of the shortest period of one side, and its two neighbours."""
     side_periods = periods[side]
     at = min(max(int(np.argmin(side_periods)), 1), side_periods.size - 2)
     places: NDArray[np.intp] = np.arange(at - 1, at + 2) + side.start

@@ -1,4 +1,8 @@
-"""The cumulant of a whole plan, a sum over families of losses, and its saddle points."""
+"""The cumulant ``K(z) = ln E e^{zS}`` of the summed loss S of a plan, and its saddle points.
+
+K is a sum over the releases; losses of one family (one class of losses) are computed together.
+Contour integrals for delta run along ``Re z = a``, where a is a saddle point of the integrand.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,12 @@ from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import minimum_of_one_valley
 
-MAX_POWER_COUNT = (
-    10**5
-)  # counts above it: a power of a factor is less exact than a sum of logarithms
-LOWER_ENDS = (
-    6.0  # by which the logarithm of the least order moves down, in the search of a saddle point
-)
-CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being slow
+# Above this count, a power of a factor is less exact than e to a sum of logarithms.
+MAX_POWER_COUNT = 10**5
+# nats by which the logarithm of the least order moves down, where a saddle point is lower still
+LOWER_ENDS = 6.0
+# Losses with more terms than these use powers at any count, because logarithms would be slow.
+CHEAP_TERMS = 16
 
 
 class PlanCGF:
@@ -138,22 +141,25 @@ def saddlepoint(
     near: float | None = None,
     flattest: bool = False,
 ) -> float:
-    """Return the contour's real part, flattest for a wanted delta or epsilon: the saddle point.
+    """Return a saddle point: the real part a of the contour on which the integrand is flattest.
 
-    ``near`` is about the epsilon where delta has its value, and makes the search shorter.  The
-    answer is then about Chernoff's order, or the ``flattest`` one, which is less where epsilon is
-    small: with less round-off, or with fewer nodes where few releases have a transform that
-    decays slowly.
+    It is that of a wanted delta, given by ``log_delta``, or else that of ``epsilon``.  ``near``
+    estimates the epsilon of the wanted delta and makes the search shorter.  The answer is then
+    roughly the order of the least Chernoff bound; with ``flattest`` it is the saddle point, which
+    is smaller where epsilon is small.  Chernoff's order has less round-off; the flattest contour
+    needs fewer nodes where there are few releases, whose transform decays slowly.
     """
 
     def height(a: Array) -> Array:
-        # ln of the integrand at u = 0, or the epsilon at which it equals delta
+        # The integrand at u = 0 is e^{K(a) - a epsilon} / (a (a + 1)).  The height is its
+        # logarithm, or the epsilon at which it equals the wanted delta.
         log_value = cgf.upper_at(a) - np.log(a) - np.log1p(a)
         value = (log_value - log_delta) / a if log_delta is not None else log_value - a * epsilon
         return np.where(np.isfinite(value), value, np.inf)
 
     def chernoff(a: Array) -> Array:
-        # about Chernoff's bound on epsilon: the integrand is some 1 / a wide
+        # about Chernoff's bound on epsilon, (K(a) - ln(1 + a) - 1 - ln delta) / a; for the flattest
+        # contour ln a replaces the 1, so that the numerator is that of the integrand
         width = np.log(a) if flattest else 1.0
         value = (cgf.rough_at(a) - np.log1p(a) - width - (log_delta or 0.0)) / a
         return np.where(np.isfinite(value), value, np.inf)
@@ -166,10 +172,10 @@ def saddlepoint(
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
-    """Return about where ``height`` is least: the vertex of a parabola; None where at an end.
+    """Return roughly where ``height`` is least, by the vertex of a parabola in ln of its argument.
 
-    Where it is infinite from some point on, the least value may be next to that point: the ends
-    then move down.
+    ``low`` and ``high`` are logarithms of the ends; None where the least value is at an end.  Where
+    all but the lowest orders have infinite height, the search moves to lower orders once.
     """
     for points in (20, 7):
         grid = np.linspace(low, high, points)

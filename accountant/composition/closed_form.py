@@ -1,4 +1,7 @@
-"""A single loss, released once: its own profile, a closed form."""
+"""The epsilon and delta of a single loss that is released once: its profile needs no composition.
+
+The profile is delta as a function of epsilon; most losses know it in closed form.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,9 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
     if loss.numerics.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
     pair = loss.attained_pair
-    # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less; with
-    # masses within e^{+-r} of the mechanism's, delta(eps) <= e^r true delta(eps - 2r)
+    # The profile is exact to a relative ACCURACY, and its inverse is computed at a delta smaller by
+    # as much; the factor 1 + 4 ACCURACY undoes both.  With masses within e^{+-r} of the
+    # mechanism's, delta(eps) <= e^r true_delta(eps - 2r): hence e^r here, and 2r below.
     raised_delta = delta * (1 + 4 * ACCURACY) * math.exp(min(pair.rounding, 1.0))
     lower = one_way_epsilon(pair, min(raised_delta, LARGEST_BELOW_ONE))
     lower = max(0.0, lower * (1 - 64 * ULP) - 2 * pair.rounding)  # an inverse is rounded up

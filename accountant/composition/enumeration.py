@@ -1,4 +1,8 @@
-"""Exact composition of a few losses with few outcomes: every sum of losses is listed."""
+"""An engine for few losses with few outcomes: it lists every possible sum of losses.
+
+Then delta is a plain sum over them, ``delta(epsilon) = sum P(l) (1 - e^{epsilon - l})_+``.
+Releases of the same loss are counted by outcome, so that the sums are multinomial.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,9 @@ from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-MAX_SUMS = 200_000
-COST_OF_A_SUM = 200  # products that take as long: it is looked at for many epsilons
-BLOCK = 2**20  # sums times epsilons that are held in memory at once: some arrays of 8 MB
+MAX_SUMS = 200_000  # sums at most: above it other engines are quicker
+COST_OF_A_SUM = 200  # complex products of 2 ns: each sum is evaluated at many epsilons
+BLOCK = 2**20  # sums times epsilons that are held in memory at once: a few arrays of 8 MB
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
@@ -27,10 +31,10 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
         outcomes = loss.loss_pmf
         if outcomes is None or total > 2 * MAX_SUMS:
             return math.inf
-        # so many ways to share `count` releases among the outcomes
+        # binomial(count + kinds - 1, kinds - 1) ways to share `count` releases among the outcomes
         kinds = outcomes[0].size
         log_ways = math.lgamma(count + kinds) - math.lgamma(kinds) - math.lgamma(count + 1)
-        if kinds > 1:  # of large counts the difference has no digits left
+        if kinds > 1:  # at large counts the difference above is all round-off
             log_ways = max(log_ways, math.log(count + 1))
         total *= math.exp(min(log_ways, 700.0))
     return total
@@ -83,7 +87,7 @@ class Enumeration:
     def _log_deltas_of_block(self, epsilon: Array) -> Array:
         logs = np.where(self._loss > epsilon, self._log_mass, -np.inf)
         top = np.max(logs, axis=1, initial=-np.inf)
-        top = np.where(np.isfinite(top), top, 0.0)  # of epsilons above all sums
+        top = np.where(np.isfinite(top), top, 0.0)  # at epsilons above all sums delta is 0
         share = -np.expm1(np.minimum(epsilon - self._loss, 0.0))
         with np.errstate(divide="ignore"):
             log_deltas: Array = top + np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
@@ -91,10 +95,11 @@ class Enumeration:
 
 
 def _count_vectors(count: int, kinds: int) -> Array:
-    """Return every way to share ``count`` among ``kinds``, one a row."""
+    """Return every way to share ``count`` releases among ``kinds`` outcomes, one in each row."""
     if kinds == 1:
         return np.full((1, 1), float(count))
-    # bars between stars
+    # "stars and bars": kinds - 1 bars among count + kinds - 1 places; the stars between two bars
+    # are the releases of one outcome
     bars = np.array(list(itertools.combinations(range(count + kinds - 1), kinds - 1)))
     ends = np.full((len(bars), 1), count + kinds - 1)
     shares: Array = np.diff(np.hstack([np.full((len(bars), 1), -1), bars, ends]), axis=1) - 1.0

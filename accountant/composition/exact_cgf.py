@@ -1,4 +1,7 @@
-"""Replacement of losses without a closed-form cumulant by finite ones."""
+"""Replacement of losses without a closed-form cumulant by finite losses above or below them.
+
+A finite loss has finitely many values, so that its cumulant is a plain sum, exact to round-off.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ import numpy as np
 from accountant.losses.discretised import DiscretisedLoss, discretised, dominating_pair
 from accountant.losses.loss import Loss
 
-TAIL_SHARE = 1e-7  # of delta: what discretisations may move to infinity in all
-HIGH_FREQUENCY = 1e5
-THINNING_FACTOR = 8
-MAX_SMOOTH_TERMS = 50  # of a loss without a list of values, where finite ones are asked for
+TAIL_SHARE = 1e-7  # share of delta: the mass that all discretisations may move to infinity
+HIGH_FREQUENCY = 1e5  # imaginary part of an order, at which the terms of a cumulant are counted
+THINNING_FACTOR = 8  # a coarse finite loss keeps every eighth value
+MAX_SMOOTH_TERMS = 50  # terms of a quadrature: with more of them a finite loss is quicker
 
 
 def with_exact_cgf(

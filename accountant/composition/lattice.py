@@ -1,7 +1,8 @@
-"""Exact composition of losses whose values share a unit: a finite Fourier sum.
+"""An engine for losses whose values share a unit eta: delta is a finite Fourier sum.
 
-With L on the points c + k eta, E e^{zL} has the period 2 pi / eta in Im z, so the contour
-integral is a sum over one period, exact but for aliases a whole period of the sum away:
+With the summed loss L on the points c + k eta, E e^{zL} has the period 2 pi / eta in Im z.  Hence
+the contour integral for delta is a sum of M terms over one period; its only errors are round-off
+and aliases, losses that are M eta away from where they belong:
 
     delta(e) = (1/M) sum_j Re[ e^{K(z_j)} G(z_j, e) ],  z_j = a + 2 pi i j / (M eta),
     G(z, e) = sum over lattice points x > e of e^{-z x} (1 - e^{e - x}).
@@ -22,13 +23,13 @@ from accountant.losses.loss import Loss
 from accountant.numerics.logspace import log_interval
 from accountant.numerics.rounding import ULP
 
-MAX_LATTICE_POINTS = 2**18
+MAX_LATTICE_POINTS = 2**18  # terms M of the sum: with more, other engines are quicker
 
 
 def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
-    """Return (offset, unit, mismatch) of the sum's lattice; None where none was found.
+    """Return (offset, unit, mismatch) of the lattice of the sum; None where there is none.
 
-    ``mismatch`` bounds how far a sum may lie from its lattice point.
+    ``mismatch`` bounds how far a sum may lie from its lattice point, by round-off.
     """
     values = []
     for loss, _ in items:
@@ -41,7 +42,7 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     size = max((float(np.max(np.abs(atoms), initial=0.0)) for atoms in values), default=0.0)
     if gaps.size == 0 or size == 0:
         return None
-    # Euclid, down to what round-off leaves
+    # Euclid's algorithm finds the common divisor of all gaps; remainders below `tiny` are round-off
     unit, tiny = float(gaps[0]), 1e-9 * size
     for gap in gaps[1:].tolist():
         a, b = max(unit, gap), min(unit, gap)
@@ -54,7 +55,7 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     for atoms, (_, count) in zip(values, items, strict=True):
         start = float(np.min(atoms))
         steps = np.round((atoms - start) / unit)
-        # the sum is of the losses as they are: no further off than round-off, or none
+        # every value must be on the lattice up to round-off: values are never moved to fit it
         largest = float(np.max(np.abs(atoms)))
         if np.max(np.abs(atoms - start - steps * unit)) > 8 * ULP * largest:
             return None
@@ -77,13 +78,13 @@ class Lattice:
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
     def integrate(self, cgf: PlanCGF) -> None:
-        """Evaluate the cumulant on one period."""
+        """Evaluate the terms of the sum on one period."""
         # half of the nodes suffice: the others are their conjugates
         self._aliases.period = self.nodes * self.unit
         j = np.arange(self.nodes // 2 + 1)
         self._z = self.tilt + 2j * math.pi * j / (self.nodes * self.unit)
         value, error = cgf.value_at(self._z)
-        # phases from the offset, which is large, apart from the lattice's own
+        # the offset may be large: its phase is computed apart from that of the lattice points
         with np.errstate(under="ignore"):
             terms = np.exp(value - self._height - 1j * self._z.imag * self._offset)
         weight = np.where((j == 0) | (2 * j == self.nodes), 1.0, 2.0) / self.nodes
@@ -102,7 +103,8 @@ class Lattice:
         above = self._offset + point - epsilon
         z = self._z
         first_factor, second_factor = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
-        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], real part taken out
+        # G(z, e) = e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], x the first
+        # point above e; the factor e^{-a x} is part of `scale`
         kernel = 1 / first_factor - math.exp(-above) / second_factor
         phase = np.exp(-1j * z.imag * point)
         scale = self._height - self.tilt * (self._offset + point)

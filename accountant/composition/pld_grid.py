@@ -1,7 +1,7 @@
-"""Privacy-loss distributions on a grid whose profile is above or below the true one.
+"""Privacy-loss distributions on a grid, whose profile is above or below that of the true loss.
 
-A profile's finite pairs above and below (`connect_the_dots.py`) are put on a grid and convolved;
-domination survives composition.
+Finite pairs above and below a profile (`connect_the_dots.py`) are put on a grid and convolved.  A
+pair above each loss gives a pair above the composition, and likewise below.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from accountant.numerics import Array
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-INTERVAL = 1e-4  # the widest step
-STEPS_A_DEVIATION = 50
+INTERVAL = 1e-4  # nats: the widest step of a grid
+STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation of a loss, at least
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:

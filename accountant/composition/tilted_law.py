@@ -1,4 +1,8 @@
-"""A law on a lattice, and the law times an exponential, with the size of its round-off."""
+"""A law on a lattice, and its exponential tilt, with a bound on the round-off.
+
+The tilt of a law of losses l by a has masses proportional to ``m e^{a l}``: it makes the large
+losses that decide a small delta likely, so that a Fourier transform computes them accurately.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
-NEGLIGIBLE = 80.0  # minus the logarithm of a weight that is left out
+NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
 BLOCKS = 256
 
 
