@@ -1,4 +1,6 @@
-"""The Gaussian that says nearly all about a plan: its mu, and how much that leaves out.
+"""The fit of one Gaussian to a plan: its mu, and the regret, how much mu alone exaggerates.
+
+A plan is mu-GDP if no test on its answers does better than a test of N(0, 1) against N(mu, 1).
 
 References: Gomez, Kulynych, Kaissis, du Pin Calmon, Hayes, Balle & Honkela (2025); Kaissis, Kolek,
 Balle, Hayes & Rueckert (2024) for the distance; the proof is in `docs/proofs/tradeoff.md`.
@@ -27,17 +29,19 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.plan import Plan, as_plan
 
-TAIL = 1e-10
-ALMOST_SURE = 1 - 64 * ULP  # of a total variation above it round-off is all
+TAIL = 1e-10  # error rate: tests with a smaller error rate of some kind are left out by default
+ALMOST_SURE = 1 - 64 * ULP  # total variation: above it the difference from 1 is all round-off
 TAILS = Interval(0.0, 0.01)
-POINTS = 65  # lines at first
-SPLITS, MAX_ROUNDS = 4, 14  # of the steps next to the greatest corner
-ENOUGH = 1e-9  # of mu: a round that gains less is the last one
-LEAST_STEP = 1e-6  # of epsilon: of finer ones round-off is more
+POINTS = 65  # epsilons of the first round
+# each round divides the steps next to the corner with the greatest mu in so many; rounds at most
+SPLITS, MAX_ROUNDS = 4, 14
+ENOUGH = 1e-9  # relative to mu: a round that gains less is the last one
+LEAST_STEP = 1e-6  # nats of epsilon: in a finer step the differences would be round-off
 REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH = 48, 4, 1e-7
-LEAST_DELTA = 1e-300  # what is taken for all less
-REGRET_END = 20.0  # epsilon, beyond which the Gaussian alone is less than what is left of figures
-CENTRES = 4  # epsilons whose engines serve all others
+LEAST_DELTA = 1e-300  # a smaller delta is rounded up to this, so that its logarithm is finite
+# nats of epsilon: beyond it the Gaussian's own delta over 1 + e^epsilon is negligible
+REGRET_END = 20.0
+CENTRES = 4  # epsilons at which engines are chosen; each serves the epsilons around it
 
 
 @final

@@ -28,10 +28,10 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
 
-TAIL = 1e-14  # what finite losses in place of others may move to infinity
-WIDTH = 1e-5  # of epsilon: what smoothed contours aim at
-LEAST_NARROW = 1e-4  # the same where no engine is so narrow
-NARROW = 3e-6  # of delta: where both ends are so near, no other engine is asked
+TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
+WIDTH = 1e-5  # relative to epsilon: what smoothed contours aim at
+LEAST_NARROW = 1e-4  # relative to epsilon: what is accepted where no engine reaches WIDTH
+NARROW = 3e-6  # relative to delta: where both ends are so close, no further engine is tried
 
 
 class ProfileEnds(Protocol):

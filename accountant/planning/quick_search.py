@@ -1,7 +1,8 @@
-"""The search of a calibration where one answer of `Tight` takes long: rough answers come first.
+"""The search for a noise parameter where one epsilon of `Tight` takes long to compute.
 
-What is returned was seen to meet the target by the accountant that was asked; rough answers only
-say where to look.
+Calibration looks for the parameter at which a plan has a target epsilon.  Coarse lattices give a
+rough start and a slope; from there a few exact answers are enough.  What is returned meets the
+target by the exact accountant: rough answers only decide where to look.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from accountant.composition.exact_cgf import HIGH_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.plans.plan import Plan, directions
 
-TOLERANCE = 1e-6
-STEPS = 12
-SECOND = math.log(1.1)  # the second point tried, over the first
-MAX_LOG_STEP = math.log(50.0)  # the longest step
+TOLERANCE = 1e-6  # relative to the target: by so much the answer may be below it
+STEPS = 12  # evaluations at most; with a good start three or four are usual
+SECOND = math.log(1.1)  # nats: without a slope the second parameter is 10 % above the first
+MAX_LOG_STEP = math.log(50.0)  # nats: one step changes the parameter at most 50-fold
 # Relative widths of epsilon that lattices aim at, each with the distance in nats within which one
 # step of the polynomial suffices.  Each search starts from the end of the previous one.
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
-MAX_POINTS = 2**17  # of a lattice: its upper end is that of much finer ones to some 1e-7
+MAX_POINTS = 2**17  # lattice points: a much finer lattice would change the upper end by about 1e-7
 CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
-MAX_RELEASES = 300  # of more a lattice is no quicker
-FEW_TERMS = 16  # of a cumulant: one with more is a quadrature
+MAX_RELEASES = 300  # with more releases a lattice is no quicker than `Tight`
+FEW_TERMS = 16  # terms of a cumulant: one with more is a quadrature, which takes long
 
 SearchPoints = list[tuple[float, float]]  # ln of cost over the aim, and of the parameter
 
