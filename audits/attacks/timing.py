@@ -33,7 +33,7 @@ from audits.values.copies import remaker
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-PAIRS = IntegerRange(8, 100_000)  # 8 equal signs have p = 2^-7, below half of 1 - 0.95
+PAIRS = IntegerRange(8, 100_000)  # with 8 pairs the least p-value is 2^-7
 BATCH = IntegerRange(1)
 # makes a batch of outputs from copies of the value
 Batch = Callable[[list[Any], np.random.Generator], Any]
@@ -136,14 +136,14 @@ def audit_timing(
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
-    fell = min(value_p, noise_p) < (1 - confidence) / 2
+    is_refuted = min(value_p, noise_p) < (1 - confidence) / 2
     # the p-value is least if all signs are the same
-    able = 2.0 ** (1 - pairs) < (1 - confidence) / 2
-    survived = Outcome.SURVIVED if able else Outcome.INCONCLUSIVE
+    can_refute = 2.0 ** (1 - pairs) < (1 - confidence) / 2
+    unrefuted_outcome = Outcome.SURVIVED if can_refute else Outcome.INCONCLUSIVE
     compared = "the value" if value_p <= noise_p else "the noise"
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
-        Outcome.FALSIFIED if fell else survived,
+        Outcome.FALSIFIED if is_refuted else unrefuted_outcome,
         value_correlation,
         value_p,
         noise_correlation,

@@ -41,7 +41,7 @@ def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
 
 
 def _of_probabilities(number: int) -> LossesOfDraw:
-    return lambda one, other: pair_losses(one.given, other.given, number)
+    return lambda recorded, replayed: pair_losses(recorded.given, replayed.given, number)
 
 
 def _of_heads(number: int) -> LossesOfDraw:
