@@ -2,8 +2,8 @@
 
 It tells which numbers of an output depend on the audited value.  Each number x becomes
 ``z = (x - median) / quartile range``, with both from a few runs, and is clipped, so that heavy
-tails do no harm.  Sums over pieces of runs are added up in a fixed order, so memory is a few numbers a
-coordinate, however many runs there are.
+tails do no harm.  Sums over pieces of runs are added up in a fixed order, so memory is a few
+numbers a coordinate, however many runs there are.
 """
 
 from __future__ import annotations
