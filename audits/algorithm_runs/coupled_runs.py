@@ -1,8 +1,12 @@
 """Two runs of one algorithm, on two data sets, that receive the same answers.
 
-The query of a release is called once a run and may have state, so both values of a release are
-known only while both runs are active.  The second run is a thread that works only while the first
-one waits for it: the result does not depend on speed, and no thread outlives the runs.
+An audit of an adaptive algorithm needs, for each release, the values on both data sets after the
+same earlier answers.  A query may be called only once and may have state, so both values are known
+only while both runs are active.  The second run is a thread that works only while the first one
+waits for it; so the result does not depend on speed, and no thread outlives the runs.
+
+At every release the two runs meet (`Rendezvous`): both values go to a function ``answer``, and both
+runs receive its output.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from audits.algorithm_runs.recording import OffTranscript, same_users
 class PendingRelease:
     """A release that one of the runs asked for: its value and an output drawn for it, or an error.
 
-    ``who`` are the users of the local model.
+    ``who`` are the users that report, in the local model only.
     """
 
     mechanism: Any
@@ -75,7 +79,7 @@ class CoupledGate(Gate):
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None
     ) -> PendingRelease:
         try:
-            # a copy: a query may hand out its own working memory
+            # the value is copied, because a query may return its own working memory
             value = np.array(self._query_value(mechanism, query, who))
             output = drawing_mechanism(mechanism).release(value, self._noise)
         except Exception as error:  # a query may raise any exception
@@ -121,7 +125,7 @@ def run_coupled(
             result = run_through(algorithm, datasets[0], public, open_first)
             return result, meeting.result_of_second()
         except Exception:
-            if meeting.failure is not None:  # also where the algorithm hid it, or failed after it
+            if meeting.failure is not None:  # also if the algorithm caught it, or failed later
                 raise meeting.failure from None
             raise
 
@@ -153,7 +157,7 @@ class Rendezvous:
             except BaseException as error:  # raised again in the first run
                 self._requests.put((error, None))
 
-        # numpy's error state belongs to a context
+        # the thread gets the caller's context, which holds numpy's error state
         context = contextvars.copy_context()
         thread = threading.Thread(target=context.run, args=(work,), daemon=True)
         thread.start()

@@ -1,6 +1,8 @@
-"""Where two results differ in anything that code can read: values, order, masks, attributes.
+"""In what two results of an algorithm differ: values, order, masks, attributes, every bit.
 
-The words show no part of a result, for a result that differs may be a record.
+An algorithm that is replayed with the same answers must return the same result, in everything that
+code can read of it.  The description shows types, sizes and distances but no part of a result,
+because a result that differs may contain a private record.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.values.descriptions import describe_value
 
+# types whose objects have no attributes besides their value
 PLAIN = {bool, bytes, complex, dict, float, int, list, np.ndarray, str, tuple, type(None)}
 
 
 def difference(one: Any, other: Any) -> str:
-    """Where two results (numbers, arrays, or nests of them) differ in any bit; "" if nowhere."""
+    """A description of how two numbers, arrays or nests of them differ; "" if they are equal."""
     if type(one) is not type(other):
         return f"{type(one).__name__} against {type(other).__name__}"
     return _difference_of_values(one, other) or _difference_of_attributes(one, other)

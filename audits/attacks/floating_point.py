@@ -1,8 +1,12 @@
 """The low-order bits of a release: what floating-point noise reveals in addition to its value.
 
-A float near 0 has finer bits than one near 1, so noise added to a number leaves its place on the
-grid of floats; noise on a coarse grid leaves the bits of the number itself; and noise computed
-from 53 random bits reaches only some floats.  Reference: Mironov (2012).
+The theory of noise is about real numbers, but a computer adds floats.  Three facts then reveal the
+private number under the noise.  Floats near 0 are spaced more finely than those near 1, so the
+lowest bit of the sum depends on the number.  If the noise lies on a coarse grid, the bits below
+that grid are those of the number.  And noise computed from 53 random bits reaches only some floats,
+which differ from number to number.
+
+Reference: Mironov (2012).
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
-MAX_NUMBERS = 8  # numbers of one output that are tested
+MAX_NUMBERS = 8  # tested coordinates of one output
 PILOT_RUNS = 50  # runs that identify the kind of noise
 
 
@@ -44,7 +48,8 @@ def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
 def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
     """The largest k such that noise on the grid 2^k, added to ``value``, rounds to each float.
 
-    From 2^-30 to 2^20: `FINEST_GRID` - 1 if all are too coarse, `NO_BIT` if no noise was added.
+    k runs from -30 to 20.  The answer is `FINEST_GRID` - 1 if every grid is too coarse, and
+    `NO_BIT` if no noise was added.
     """
     grids = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
@@ -62,9 +67,10 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
     """Whether ``value + numpy's Laplace`` from 53 random bits can round to each float.
 
     The noise is ``scale * log(2u)`` below u = 1/2 and ``-scale * log((2 - u) - u)`` above, where
-    u is a multiple of 2^-53 and ``2 - u`` rounds to one of 2^-52: so log of a multiple of 2^-52
-    below, of 2^-53 above.  The few multiples nearest to ``e^(-|x - value| / scale)`` are all that
-    could have made it.  (numpy's logarithm and C's differ in the last bit once in 300 times.)
+    u is a multiple of 2^-53 and ``2 - u`` rounds to one of 2^-52.  So the noise is scale times the
+    log of a multiple of 2^-52 below, and of 2^-53 above.  Only the few multiples nearest to
+    ``e^(-|x - value| / scale)`` could have made the float x; five are tried.  (numpy's logarithm
+    and C's differ in the last bit once in 300 times.)
     """
     away = x - value
     grid = np.where(away < 0, 52, 53)
@@ -195,7 +201,7 @@ def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
         return None
     distance, epsilon = abs(float(first_vector[0] - second_vector[0])), claim.epsilon_at(0.0)
     scale = distance / epsilon if 0 < epsilon < np.inf else 0.0
-    source = np.random.default_rng(0)  # identifies the kind of noise, no part of the test
+    source = np.random.default_rng(0)  # only identifies the kind of noise; not part of the test
     is_laplace = scale > 0 and all(
         np.mean(
             reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)

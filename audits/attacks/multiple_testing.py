@@ -1,7 +1,11 @@
 """Many tests of one release at one error rate: pairs, claims and events, by Holm's method.
 
-Every guess test looks in both directions of its pair at once, so a direction needs no test of its
-own.  The tests may depend on each other in any way.  Reference: Holm (1979).
+If m true claims were each tested at the error rate alpha, one would often be falsified by chance.
+Holm's method keeps the probability of any such mistake at alpha, however the tests depend on each
+other.  Every guess test looks in both directions of its pair at once, so a direction needs no test
+of its own.
+
+Reference: Holm (1979).
 """
 
 from __future__ import annotations
@@ -197,7 +201,7 @@ def audit_family(
         )
     rejected = _holm_rejections([member.finding for member in members], error)
     for at, member in enumerate(members):
-        # alone a claim may fall, and not among the others
+        # a claim that its own test falsifies may survive Holm's method, and the other way round
         outcome = member.finding.outcome
         if at in rejected:
             outcome = Outcome.FALSIFIED
@@ -210,10 +214,10 @@ def audit_family(
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
-    """The places of the rejected claims; the error is shared by the claims that remain.
+    """The positions of the claims that Holm's method rejects at this error rate.
 
-    Holm compares the p-values of ``m`` claims with ``error / k``, k from 1 to m, so the least of
-    these at which a claim falls stands for its p-value; 1 if it falls at none.
+    Holm compares the p-values of m claims with ``error / k``, for k from 1 to m.  So the least
+    ``error / k`` at which a claim is falsified stands for its p-value; 1 if it is at none.
     """
     from statsmodels.stats.multitest import multipletests
 

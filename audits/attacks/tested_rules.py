@@ -1,6 +1,8 @@
-"""Learned rules on fresh runs: how often each guessed right, in blocks that learn from the last.
+"""The test of an audit: rules that were learned from some runs guess on fresh runs.
 
-A rule is fixed before the runs that test it are drawn; that is all its exact bound requires.
+A rule guesses from an output which of two neighbouring values was released.  Runs come in blocks:
+a rule is learned from all runs so far, then tested on the block, whose runs are known to the next
+rule.  A rule is fixed before the runs that test it are drawn; that is all its exact bound requires.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from audits.runs.parallel_runs import OutputPair, collect_both, map_pieces
 from audits.runs.release_functions import Draw, concatenate_outputs
 from audits.values.descriptions import describe_hidden_pair, describe_value, pair_names
 
-# a first rule is tested if its expected bound is this share of its rule's epsilon, in many runs
+# With at least MANY_RUNS runs, the guesses of an early rule count only if its expected lower bound
+# on epsilon exceeds PROMISING times the log-odds of its expected share of right guesses.
 PROMISING, MANY_RUNS = 0.75, 50_000
 
 
@@ -32,7 +35,8 @@ PROMISING, MANY_RUNS = 0.75, 50_000
 class RuleResult:
     """A rule and its guesses on a pair, and the point of the claim that decides the verdict.
 
-    A pair that a declared mechanism made itself holds no records, and is shown as it is.
+    ``made_by_mechanism`` says that a declared mechanism made the pair: then it holds no private
+    records, and the witness shows it as it is.
     """
 
     pair: tuple[Any, Any]
@@ -88,7 +92,8 @@ def guess_in_blocks(
     """Test rules that are learned from earlier runs, each fixed before its own.
 
     A block is (runs known when a rule is learned, runs that it is tested on).  Tested runs are
-    known to the next block; one without tests only learns.
+    known to the next block; a block with 0 tested runs only learns.  ``points`` are the (epsilon,
+    delta) of the claim; the most refutable one gets a rule of its own.
     """
     done: list[tuple[DecisionRule, GuessCounts]] = []
     point = point_rule = None
@@ -108,12 +113,12 @@ def guess_in_blocks(
         is_last = block == len(blocks) - 1
         if is_last:
             guesses = count_correct(learner.draw, pair, rules, tested, rng, executor)
-        else:  # these runs are kept, to learn the next rule from
+        else:  # these outputs are kept, because the next rule learns from them
             fresh = collect_both(learner.draw, pair, tested, rng, executor)
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known_outputs = append_runs(known_outputs, fresh)
-        # a rule whose expected bound is low would only dilute the next one's evidence
+        # a rule with a low expected bound would only weaken the evidence of the next rule
         expected, least_bound = rules[0].expected, 0.0
         if objective.runs >= MANY_RUNS:
             share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)
@@ -176,14 +181,14 @@ def guess_counts(rule: DecisionRule, right: int, guesses: int, runs: int) -> Gue
 
 
 def append_runs(known_outputs: OutputPair, further_outputs: OutputPair) -> OutputPair:
-    """Outputs of both values, more after those known."""
+    """The known outputs of both values, with the further ones after them."""
     return concatenate_outputs([known_outputs[0], further_outputs[0]]), concatenate_outputs(
         [known_outputs[1], further_outputs[1]]
     )
 
 
 def _array_text(value: Any) -> str:
-    """A value that a mechanism made, as text: four digits."""
+    """A value that a mechanism made, as text with four digits a number."""
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         return describe_value(value)

@@ -1,8 +1,9 @@
 """Time as an output: does the time of a release depend on the value, or on the noise?
 
 Batches of releases are timed in pairs, one after the other, so that a drift of the machine's speed
-affects both.  A fair coin chooses the order.  Another chooses which value is made again first
-before each pair, outside the clock, so that no value keeps the better place in memory.  If time
+affects both.  A fair coin chooses the order.  Both values are copied before each pair, outside the
+clock; another coin chooses which is copied first, so that neither always has the better place in
+memory.  If time
 does not depend on the value, the sign of each difference is a fair coin whatever the sizes, and the
 signed-rank sum has an exact distribution.  The same holds for two batches of one value and the
 noise that they drew, since noise that time does not depend on could as well have been drawn in the
@@ -32,7 +33,7 @@ from audits.values.copies import remaker
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-PAIRS = IntegerRange(8, 100_000)
+PAIRS = IntegerRange(8, 100_000)  # with 8 pairs the least p-value is 2^-7
 BATCH = IntegerRange(1)
 # makes a batch of outputs from copies of the value
 Batch = Callable[[list[Any], np.random.Generator], Any]
@@ -135,14 +136,14 @@ def audit_timing(
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
-    fell = min(value_p, noise_p) < (1 - confidence) / 2
+    is_refuted = min(value_p, noise_p) < (1 - confidence) / 2
     # the p-value is least if all signs are the same
-    able = 2.0 ** (1 - pairs) < (1 - confidence) / 2
-    survived = Outcome.SURVIVED if able else Outcome.INCONCLUSIVE
+    can_refute = 2.0 ** (1 - pairs) < (1 - confidence) / 2
+    unrefuted_outcome = Outcome.SURVIVED if can_refute else Outcome.INCONCLUSIVE
     compared = "the value" if value_p <= noise_p else "the noise"
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
-        Outcome.FALSIFIED if fell else survived,
+        Outcome.FALSIFIED if is_refuted else unrefuted_outcome,
         value_correlation,
         value_p,
         noise_correlation,
@@ -168,7 +169,7 @@ def spearman(x: Array, y: Array) -> float:
 def signed_rank_p(differences: Array) -> float:
     """Exact two-sided p-value of Wilcoxon's signed-rank sum; zeros are left out, ties share ranks.
 
-    Given the sizes, each sign is a fair coin: the sum's distribution by convolution.
+    Given the sizes, each sign is a fair coin, so the distribution of the sum is a convolution.
     With ties, which clocks make, `scipy.stats.wilcoxon` is exact for 13 differences at most.
     """
     from scipy.stats import rankdata
@@ -176,7 +177,8 @@ def signed_rank_p(differences: Array) -> float:
     nonzero = differences[differences != 0]
     if nonzero.size == 0:
         return 1.0
-    ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)  # twice: ties have half ranks
+    # ranks are doubled, because the mean rank of ties may be a half
+    ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)
     largest_sum = int(ranks.sum())
     chance = np.zeros(largest_sum + 1)
     chance[0], reach = 1.0, 0
@@ -193,7 +195,7 @@ def signed_rank_p(differences: Array) -> float:
 
 @final
 class _Timer:
-    """Times batches of both values; what is outside the clock has no order of the values' own."""
+    """Times batches of both values; coins choose the order of all work, outside the clock too."""
 
     def __init__(
         self,

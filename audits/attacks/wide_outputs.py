@@ -1,8 +1,11 @@
-"""Audit of a function of wide outputs: screen all numbers, learn from few columns, test.
+"""The audit of a function whose outputs have many numbers, such as the weights of a model.
 
-The screening reads runs in blocks and keeps sums, so that memory does not grow with runs.  The
-runs that screen, that train and that test are different ones.  Here one rule is tested: a second
-one, which learns from the tests of a first, proved no more.
+It has three phases, each with runs of its own.  Screening estimates which numbers depend on the
+value; it keeps only sums over runs, so that memory does not grow with runs.  Training learns, from
+few columns that the screening made (a `Reduction`), a rule that guesses the value.  The test counts
+how often the rule is right.
+
+Only one rule is tested: a second rule, learned from the tests of the first, proved no more.
 """
 
 from __future__ import annotations
@@ -30,13 +33,14 @@ from audits.classifiers.training import TrainedScore, best_candidate
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
-KEPT_NUMBERS = 1 << 22  # numbers of the first runs, which are kept for the covariances
+KEPT_NUMBERS = 1 << 22  # numbers that are kept of the first runs, for the covariances
 MIN_KEPT_RUNS = 16
-FEW_LOOKED = 1 << 10  # runs of each value whose outputs are compared as a whole
-MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
+FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with each other
+MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
-TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
-# runs that all candidates learn from; the summaries of these runs are the expensive part
+TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000  # share of the runs that train, and the most that do
+# All candidates learn from at least 500 runs, else from as many as have 2^21 numbers together; the
+# summaries of these runs are the expensive part.
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
@@ -55,8 +59,8 @@ def trained_runs(runs: int) -> int:
 def wide_schedule(runs: int, width: int, screened: int) -> list[tuple[int, int]]:
     """(runs known when a rule is learned, runs it is tested on), in order.
 
-    All candidates learn from the first; the best learns again from more, of which it needs fewer
-    columns.
+    All candidates learn from the runs of the first block; the best one learns again from more
+    runs, because it needs only some of the columns.
     """
     trained = trained_runs(runs)
     full = min(trained, max(MAX_FULL_NUMBERS // width, MIN_FULL_RUNS))
@@ -70,7 +74,10 @@ def kept_runs(runs: int, width: int) -> int:
 
 
 def few_outputs(known_outputs: OutputPair) -> bool:
-    """Whether whole outputs repeat so much, or differ so in kind, that a table or a walk is due."""
+    """Whether outputs repeat so often, or differ so in kind, that other classifiers suit better.
+
+    A table of whole outputs suits outputs that repeat; a walk through their parts, mixed kinds.
+    """
     sides = [side[:FEW_LOOKED] for side in known_outputs if len(side)]
     if len({side.dtype.kind for side in sides}) > 1 or sides[0].dtype.kind not in "biuf":
         return True

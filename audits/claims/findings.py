@@ -1,4 +1,9 @@
-"""What an audit returns: FALSIFIED, SURVIVED or INCONCLUSIVE, with evidence; never "private"."""
+"""What an audit returns: FALSIFIED, SURVIVED or INCONCLUSIVE, with its evidence.
+
+The evidence is a count of right guesses of which of two neighbouring values an output came from
+(`GuessCounts`).  A `Finding` adds the lower bound on epsilon that follows from the count.  No
+outcome means "private", for an audit cannot prove that.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +69,7 @@ class GuessCounts:
         if self.every_run and delta > 0:
             return epsilon_lower_every_run(self.correct, self.runs, delta, alpha)
         if self.expected is not None and delta > 0:
-            # runs of one side leak to guesses of that side
+            # a rule that guesses only one of the values gains only by leaks of that value's runs
             leaking = delta * self.guessed_values / 2
             return epsilon_lower_with_leaks(
                 self.correct, self.made, self.runs, leaking, alpha, self.expected
@@ -223,7 +228,7 @@ class Finding(TableDisplay):
         bool
             True if the claim is falsified at that confidence.
         """
-        if self.stopped is not None:  # the bets stopped when they had proved this
+        if self.stopped is not None:  # betting stopped as soon as it had proved this
             return confidence <= self.confidence
         if self.point is not None:
             if self.point.decides_alone:
@@ -249,7 +254,7 @@ def could_refute(finding: Finding, confidence: float) -> bool:
 
 
 def outcome_at(finding: Finding, confidence: float) -> Outcome:
-    """The outcome of the evidence at a confidence; without a claim nothing is too few runs."""
+    """The outcome of the evidence at a confidence; without a claim no number of runs is too few."""
     if finding.refutes(confidence):
         return Outcome.FALSIFIED
     enough_runs = finding.claim is None or could_refute(finding, confidence)

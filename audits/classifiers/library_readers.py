@@ -1,7 +1,12 @@
-"""How a walk reads arrays, tensors, frames and tables; nothing of a library is imported.
+"""How the walk over one output of a release reads the types of numpy, torch, pandas and the like.
 
-A type is found by its name, which is the package and the class, such as "pandas.DataFrame";
-subclasses are read alike.
+The classifier of an audit needs numbers.  `OutputWalk` takes an output apart; for a type of a
+library it calls the reader in `LIBRARY_READERS` whose name is the package and the class, such as
+"pandas.DataFrame".  Subclasses are read in the same way, and no library is imported here.
+
+A reader tells the walk two kinds of facts: ``walk.word`` takes text that describes the structure
+(type, dtype, shape), ``walk.array`` takes numbers.  ``walk.part`` and ``walk.items`` walk into
+the values inside.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from audits.classifiers.output_walk import MAX_NUMBERS, OutputWalk, Reader, type
 from audits.runs.release_functions import plain_array
 
 LIBRARY_READERS: dict[str, Reader] = {}
+# numpy's kinds of numbers: bool, int, unsigned, float, complex, duration and date
 NUMERIC = "biufcmM"
 
 
@@ -37,7 +43,7 @@ def read_array(output: Any, walk: OutputWalk) -> None:
             walk.part(f"[{name!r}]", output[name])
     elif values.dtype.kind in NUMERIC:
         walk.array(values)
-    elif values.dtype.kind != "V":
+    elif values.dtype.kind != "V":  # texts and objects
         walk.items(values.ravel().tolist())
     else:  # elements that numpy has no kind for: bfloat16 converts, raw bytes do not
         try:
@@ -53,7 +59,7 @@ def array_word(output: Any) -> str:
 
 @reads("numpy.MaskedArray", "numpy.ma.MaskedArray", "numpy.mvoid")
 def _read_masked(output: Any, walk: OutputWalk) -> None:
-    # what lies under the mask is in the output too
+    # the numbers under the mask are a part of the output, and can reveal the data
     walk.word(type_name(output))
     walk.part(".data", np.asarray(output.data))
     walk.part(".mask", np.ma.getmaskarray(output))
@@ -83,9 +89,9 @@ def _read_name(output: Any, walk: OutputWalk) -> None:
 @reads("scipy._spbase")
 def _read_sparse(output: Any, walk: OutputWalk) -> None:
     walk.word(f"{type_name(output)} {output.dtype} {output.shape}")
-    if output.size <= MAX_NUMBERS >= np.prod(output.shape):  # numbers at their places
+    if output.size <= MAX_NUMBERS >= np.prod(output.shape):  # small enough for all its zeros
         walk.array(output.toarray())
-    for name, value in sorted(vars(output).items()):  # what is stored, zeros and order included
+    for name, value in sorted(vars(output).items()):  # stored zeros and the order
         walk.part(f".{name}", value)
 
 
@@ -129,7 +135,7 @@ def _read_index(output: Any, walk: OutputWalk) -> None:
 
 
 def index_word(index: Any) -> str:
-    """The structure of an index; of a range it is all there is."""
+    """The structure of an index; a RangeIndex has no other content."""
     if type(index).__name__ == "RangeIndex":
         return f"RangeIndex {index.start} {index.stop} {index.step} {index.names}"
     return f"{type(index).__name__} {index.dtype} {len(index)}"
@@ -146,9 +152,9 @@ def _read_column(column: Any, walk: OutputWalk) -> None:
     dtype, kind = column.dtype, getattr(column.dtype, "kind", "O")
     if isinstance(dtype, np.dtype) and kind in NUMERIC:
         walk.array(np.asarray(column))
-    elif kind in "mM":  # with a time zone, which the dtype names
+    elif kind in "mM":  # dates with a time zone, which is a part of the dtype
         walk.array(np.asarray(column, dtype=f"{kind}8[ns]"))
-    elif kind in "biuf":  # with missing values
+    elif kind in "biuf":  # numbers of which some may be missing
         walk.array(np.asarray(column.to_numpy(dtype=float, na_value=np.nan)))
         walk.array(np.asarray(column.isna()))
     elif hasattr(dtype, "categories"):

@@ -1,4 +1,8 @@
-"""Candidates for the score of a release, the simplest first."""
+"""The candidates from which an audit chooses its score, the simplest first.
+
+A score maps an output to the log-odds that it came from the first of two audited values.  A
+candidate is one way to learn such a score from runs.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
 from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
-FOLDS = 3
+FOLDS = 3  # parts of the runs; a part is scored by weights that the others gave
 PENALTIES = (20.0, 500.0)
 REDUCED_PENALTIES = (100.0,)  # ridge penalties for the columns of a reduction
 NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves

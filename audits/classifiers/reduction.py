@@ -1,7 +1,9 @@
-"""Wide outputs in few columns: sums of all their numbers, the numbers that differ most, summaries.
+"""Outputs of many numbers reduced to few columns, from which a classifier of an audit can learn.
 
-What is summed and chosen depends on screening runs alone; the runs that a score is learned from are
-others.  Any function of an output costs no more privacy than the output.
+The columns are weighted sums of all numbers, the single numbers that differ most between the two
+audited values, and summaries such as extremes.  The weights and the choice depend on screening runs
+alone; a score is learned from other runs.  Any function of an output costs no more privacy than the
+output, so a claim about the release holds for its columns.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from audits.classifiers.screening import (
 
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
-CLEAR_CORRELATION = 6.0  # standard errors
+CLEAR_CORRELATION = 6.0  # standard errors beyond which a correlation is not taken for noise
 # share of sampling noise in the squared correlations above which they count as noise
 MAX_NOISE_SHARE = 0.8
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
-SUMMARIES = 14
+SUMMARIES = 14  # columns of `summary_columns`
 LOOKED_RUNS = 100  # runs of each value, beyond the width, in which correlations are looked for
-FEW_OF = 4  # a sum of less than this part of the numbers reads only those
+FEW_OF = 4  # a sum of fewer than one in so many numbers reads only these
 
 
 @final
@@ -58,7 +60,7 @@ class WeightedSum:
                 cached[self.feature] = feature_values(self.feature, rows, reference)
             values = cached[self.feature]
         with np.errstate(invalid="ignore", over="ignore"):
-            # not BLAS: its bits may depend on its threads
+            # einsum does not call BLAS, whose last bits may depend on the number of threads
             sums: Array = np.einsum("ij,j->i", values, weights)
             if self.feature != "number" and np.isnan(sums).any():
                 missing = reference.middle if self.feature != "size" else 0.0
@@ -249,7 +251,7 @@ def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
     noise = float(np.count_nonzero(~clear) - width) / runs
     shrunk = min(max(noise / max(squares, 1e-300), 0.0), 1.0)
     if shrunk > MAX_NOISE_SHARE:
-        if not clear.any():  # the plain sum is as good, and has less noise
+        if not clear.any():  # the sum without correlations is as good, and has less noise
             return None
         shrunk = 1.0
     correlation[~clear] *= 1 - shrunk

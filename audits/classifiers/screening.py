@@ -1,8 +1,9 @@
 """Screening of wide outputs: two-sample statistics of every number, in one pass over runs.
 
-Each number is measured from the middle of a few runs in quartile ranges, and clipped, so that no
-tail matters.  The sums of one piece of runs are added to those of the others in order: memory is a
-few numbers a coordinate, however many runs there are.
+It tells which numbers of an output depend on the audited value.  Each number x becomes
+``z = (x - median) / quartile range``, with both from a few runs, and is clipped, so that heavy
+tails do no harm.  Sums over pieces of runs are added up in a fixed order, so memory is a few
+numbers a coordinate, however many runs there are.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from audits.classifiers.output_features import extract_features
 
 BLOCK_NUMBERS = 1 << 16  # numbers at a time: they stay in the processor's cache
 CLIP, STEP = 6.0, 0.4  # quartile ranges from the middle: beyond it all is one; ends of the step
-MAX_REFERENCE_ROWS = 256
-CLEAREST = 16  # numbers that need no sum
+MAX_REFERENCE_ROWS = 256  # runs of which medians and quartile ranges are taken
+CLEAREST = 16  # numbers that have a column of their own, so need no sum
 
 
 def block_rows(width: int) -> int:

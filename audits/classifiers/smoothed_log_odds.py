@@ -1,4 +1,8 @@
-"""Log-odds on the cells of a number, smoothed: an estimate of the likelihood ratio.
+"""Smoothed log-odds of a number: an estimate of its log-likelihood ratio under two values.
+
+An audit learns from runs on two neighbouring values how much likelier each output is under the
+first.  This is the estimate for outputs that are one number, from a histogram.  ``ones`` are the
+counts of cells under the first value, ``zeros`` those under the second.
 
 Numbers that occur often are cells of their own; the others are cut at quantiles, finer in the
 tails.  Penalised second differences smooth the log-odds of neighbouring cells.
@@ -14,19 +18,19 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_CATEGORIES = 64
+MAX_CATEGORIES = 64  # so many different numbers, or fewer, have a cell each
 MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
 # Tail shares of the quantile cells; between the last two, 1 % steps.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
-RIDGE = 0.01
-FEW_CELLS = 8
+RIDGE = 0.01  # weight of the squared log-odds, which keeps the linear system positive definite
+FEW_CELLS = 8  # so many cells, or fewer, are a choice too small to favour a lucky one
 MIN_CELL_RUNS = 8  # runs in a cell, on average
 # A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.
 MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
 UNLIKE = 4.0  # standard errors beyond which a rare number is not smoothed with its neighbours
-Smoothing = tuple[bool, float]
-SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
+Smoothing = tuple[bool, float]  # differences by rank (or by number), weight of the penalty
+SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)  # weights that are tried
 
 
 @final
@@ -110,8 +114,8 @@ def edges_between(values: NDArray[Any]) -> NDArray[Any]:
 def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) -> Array:
     """Log-odds of each cell, with some pseudo-runs a side, of sides drawn equally often.
 
-    Half a pseudo-run of a few cells is Jeffreys' prior, which leaves one that is rare and one-sided
-    to be seen; of many cells the luckiest would be chosen, so there are 1.5.
+    Few cells get half a pseudo-run each (Jeffreys' prior), so that a rare cell of one side alone
+    is still seen.  Among many cells the luckiest would look the most extreme, so each gets 1.5.
     """
     if pseudo_runs is None:
         pseudo_runs = 0.5 if ones.size <= FEW_CELLS else 1.5

@@ -1,4 +1,9 @@
-"""Opacus accountants against certified lower bounds on the same training."""
+"""Checks of Opacus: its accountants' epsilon against a certified lower bound of the same training.
+
+The training is DP-SGD of `STEPS` steps that sample each record with probability `RATE`, with
+Gaussian noise of `NOISE` times the clipping norm.  An upper bound below the certified lower bound
+is wrong.
+"""
 
 from __future__ import annotations
 

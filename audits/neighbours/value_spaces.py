@@ -1,4 +1,8 @@
-"""The possible values of private data, and their neighbours: boxes of numbers, named patterns."""
+"""The possible values of private data, from which audits choose pairs of neighbours.
+
+A `Box` is a set of arrays of bounded numbers.  It yields named patterns (all low, half high, ...),
+at which faults of arithmetic and of sensitivities often show, and draws random values.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""Which coins are guessed from the scores: rules that do not depend on the coins.
+"""Which canaries an audit of one training run guesses about: rules fixed before the coins.
 
-A rule guesses a number of coins that is fixed beforehand: those with the most extreme scores, both
-ways or "in" alone.  Rules share the error by fixed weights.  Half of it goes to the rule that is
-best for the hypothesis if scores are normal, as those of gradients are; the rest to a ladder of
-rules for scores of any shape.
+A fair coin puts each canary into the training data ("in") or leaves it out.  The scores of the
+canaries say how likely each is "in".  A rule guesses a number of coins that is fixed beforehand:
+those with the most extreme scores, either both ways or "in" alone.
+
+Several rules are tested at once, each with a fixed share of the allowed error.  Half of the error
+goes to the rule that is best against the claim if scores are normal, as those of gradients are
+(`planned_rule`); the other half to rules for scores of any shape (`ladder`).
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from accountant.numerics.search import furthest_that
 from audits.statistics.single_run import tail_of_right_guesses
 
 PLANNED, EVERY = 0.5, 0.125  # shares of the error: the planned rule, and a guess of every coin
+# a rule of the ladder guesses LADDER_STEP times fewer coins than the one before, but at least 8
 LEAST_GUESSES, LADDER_STEP = 8, 4
-PLANNED_LINES = 32  # points of a curve for which a rule is planned
+PLANNED_LINES = 32  # about as many points of the claim's curve are used to plan a rule
 SHIFTS = np.geomspace(0.02, 12.0, 160)  # shifts of the normal scores that a rule is planned for
 
 
@@ -87,7 +91,7 @@ def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> Ran
 
 
 def _split(falling: Array) -> int:
-    """The middle, or the end next to it of the equal scores there."""
+    """The middle of the sorted scores, moved to the nearer end of a run of equal scores."""
     middle = falling.size // 2
     middle_score = falling[middle]
     start = int(np.searchsorted(-falling, -middle_score, side="left"))
@@ -110,7 +114,7 @@ def ladder(coins: int, *, one_way: bool) -> tuple[GuessRule, ...]:
 
 
 def _steps(largest: int) -> list[int]:
-    """Counts of guesses: the ``largest``, then a fourth of the count before, while it suffices."""
+    """Counts of guesses: the ``largest``, then a fourth of the count before, down to 8 at least."""
     counts = []
     while largest >= LEAST_GUESSES:
         counts.append(largest)
@@ -119,9 +123,10 @@ def _steps(largest: int) -> list[int]:
 
 
 def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> GuessRule:
-    """The rule that refutes a curve at the smallest shift of normal scores, nearly.
+    """The rule that is expected to refute the claim's curve at the smallest shift of normal scores.
 
-    It does not depend on the scores.
+    Scores "in" and "out" are taken to be normal with means ``shift / 2`` and ``-shift / 2``: the
+    smaller the shift, the less the run leaks.  The rule does not depend on the actual scores.
     """
     sizes, accuracy = _normal_accuracy(coins)
     share, thin = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)

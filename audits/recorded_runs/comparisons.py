@@ -1,4 +1,8 @@
-"""Results as plain values, and where two of them differ; no value is ever shown."""
+"""Whether the results of two recorded runs are equal, and at which path they first differ.
+
+A result is first copied to nests of lists and dicts of plain values.  Differences are reported as
+a path such as ``model.weights[2]``, never as values, because values may be private.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from accountant.errors import ParameterError
 from audits.algorithm_runs.differences import difference
 from audits.recorded_runs.followed_steps import event_of, use
 
+# objects of these types are part of a program, not of its result
 SKIPPED = (
     np.random.Generator,
     np.random.RandomState,
@@ -22,7 +27,7 @@ SKIPPED = (
     types.MethodType,
     type,
 )
-DEEPEST = 12
+DEEPEST = 12  # levels of nesting that are compared; deeper parts are ignored
 ROUND_OFF = 1e-9  # relative rounding error of a sum of the same rows in another order
 
 
@@ -112,7 +117,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def plain_text(value: Any) -> str:
-    """The text of a thing that can be compared in no other way."""
+    """The text of a value that cannot be compared in another way."""
     return repr(plain_result(value))
 
 

@@ -1,6 +1,8 @@
 """What the recorded draws cost between the two runs: losses of noise, coins, selections and calls.
 
-The statements that are named below are those of docs/proofs/recorded_runs.md.
+The drawn noise is frozen, so on the neighbour it must have moved for the same outputs to come.  The
+privacy loss of the run is bounded by the losses of these moves, which `Spent` collects and `Tight`
+adds up.  The numbered statements below are those of docs/proofs/recorded_runs.md.
 """
 
 from __future__ import annotations
@@ -174,7 +176,7 @@ def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent:
 
 
 def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
-    """Shifts with their counts; nearly equal ones count as the largest of them."""
+    """Shifts with their counts; shifts that are nearly equal count as the largest of them."""
     groups: list[list[float]] = []
     tolerance = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
     for shift in sorted(shifts, reverse=True):

@@ -1,8 +1,9 @@
-"""Findings of a pair of runs, and the explanation that leaves none: which draws are public.
+"""Findings and cost of a recorded run and its replay, and which draws are best taken as public.
 
-Random thresholds, centres and projections may be public.  Such draws are the same in both runs and
-hide nothing, so they cost nothing; a pair of runs that can be explained so is explained
-(docs/proofs/recorded_runs.md, statement 4).
+A random threshold, centre or projection may be public: such a draw is the same in both runs and
+hides nothing, so it costs nothing.  An `Explanation` is the verdict under the assumption that some
+draws are public.  If it has findings that a further public draw could remove, that draw is a
+suspect, and the runs are repeated with it public (docs/proofs/recorded_runs.md, statement 4).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
 
 @final
 class Explanation(NamedTuple):
-    """The verdict if some draws are public, and which others may be."""
+    """The verdict under the assumption that some draws are public, and suspects that may be too."""
 
     verdict: Recorded
     suspects: frozenset[DrawSite]

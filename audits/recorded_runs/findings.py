@@ -1,4 +1,8 @@
-"""Checks of two runs of one tape: each says what it found, and where in the code."""
+"""Checks that compare a recorded run with its replay on the neighbour.
+
+Each check returns findings: a sentence about what depends on the data without enough noise, and the
+line of code where it happens.
+"""
 
 from __future__ import annotations
 

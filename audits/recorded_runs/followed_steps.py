@@ -1,9 +1,14 @@
-"""What code does with a followed number: steps that keep its noise in sight, questions, and uses.
+"""What recorded code does with a noisy number: steps, questions and uses.
+
+A recorded run hands out noise as a *followed* number: an `Event` whose `View` says how much of
+which noise is in it, and what was added.  The privacy loss is only known when the noise is added to
+the private value, so arithmetic must not hide it.
 
 ``value + factor x noise`` is followed through addition, multiplication by plain numbers and the
-selection of elements; noise alone also through linear maps.  A comparison is a question.  Another
-function of noise alone is noise of an unknown law.  Anything else uses the number: it then counts
-as released, and what is computed from it is plain.
+selection of elements (each is a *step*); noise alone, called *pure*, also through linear maps.  A
+comparison is a *question*, whose answer is recorded.  Another function of noise alone is noise of
+an unknown law.  Anything else *uses* the number: it then counts as released, and what is computed
+from it is plain.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from audits.recorded_runs.views import (
     select,
 )
 
+# the sign of (first - second) for which the comparison is true
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
@@ -40,7 +46,7 @@ def event_of(operand: Any) -> Event | None:
 
 
 def _events_of(operands: Iterable[Any]) -> list[Event]:
-    """The events that made the followed ones of these operands."""
+    """The events of those operands that are followed."""
     return [event for event in map(event_of, operands) if event is not None]
 
 
@@ -66,7 +72,7 @@ def use(operand: Any) -> Any:
 
 
 def view_of(operand: Any) -> View:
-    """The view of an operand: of what was used already, that of its plain number."""
+    """The view of an operand; an operand that was used already counts as its plain number."""
     event = event_of(operand)
     if event is None or event.view is None or event.used:
         return plain_view(plain(operand))
@@ -74,7 +80,7 @@ def view_of(operand: Any) -> View:
 
 
 def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
-    """Call a universal function of which an input is followed: an event, or a plain result."""
+    """Call a numpy ufunc of which an input is followed; the result is an event or plain."""
     out = options.pop("out", None)
     tape = current_tape()
     followed = [x for x in inputs if event_of(x) is not None]
@@ -161,7 +167,8 @@ def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
 def _still_being_made(operand: Any, shape: tuple[int, ...]) -> bool:
     """True of noise alone, and of a noisy number within the line of code that makes it.
 
-    A noisy number that a later line takes up is released: what is made of it there is plain.
+    If a later line of code computes with a noisy number, the number counts as released, and the
+    result is plain.
     """
     event = event_of(operand)
     if event is None or event.used:
@@ -180,13 +187,13 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         gets_more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
         stays = gets_more_noise or _still_being_made(operand, shape)
         if pure[k] and np.shape(operand) != shape and _laws_of(tape, events[k]) <= {"uniform"}:
-            stays = False  # one uniform number that is added to many values is no noise
+            stays = False  # one uniform number added to many values hides none of them
         operands.append(operand if stays and followable else use(operand))
     return tuple(operands)
 
 
 def _is_uniform_shifted(tape: Tape, inputs: tuple[Any, ...]) -> bool:
-    """True of a plain number less a uniform one, as in 1 - u: it is still noise alone."""
+    """True of a plain number plus or minus a uniform one, as in 1 - u: it is still noise alone."""
     numbers = [x for x in inputs if event_of(x) is None]
     noises = [x for x in inputs if event_of(x) is not None]
     return (
@@ -217,7 +224,10 @@ def step(
 
 
 def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any]) -> Any:
-    """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of their places."""
+    """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of positions.
+
+    Position k is the k-th element of all operands, flattened and joined.
+    """
     sizes = [np.size(plain(operand)) for operand in operands]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     places = [
@@ -277,7 +287,8 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
     """True of a uniform number that is compared with many plain ones.
 
-    It is then no coin but a threshold, unless the plain numbers are cumulative probabilities.
+    It is then a random threshold and no coin, unless the plain numbers are cumulative
+    probabilities, as in a draw by inversion: these rise to 1.
     """
     event = event_of(operand)
     if event is None or event.used or not event.pure or event_of(threshold) is not None:
@@ -298,7 +309,7 @@ def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
 
 
 def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
-    """Record that code learned where the largest number stands, and return the place."""
+    """Record that code learned the position of the largest number, and return that position."""
     flat = np.ravel(operand.as_plain())
     best = np.argmin(flat) if smallest else np.argmax(flat)
     view = view_of(operand)
@@ -381,7 +392,7 @@ def _laws_of(tape: Tape, event: Event | None) -> set[str]:
 
 
 def _single_uniform(tape: Tape, operand: Any) -> View | None:
-    """The view of uniform noise with one part an element; None of all else."""
+    """The view of an operand whose every element has one uniform noise; None of any other."""
     event = event_of(operand)
     if event is None or event.view is None or event.view.noises.shape[-1] != 1:
         return None
@@ -389,7 +400,7 @@ def _single_uniform(tape: Tape, operand: Any) -> View | None:
 
 
 def _size_of_uniform(tape: Tape, ufunc: np.ufunc, operand: Any) -> Any:
-    # |f U - f / 2| is uniform from 0 to |f| / 2
+    # if U is uniform on [0, 1], |f U - f / 2| is uniform on [0, |f| / 2]
     uniform = _single_uniform(tape, operand)
     if uniform is None or np.any(uniform.value + uniform.factors[..., 0] / 2 != 0):
         return NotImplemented

@@ -1,4 +1,4 @@
-"""By how much noise must move so that the second run gives the first run's outputs.
+"""By how much the noise must move so that a run on the neighbour gives the recorded outputs.
 
 If noise k moves by t_k, a number with value moved by d and factors f moves by d + sum f_k t_k.
 What was released must not move, and of two numbers that were compared the greater must stay the
@@ -29,6 +29,7 @@ BOUNDED = {
 }
 ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
 ROUND_OFF = 1e-9  # relative rounding by which two moves of one noise may differ
+# the reason that is given if a linear program has no solution
 NO_SOLUTION = "no move of the noise does it"
 # a linear condition: the factors of the noises in it, and by how much its value moved
 Condition = tuple[dict[int, float], float]
@@ -212,7 +213,7 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
 
 
 def _factors_and_moves(moved: Moved) -> list[Condition]:
-    """Of each number the factors of its noises, added up, and by how much its value moved."""
+    """For each number, the summed factors of its noises, and by how much its value moved."""
     rows = []
     for noises, factors, gap in zip(moved.noises, moved.factors, moved.moved, strict=True):
         terms: dict[int, float] = {}

@@ -1,4 +1,7 @@
-"""Replace generators and mechanisms by recording ones, and put them back after the run."""
+"""Replacement of generators and mechanisms by recording ones while a function is recorded.
+
+Modules hold them under their own names, so each name is replaced; all are put back after the run.
+"""
 
 from __future__ import annotations
 

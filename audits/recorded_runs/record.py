@@ -1,4 +1,9 @@
-"""Record a function on data, and replay it on the neighbour with every drawn number frozen."""
+"""The entry `record`: run a function on data, and replay it on a neighbour with frozen draws.
+
+The first run writes every drawn number and every noisy number onto a tape; the second run, on data
+that differ in one record, gets the same ones.  What differs between the runs although it may not is
+a finding.  What the noise hides has a privacy loss, and the losses add up to the cost of the run.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,8 @@ from audits.recorded_runs.tape import DrawSite, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 from audits.values.tracebacks import without_values
 
-MOST_TRIES = 10  # explanations that are tried, each with more public draws
+# replays at most; after each, draws that the verdict suspects to be public are taken as public
+MOST_TRIES = 10
 
 
 @without_values

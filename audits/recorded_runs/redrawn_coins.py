@@ -1,8 +1,10 @@
-"""Coins that choose between private values, as in randomised response: draw them again.
+"""Recorded functions in which coins choose between private values, as in randomised response.
 
-With every coin frozen, randomised response shows a private value or a lie, and its result differs.
-So the coins of the changed record alone are drawn again, many times on both data: what is shown
-must then come on both, about equally often (docs/proofs/recorded_runs.md, statement 6).
+With every coin frozen, randomised response shows either the private value or a lie on both data, so
+the two results differ although the function is private.  Therefore the coins of the changed record
+alone are drawn again, many times on both data.  Under the claim, every result must then come on
+both data, with frequencies whose ratio the claim allows (statement 6 of
+docs/proofs/recorded_runs.md).
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from audits.recorded_runs.tape import Event, EventKind, Redrawn, Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-OTHER_COINS = 8  # redraws of the changed record's coins where the runs have no finding
+OTHER_COINS = 8  # redraws of the changed record's coins if the runs have no finding
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data sets
 REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redrawn fewer times
 MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 ALPHA = 1e-7  # error probability of each comparison of two outcomes
-# an outcome that is expected so often comes never with probability e^-14, below 1e-6
+# an outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all
 EXPECTED_COUNT = 14.0
 
 
@@ -148,7 +150,7 @@ def _are_drawn_for_each(first_tape: Tape, record: int, records: int) -> bool:
 def _outcome_counts(
     runs: Runs, first_tape: Tape, record: int, records: int
 ) -> list[list[int]] | None:
-    """How often each result came on both data; None if all are the same, or none came on both."""
+    """How often each result came on each data set; None if all are equal, or none came on both."""
     results: list[Any] = []
     counts: list[list[int]] = []
     if records > 1 and not _are_drawn_for_each(first_tape, record, records):

@@ -1,4 +1,4 @@
-"""One run of a function on a tape: on the data or on their neighbour."""
+"""Runs of the audited function on a tape: on the data, or on their neighbour."""
 
 from __future__ import annotations
 

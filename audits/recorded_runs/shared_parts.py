@@ -1,4 +1,7 @@
-"""What two runs of one tape have in common: pairs of events, and by how much values moved."""
+"""A recorded run and its replay compared: pairs of events, and by how much values moved.
+
+The cost of a pair of runs and its findings are both computed from these pairs.
+"""
 
 from __future__ import annotations
 
@@ -58,17 +61,18 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
     is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
-    is_rounding = np.abs(gap) <= 4e-16 * largest  # of a sum of the same numbers
+    # 4e-16 is about two units of rounding, by which sums of the same numbers may differ
+    is_rounding = np.abs(gap) <= 4e-16 * largest
     return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
 def is_only_compared(event: Event, replayed: Event) -> bool:
-    """True of uniform noise alone that was compared, and of which nothing else became."""
+    """True of uniform noise alone that was compared, and not used in any other way."""
     return event.uniform and event.asked > 0 and not (event.steps or event.used or replayed.used)
 
 
 def is_released(event: Event, replayed: Event) -> bool:
-    """True if the number counts as seen: it was used, or nothing that is known became of it."""
+    """True if the number counts as released: it was used, or nothing recorded was done with it."""
     if event.used or replayed.used:
         return True
     unread = not (event.steps or event.asked)

@@ -1,6 +1,8 @@
 """The tape of a run: it records draws, steps on noise, questions and calls, and replays them.
 
-In the second run the tape hands out the outputs of the first, event by event.
+A tape is the list of `Event`s of one run of a function on private data.  The second run, on the
+neighbouring data, has a tape of its own; that tape gets the first one as ``recorded`` and hands out
+its outputs, event by event.  If the code asks for another event, the runs have parted.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ COMPARISON = "a comparison"  # its outcome says whether the first side is the gr
 
 
 class EventKind(enum.Enum):
-    """What took place."""
+    """The kind of an entry of a tape."""
 
     DRAW = "draws"
     STEP = "computes"
@@ -55,7 +57,7 @@ class Event:
     asked: int = 0
     used: bool = False
     coins: bool = False  # a draw that is no noise, but chooses samples, orders or batches
-    of_records: int | None = None  # the number of records that the coins are drawn for
+    of_records: int | None = None  # the number of records, if the coins are drawn for each
     # the losses between the laws with the parameters of the two runs, with their counts
     losses: Callable[[Event, Event], list[tuple[Loss, int]]] | None = None
     given: Any = None  # parameters that may differ between the runs
@@ -93,7 +95,7 @@ class Parted(BaseException):
 
 
 class Redrawn(ABC):
-    """What stands in for the outputs of draws in a run of its own."""
+    """A replacement for the outputs of draws, in a run that repeats only some of them."""
 
     @abstractmethod
     def output(self, site: str, name: str, fresh: Any) -> Any:

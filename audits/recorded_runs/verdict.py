@@ -1,4 +1,4 @@
-"""The verdict on a recorded run: findings, what could not be judged, and the cost."""
+"""The verdict that `record` returns: findings, what could not be judged, and the epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Arrays as ``value + factors x noises``: how a run sees its noise, and the arithmetic on it."""
+"""Arrays as ``value + factors x noises``, and arithmetic that keeps this form.
+
+A recorded run numbers every noise that it draws.  The `View` of an array says for each element
+which noises are in it, with which factors, and what was added.  The privacy loss of a release is
+computed from its view.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +68,8 @@ def add(left_view: View, right_view: View, sign: float) -> View:
     if first_view.noises.max() < second_view.noises[second_view.noises >= 0].min(
         initial=np.iinfo(int).max
     ):
-        return View(noises, factors, value)  # later noises are in no earlier number
+        # the noises of one side were all drawn after those of the other, so none occurs twice
+        return View(noises, factors, value)
     return merged(View(noises, factors, value))
 
 

@@ -1,4 +1,4 @@
-"""Titles and facts that every report shows."""
+"""Titles, and facts as (name, value), that every report of an audit shows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The audit of a user's own function, which runs in other processes.
 
-An imported module can print, exit, hang, crash, or write what it likes; none of it is a verdict.
+An imported module can print, exit, hang, crash, or write what it likes; none of this can change the
+verdict, which is made in this process from the outputs.
 `target_supervisor` holds the limits of the processes, `target_sampler` calls the function there.
 """
 
@@ -30,8 +31,9 @@ from audits.runner.target_values import load_value
 from audits.runs.release_functions import Draw
 
 MAX_WITNESS = 4000  # characters, since outputs may be long words
-# an estimate of the time makes calls of more and more runs, until one takes so many seconds or
-# has so many runs; all of them together are at most one further run for 16
+# To estimate the time, calls of 1, 2, 4, ... runs are made until a call takes LONG_CALL seconds or
+# has MAX_CALL_RUNS runs, or 1 / RUNS_PER_TRIAL of the audit's runs.  All these calls together have
+# at most 1/16 of the audit's runs.
 LONG_CALL, MAX_CALL_RUNS = 0.1, 1 << 10
 RUNS_PER_TRIAL = 32
 
@@ -206,7 +208,7 @@ def estimate_seconds(
             if spent >= LONG_CALL or 2 * size > min(MAX_CALL_RUNS, runs // RUNS_PER_TRIAL):
                 return spent / size * runs / workers
             size *= 2
-    except ParameterError:  # the audit itself meets and reports it
+    except ParameterError:  # the audit itself will fail in the same way, and reports it
         return 0.0
 
 

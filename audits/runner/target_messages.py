@@ -1,7 +1,8 @@
-"""Messages between the auditor and a process that runs a user's function; no pickle is read.
+"""Messages between the auditor and a process that runs a user's function, which is not trusted.
 
 A message is its length in 8 bytes, its kind in one byte, and an array in numpy's format or JSON.
-What a process of the function sends is read as outputs or as an error, and as nothing else.
+No pickle is read, because a pickle can run code.  What the function's process sends is read as
+outputs or as an error, and as nothing else.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
 ARRAY, WORDS = 0, 1
-ARRAY_KINDS = "biufcmMUS"
-SMALL = 1 << 53  # whole numbers that travel as they are
-MAX_CODE = 1 << 64
+ARRAY_KINDS = "biufcmMUS"  # numpy's kinds of numbers, times and texts, which hold no objects
+SMALL = 1 << 53  # smaller whole numbers are sent as they are; they are exact as floats
+MAX_CODE = 1 << 64  # codes of structure and category have 64 bits
 MAX_NAME = 200  # characters of the name of a part
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
              MemoryError, RecursionError)  # fmt: skip
@@ -67,7 +68,8 @@ class Channel:
         return unpack_message(kind, body)
 
     def _read(self, size: int) -> memoryview:
-        buffer = np.empty(size, np.uint8).data  # memory that is not written is not used
+        # np.empty reserves addresses; physical memory is used only as bytes arrive
+        buffer = np.empty(size, np.uint8).data
         filled = 0
         while filled < size:
             self._wait_until_deadline()
@@ -96,7 +98,7 @@ def pack_message(message: Any) -> tuple[int, memoryview]:
 
 
 def unpack_message(kind: int, body: bytes | memoryview) -> Any:
-    """The message of bytes; raises `BrokenMessage` if they are none."""
+    """The message that the bytes encode; raises `BrokenMessage` if they encode none."""
     try:
         if kind == WORDS:
             return json.loads(bytes(body))
@@ -106,7 +108,7 @@ def unpack_message(kind: int, body: bytes | memoryview) -> Any:
 
 
 def encode_outputs(outputs: NDArray[Any]) -> Any:
-    """Outputs as a message: an array, or of each object what audits read of it."""
+    """Outputs as a message: an array, or for each object the features that audits read."""
     if outputs.dtype.kind in ARRAY_KINDS:
         return outputs
     return {"outputs": [_encode_output(output) for output in read_outputs(outputs)]}

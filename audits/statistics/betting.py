@@ -1,15 +1,19 @@
-"""Betting against a claim: under a true claim the wealth is a supermartingale.
+"""Betting against a claim, so that an audit may stop as soon as the wealth disproves the claim.
 
-Under (epsilon, delta)-DP and a fair coin a run, ``P(right) <= e^eps P(wrong) + delta`` for the
-guesses on any set of outputs, so that a stake ``0 <= f(output) <= most`` on the guess,
+In each run a fair coin selects one of two neighbouring values, and a guess of the coin is made
+from the output.  Under (epsilon, delta)-DP, ``P(right) <= e^eps P(wrong) + delta`` for the guesses
+on any set of outputs.  So for a stake ``0 <= f(output) <= most`` on the guess, the factor
 
     1 + f right - f e^eps wrong - most delta,
 
-has mean at most 1, for any stakes that depend on earlier runs (a stake is a mixture of sets).
-Products of such factors, and averages of products, exceed 1/alpha with probability at most
-alpha.  With delta = 0 and f = p/q - 1, the factor is the likelihood ratio of a guess that is right
-with probability p to one with q = e^eps / (1 + e^eps).  References: Ville (1939); Waudby-Smith &
-Ramdas (2024).
+has mean at most 1, for any stakes that depend on earlier runs (a stake is a mixture of sets):
+under a true claim the wealth, which is the product of the factors, is a supermartingale.  Such
+products, and their averages, ever exceed 1/alpha with probability at most alpha.
+
+With delta = 0 and f = p/q - 1, the factor is the likelihood ratio of a guess that is right with
+probability p to one that is right with probability q = e^eps / (1 + e^eps).
+
+References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
 from __future__ import annotations
@@ -19,10 +23,11 @@ import numpy as np
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# Experts guess where the learned log-odds exceed the claim, or nearly, and stake as if by these
-# sizes: the size of learned odds is uncertain, the place where they exceed the claim less so.
+# An expert guesses where the learned log-odds exceed the claim's epsilon minus `CLAIM_MARGIN`, and
+# stakes as if they exceeded epsilon by the number here.  Learning tells well on which outputs the
+# odds exceed the claim, but not by how much; so three sizes are tried.
 EXPERT_EXCESSES = (0.12, 0.3, 1.0)
-CLAIM_MARGIN = 0.1
+CLAIM_MARGIN = 0.1  # in log-odds
 MAX_EXCESS = 5.0  # largest log-odds above the claim on which a stake depends
 
 

@@ -1,4 +1,8 @@
-"""Exact confidence bounds, each with its stated coverage; none is asymptotic.
+"""Exact confidence bounds for probabilities, for means, and for epsilon from right guesses.
+
+An audit guesses from an output which of two neighbouring values it came from; these functions
+turn the number of right guesses into a lower bound on epsilon.  Every bound covers with at least
+its stated probability for any number of runs; none is asymptotic.
 
 References: Clopper & Pearson (1934); Hoeffding (1963), Theorem 1; Kairouz, Oh & Viswanath (2015)
 for the leaks of an (epsilon, delta)-DP release.
@@ -35,7 +39,10 @@ def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
 
 
 def max_correct_probability(epsilon: float) -> float:
-    """``e^eps / (1 + e^eps)``: the largest probability of a right guess under epsilon-DP."""
+    """``e^eps / (1 + e^eps)``: the largest probability of a right guess under epsilon-DP.
+
+    Epsilon is cut at 700, for e^710 overflows; the probability is 1 there in doubles.
+    """
     return 1 / (1 + math.exp(-min(epsilon, 700.0)))
 
 
@@ -43,8 +50,9 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
     """Lower bound on epsilon from right guesses of a fair coin, elementwise.
 
     Under (epsilon, delta)-DP at most Bin(runs, delta) runs reveal their value, and every other
-    guess is right with probability at most ``e^eps / (1 + e^eps)``, given any earlier guesses:
-    one binomial tail at ``alpha``, of which a tenth is for the count of leaks.
+    guess is right with probability at most ``e^eps / (1 + e^eps)``, given any earlier guesses.
+    So the leaks are bounded with error ``alpha / 10`` and taken off, and the rest is one binomial
+    tail with error ``0.9 alpha``; with delta = 0 that tail has all of ``alpha``.
     """
     share = alpha if delta == 0 else 0.9 * alpha
     leaks = leak_count_quantile(runs, delta, alpha / 10)
@@ -60,7 +68,8 @@ def epsilon_lower_every_run(correct: int, runs: int, delta: float, alpha: float)
     """Lower bound on epsilon at ``delta`` from right guesses of a rule that guesses in every run.
 
     Under (epsilon, delta)-DP a run is right with probability at most
-    ``delta + (1 - delta) e^eps / (1 + e^eps)``: one binomial, without a count of leaks.
+    ``delta + (1 - delta) e^eps / (1 + e^eps)``.  The lower bound on that probability is solved for
+    epsilon, so no separate count of leaks is needed.
     """
     chance = float(clopper_pearson_lower(np.array(float(correct)), np.array(float(runs)), alpha))
     chance = (chance - delta) / (1 - delta)

@@ -1,9 +1,12 @@
-"""Several blocks of guesses as one test: exact binomial tails, combined by Stouffer's method.
+"""Two blocks of guesses as one test of epsilon-DP: binomial tails, combined by Stouffer's method.
 
-Each block's rule is fixed before its runs, so its tail probability given the past is at least
-uniform and its normal score at most standard normal; with weights fixed beforehand the
-distribution of the weighted sum is known.  (Folds summed into one binomial are not valid, nor is a
-random number of guesses.)  Reference: Stouffer et al. (1949).
+In a block, a rule guesses which of two values each run released.  The rule is fixed before the runs
+of its block.  So under epsilon-DP the block's p-value is, given the past, stochastically at least
+uniform, and its normal score at most standard normal.  With weights fixed beforehand, the sum
+``a X + b Y`` of the two scores has a known tail.  (It is not valid to add the counts of the blocks
+up to one binomial, because the second rule and its number of guesses depend on the first block.)
+
+Reference: Stouffer et al. (1949).
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
-# (learned from the first, tested on the next) share of runs
+# for each block the share of the runs known when its rule is learned, and the share it is tested on
 BLOCK_SHARES = (0.1, 0.2), (0.3, 0.7)
-# with a delta, leaks are rare, so more runs are for learning: 30 % of few runs; of many runs
-# 10 % and 15,000 more
+# with a delta, leaks are rare, so more runs are for learning: the smaller of 30 % of the runs, and
+# 10 % of them plus 15,000
 LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
 MAX_LEARNING_RUNS = 100_000
 MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
@@ -32,7 +35,7 @@ MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested by one rule
 def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
     """(runs known when a rule is learned, runs it is tested on), in order.
 
-    With delta, leaks are counted once: a single split.
+    With a delta (``pure`` is false) there is one block, because leaks are counted only once.
     """
     first_known = int(BLOCK_SHARES[0][0] * runs)
     if not pure or runs < MIN_RUNS_TO_SPLIT or first_known >= MAX_LEARNING_RUNS:
@@ -69,7 +72,7 @@ def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
     first_block, second_block = blocks
     share = first_block[2] / (first_block[2] + second_block[2])
     first_weight, second_weight = math.sqrt(share), math.sqrt(1 - share)
-    # clipped upwards, which errs to the claim's side
+    # p-values below 1e-300 are raised to it, which favours the claim
     scores = [-float(ndtri(max(binomial_p_value(block, epsilon), 1e-300))) for block in blocks]
     score = first_weight * max(scores[0], MIN_FIRST_SCORE) + second_weight * scores[1]
     return clipped_normal_tail(score, first_weight, second_weight) if math.isfinite(score) else 1.0
@@ -82,7 +85,9 @@ def clipped_normal_tail(score: float, first_weight: float, second_weight: float)
     """
     from scipy.special import ndtr
 
-    # P(X < WORST) P(b Y >= score - a WORST) + int_WORST phi(x) P(b Y >= score - a x) dx
+    # P(X < WORST) P(b Y >= score - a WORST) + int_WORST phi(x) P(b Y >= score - a x) dx.
+    # The integral is cut at `end`, and P(X > end) is added; 4 panels of 64 Gauss-Legendre nodes
+    # have a relative error far below the 1e-9 that is added
     end = max(first_weight * score, 0.0) + 9.0
     nodes, weights = QUADRATURE
     half = (end - MIN_FIRST_SCORE) / 8

@@ -1,4 +1,8 @@
-"""Copies of a value, one for each call: code that works in place changes its own alone."""
+"""Copies of a private value, one for each call of the audited function.
+
+A function that changes its argument in place then changes only its own copy, so that every run of
+an audit starts from the same value.  The quickest way that is safe for the type is chosen once.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ def copier(value: Any) -> Callable[[], Any]:
         return functools.partial(_same, value)
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
-        # "K" keeps the order in memory
+        # "K" keeps the order of the axes in memory
         return functools.partial(value.copy, "K")
     if kind in {list, dict, set} and all(map(is_unchanging, _children(value))):
         copied: Callable[[], Any] = value.copy
@@ -50,7 +54,7 @@ def copier(value: Any) -> Callable[[], Any]:
 
 
 def remaker(value: Any) -> Callable[[], Any]:
-    """A function that makes the value again, in other memory: its parts too, as far as it can."""
+    """A function that builds an equal value at each call, with new parts where that is possible."""
     if type(value) is not np.ndarray:
         try:
             if _is_plain(value, 0):
@@ -74,7 +78,7 @@ def own_copy(value: Any) -> Any:
 
 
 def is_shared(value: Any) -> bool:
-    """Whether calls share a value that they could change, for it cannot be copied."""
+    """Whether all calls get one object that they could change, because it cannot be copied."""
     return not is_unchanging(value) and own_copy(value) is value
 
 
@@ -88,7 +92,7 @@ def is_unchanging(value: Any, depth: int = 0) -> bool:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether it is made of Python's own containers, of arrays of numbers and of what is fixed."""
+    """Whether the value consists of Python's containers, numeric arrays and unchanging values."""
     if type(value) is np.ndarray:
         return not value.dtype.hasobject and value.flags.c_contiguous
     if type(value) in PLAIN_CONTAINERS:

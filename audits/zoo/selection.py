@@ -1,4 +1,9 @@
-"""Broken selections: noisy maxima and sparse vectors as published, or wrongly understood.
+"""Broken selections for tests of the audits: noisy maxima and sparse vectors with known faults.
+
+Each function claims epsilon = 1 but leaks more; `specimens` lists it with a pair of neighbouring
+inputs and its true epsilon at that pair, derived in the comment above the noise.  The audits must
+falsify the claim.  Below, f and F are the density and the distribution function of the Laplace
+noise.
 
 Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
 """
@@ -22,7 +27,8 @@ FIFTH_ANSWER_HIGH = np.array(
 
 def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
     """Releases the winning noisy value at the cost of its index."""
-    # the density 5 F^4 f, each factor worth 1/2 in the lower tail: 5/2
+    # the largest of five has the density 5 F^4 f; in the lower tail each of the five factors
+    # changes by e^(1/2) if the scores move by 1, so epsilon is 5/2
     noisy: Output = scores + rng.laplace(scale=2.0, size=(size, len(scores)))
     winner: Output = noisy.max(axis=1)
     return winner
@@ -44,14 +50,16 @@ def bare_max(scores: Output, rng: Generator, size: int) -> Output:
 
 def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Output:
     """Releases for all twenty answers whether they are above, at the cost of one."""
-    # the greatest log ratio over patterns: quadrature over the threshold of F^i (1 - F)^j
+    # the true epsilon is the largest log ratio of the probabilities of a pattern of answers;
+    # with i answers below and j above, a probability is the integral of F^i (1 - F)^j over the
+    # threshold, by quadrature
     threshold = rng.laplace(scale=2.0, size=(size, 1))
     return (answers + rng.laplace(scale=4.0, size=(size, 20)) >= threshold).astype(int)
 
 
 def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output:
     """The first answer above, with noise that ignores the cost of the answer."""
-    # 1/4 for the threshold and 3/2 for the answer found, in the limit of many answers
+    # of many answers the threshold costs 1/4 and the answer above costs 2 / (4/3) = 3/2
     threshold = rng.laplace(scale=4.0, size=(size, 1))
     above = answers + rng.laplace(scale=4 / 3, size=(size, 5)) >= threshold
     return np.where(above.any(axis=1), above.argmax(axis=1), 5)
@@ -59,7 +67,7 @@ def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output
 
 def sparse_vector_releasing_values(answers: Output, rng: Generator, size: int) -> Output:
     """The first answer above, and the noisy value that was compared."""
-    # nineteen answers below and the value, each worth 1/2 in the lower tail: 20/2
+    # nineteen answers below and the released value each cost 1/2 in the lower tail: 20/2 = 10
     noisy = answers + rng.laplace(scale=2.0, size=(size, 20))
     above = noisy >= rng.laplace(scale=2.0, size=(size, 1))
     first_above = np.where(above.any(axis=1), above.argmax(axis=1), 19)

@@ -17,7 +17,7 @@ from audits.minimax.information.contraction import entropy_factor
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, TheoremDomain
 
 _THEOREM = "Theorem 2 of Chua and others"
-_LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
+_LENGTH = Interval(1e-150, 1e150)  # so that a product of two neither overflows nor underflows
 
 
 def label_optimisation(
@@ -66,11 +66,12 @@ def label_optimisation(
     lipschitz = TheoremDomain(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
     diameter = TheoremDomain(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
-    # a family on fewer labels may be harder: the other labels never occur
+    # a family on fewer labels may be harder (the other labels never occur), so the powers of 2
+    # and the largest even number are tried
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
     def sharp_bound(label_count: int, d: float) -> float:
-        # (d / (2 sqrt(K - 1))) (1 - m) of L D, with m of `sign_correlation`
+        # the bound is L D (d / (2 sqrt(K - 1))) (1 - m), with K labels and m of `sign_correlation`
         wrong = 1 - sign_correlation(n, label_count, epsilon, d)
         return d / (2 * math.sqrt(label_count - 1)) * wrong
 
@@ -103,12 +104,12 @@ def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
     private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
     # reports carry no more information than the labels
     information = min(private, n * d**2 * entropy_factor(d))
-    # Bernoulli((1 + m) / 2) against a fair coin
+    # one sign gets at most 2 / k of the information; a guess of it is right with (1 + m) / 2
     return 2 * most_right_given_information(2 * information / k, 2) - 1
 
 
 def _published_bound(n: int, k: int, epsilon: float) -> float:
-    """``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)`` at its best ``d <= 1/2``, of L D.
+    """``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)`` at its best ``d <= 1/2``, in units of L D.
 
     ``c = min((e^eps - 1)^2, 4 e^eps)``; at ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.
     """

@@ -1,4 +1,9 @@
-"""Private channels on signs as matrices: one row per input, one column per report."""
+"""Small private channels as matrices, and their exact information: checks of minimax proofs.
+
+A channel is an epsilon-LDP randomiser of a point of the cube {-1, 1}^p: one row per input, one
+column per report.  With p small, mutual information and the best decoding are sums, so a check can
+compare them with the bounds that a theorem states.  The shape of each matrix is in parentheses.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +66,7 @@ def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple
     for _ in range(3):
         share = rng.uniform(0.1, 0.9)
         yield "random set", translation_channel(rng.random(2**p) < share, epsilon)
-    # any weights in [1, e^(eps / 2)]: the sums of two rows are within e^(eps / 2) too
+    # weights in [1, e^(eps / 2)] differ by a factor e^(eps / 2) at most, and so do the sums of rows
     weights = np.exp(epsilon / 2 * rng.random((2**p, 5)))
     yield "random weights", weights / weights.sum(axis=1, keepdims=True)
 
@@ -87,5 +92,5 @@ def kl_divergences(first: Array, second: Array) -> Array:
 
 
 def best_decoding_rate(law: Array) -> float:
-    """The probability that the likeliest point is the right one."""
+    """The probability that a decoder is right that names the likeliest of equally likely points."""
     return float(law.max(axis=0).sum() / len(law))

@@ -1,4 +1,8 @@
-"""Labels in pairs, one of each a little likelier, and a linear loss: learning from private labels.
+"""The hard family for learning from private labels: paired label probabilities and a linear loss.
+
+A minimax lower bound needs distributions that private reports can hardly tell apart.  Here labels
+come in pairs; in each pair one label is a little likelier, and a sign says which.  The minimiser
+of a linear loss reveals the signs, so a learner with a small risk must have decoded them.
 
 Reference: Chua and others (2026), whose construction this is with explicit constants.
 """

@@ -1,5 +1,7 @@
 """Vectors of s signs among p places that lie far apart: how many exist, and how to construct some.
 
+A set of points that lie far apart is a packing.  By Fano's inequality, an estimator that is nearer
+than half the distance must tell the points apart, so many points make a strong minimax lower bound.
 Distance is the number of places in which two vectors differ.  References: Gilbert (1952) and
 Varshamov (1957) for the count; Raskutti, Wainwright & Yu (2011), Lemma 5, for the printed one.
 """
@@ -20,7 +22,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 
 Signs = NDArray[np.int8]
-_BATCH = 64
+_BATCH = 64  # vectors that are drawn and compared at a time
 
 
 def log_points_printed(p: int, s: int) -> float:
@@ -31,7 +33,8 @@ def log_points_printed(p: int, s: int) -> float:
 def log_points(p: int, s: int, squared: int) -> float:
     """Log of a number of points that exist at squared Euclidean distance ``squared``; rounded down.
 
-    All ``C(p, s) 2^s`` vectors over those closer to one of them: a largest packing covers.
+    It is the log of ``C(p, s) 2^s`` over the number of vectors that are closer to a given one: the
+    sets of vectors closer to the points of a largest packing cover all vectors.
     """
     closer = _log_ball_sizes(p, s)
     every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
@@ -50,7 +53,7 @@ def _log_ball_sizes(p: int, s: int) -> Array:
 
     moved, flipped = np.indices((min(s, p - s) + 1, s + 1)).reshape(2, -1)
     moved, flipped = (part[moved + flipped <= s] for part in (moved, flipped))
-    # moved places with any signs, flipped signs among those that stay
+    # some places move and get any signs; some signs flip at the places that stay
     logs = choose(s, moved) + choose(p - s, moved) + moved * math.log(2)
     logs += choose(s - moved, flipped)
     # a place left and a place taken count 1 each, a flipped sign counts 4

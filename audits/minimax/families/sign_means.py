@@ -1,4 +1,7 @@
-"""Signs on every coordinate: the hard families of a private mean, random and as copies.
+"""The hard families of a private mean: distributions whose mean has one of two signs everywhere.
+
+A sign per coordinate says which way the mean of that coordinate leans.  An accurate estimate of the
+mean would reveal the signs, which private releases cannot.  Records are random, or are copies.
 
 Proofs: `docs/proofs/minimax_mean.md`.
 """

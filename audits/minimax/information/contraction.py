@@ -1,4 +1,6 @@
-"""The information that private reports carry about a point, in nats: our bounds and the papers'.
+"""Upper bounds on the information, in nats, that private reports carry about a hard family's point.
+
+Each bound is here twice: sharp, and as the papers print it.
 
 References: Duchi, Jordan & Wainwright (2018) and Wang & Xu (2021) for the published forms; the
 sharper ones are proved in `docs/proofs/decoding_records.md` and enumerated in

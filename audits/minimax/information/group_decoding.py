@@ -16,14 +16,14 @@ def most_right_at_distance(
 ) -> float:
     """The largest probability of a right decode if any two data sets are ``records`` records apart.
 
-    ``1 / (1 + (N-1) e^-K) + delta_K`` with ``K = records * epsilon``, delta_K of the group; rounded
-    up.
+    ``1 / (1 + (N-1) e^-K) + delta_K``, rounded up.  N = e^log_points is the number of data sets,
+    ``K = records * epsilon`` is the epsilon of the group, and delta_K its `group_delta`.
     """
     epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     reach = records * epsilon
-    # N e^-K less e^-K: in logs, as N may be of any size
+    # ln((N - 1) e^-K), in logarithms because N may be too large for a float
     odds = log_points + math.log1p(-math.exp(-log_points)) - reach
-    # Both may be large and nearly equal.
+    # the two terms may be large and nearly equal, so their rounding errors are taken off
     odds -= 4 * ULP * (log_points + reach)
     right = 1 / (1 + math.exp(min(odds, 700.0)))
     return min(1.0, round_up(right + group_delta(records, epsilon, delta), 64))
@@ -35,5 +35,5 @@ def group_delta(records: int, epsilon: float, delta: float) -> float:
         return 0.0
     grown = math.log(delta) + (records - 1) * epsilon
     grown += math.log(math.expm1(-records * epsilon) / math.expm1(-epsilon))
-    # logs of at most 745 are right to 1e-13
+    # a logarithm of at most 745 is right to 1e-13, which 4096 units of rounding cover
     return min(1.0, round_up(math.exp(min(grown, 0.0)), 4096))

@@ -1,4 +1,7 @@
-"""Information in reports of bounded likelihood ratio: nats, variances, and the error on a sign.
+"""Information in private reports about a random sign, in nats, and the error of guessing the sign.
+
+Minimax lower bounds use it so: an epsilon-LDP report carries little information, and little
+information leaves a large error on each sign of a hard family.
 
 Proofs: `docs/proofs/minimax_mean.md`.
 """
@@ -15,7 +18,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.numerics.search import furthest_that
 
-SMALL = 1e-3
+SMALL = 1e-3  # below this epsilon the bound epsilon^2 / 8 is used, as A - 1 - ln A cancels
 
 
 def posterior_divergence(epsilon: float) -> float:
@@ -33,11 +36,14 @@ def posterior_divergence(epsilon: float) -> float:
 
 
 def sign_information(mean: Array) -> Array:
-    """KL divergence of a sign of this mean from a fair one: ``ln 2`` minus its entropy."""
+    """KL divergence of a sign of mean m from a fair sign: ``ln 2`` minus its entropy.
+
+    ``((1 + m) ln(1 + m) + (1 - m) ln(1 - m)) / 2``; below m = 0.01 by its series.
+    """
     m = np.clip(np.asarray(mean, dtype=float), 0.0, 1.0)
     low = np.where(m < 1, m, 0.0)
     inside = ((1 + low) * np.log1p(low) + (1 - low) * np.log1p(-low)) / 2
-    # the two terms cancel where m is small
+    # the two terms cancel if m is small
     series = m**2 * (1 / 2 + m**2 * (1 / 12 + m**2 * (1 / 30 + m**2 / 56)))
     inside = np.where(m < 1e-2, series, inside)
     information: Array = np.where(m < 1, inside, math.log(2))

@@ -1,4 +1,7 @@
-"""The gap between an algorithm's risk and the lower bound of its problem."""
+"""The gap between an algorithm's measured risk and the minimax lower bound of its problem.
+
+The risk is the mean loss of runs on the hard family of the bound, with and without noise.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from audits.minimax.problems import lower_bound
 @final
 @dataclass(frozen=True, slots=True)
 class RiskGap:
-    """An algorithm's mean loss on the hard family of a bound, in runs of their own.
+    """An algorithm's losses on the hard family of a bound, one per run.
 
-    ``risk`` and ``noiseless_risk``, without noise, have standard errors; ``theorem_bound`` is the
-    upper bound of its theorem, None without one.  ``ratio`` is risk over bound: a large one may be
-    the algorithm's fault or the bound's.
+    ``risk`` and ``noiseless_risk`` are the means with and without privacy noise, each with its
+    standard error.  ``theorem_bound`` is the upper bound that a theorem proves, or None.  ``ratio``
+    is risk over lower bound; if it is large, the algorithm or the bound may be improved.
     """
 
     algorithm: str
@@ -59,7 +62,7 @@ def measure_risk_gap(
     seeds = [int(seed) for seed in source.integers(2**53, size=runs)]
 
     def losses(noise: float) -> tuple[float, ...]:
-        # the same seeds: the same points and data
+        # the same seeds give the same points and data with and without noise
         return tuple(
             entry.loss(setting, bound, np.random.default_rng(seed), noise) for seed in seeds
         )

@@ -1,4 +1,11 @@
-"""The upper bounds on risk that theorems prove for the project's algorithms, with constants."""
+"""The upper bounds on risk that theorems prove for the project's algorithms, with constants.
+
+A table compares them with the measured risk of an algorithm and with the minimax lower bound of
+its problem.  ``setting`` has the sizes of the problem: n records or users, p or ``dimension``
+coordinates, s non-zero coefficients, k labels, ``epsilon``, ``delta``.  ``bound`` is the lower
+bound, whose hard family (``bound.construction``) the algorithm runs on.  None means that the
+theorem does not apply.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +23,9 @@ from audits.minimax.performance.algorithm_losses import (
 def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
 
-    One round of working sparsity 8; Bernstein's inequality for every coordinate of the mean of n
-    reports of length B, and of n noises times signs.  Wang & Xu (2021), with constants made
-    explicit.
+    One round with working sparsity 8 and step eta.  ``|error|_inf`` is bounded by Bernstein's
+    inequality for every coordinate, of the mean of n reports of length B and of the mean of n
+    noises times signs.  Wang & Xu (2021), with constants made explicit.
     """
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
@@ -37,13 +44,16 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
 
 
 def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
-    """t with ``n t^2 / (2 (variance + most t / 3)) = level``."""
+    """The positive t with ``n t^2 / (2 (variance + largest t / 3)) = level``."""
     half = level * largest / 3
     return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
 
 
 def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``(2^-T |theta| + 3.5 eta sqrt(17 s) (C + Y coth(eps/2)) sqrt(4 ln p / n))^2``, 1 - 4 / p."""
+    """``(2^-T |theta| + 3.5 eta sqrt(17 s) (C + Y coth(eps/2)) sqrt(4 ln p / n))^2``.
+
+    It holds with probability 1 - 4 / p; C bounds the noise, Y the labels, T is the rounds.
+    """
     from algorithms.base.hard_thresholding import default_step
 
     n, s, noise = setting["n"], setting["s"], setting["noise_bound"]
@@ -54,7 +64,10 @@ def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None
 
 
 def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``D L sqrt(V / n)``, V the second moment of the reports (Chua and others 2026)."""
+    """``D L sqrt(V / n)``: diameter D, Lipschitz constant L, second moment V of the reports.
+
+    Chua and others (2026).
+    """
     from algorithms.label_privacy.label_sgd import LabelSGD
 
     family: Any = bound.construction
@@ -77,7 +90,7 @@ def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """The second moment of the added noise."""
+    """The second moment of the noise: scale^2 a coordinate if Gaussian, 2 scale^2 if Laplace."""
     del bound
     n, p = setting["n"], setting["dimension"]
     plan: Any = private_mean_estimator(setting).plan((n, p))
@@ -85,7 +98,11 @@ def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def subset_selection_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n``, g = p - q: of reports and labels."""
+    """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n`` with g = p - q.
+
+    A report has its own label with probability p and each other one with q; the 1 is for the
+    random labels of the users.
+    """
     from mechanisms import SubsetSelection
 
     del bound
@@ -96,13 +113,16 @@ def subset_selection_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def permute_and_flip_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``2 ln k / eps`` (McKenna & Sheldon 2020; sums move by 1)."""
+    """``2 ln k / eps``, where a record moves each sum by at most 1 (McKenna & Sheldon 2020)."""
     del bound
     return float(2 * math.log(setting["k"]) / setting["epsilon"])
 
 
 def frank_wolfe_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """Theorem 2.2 with constants: expected excess of the empirical risk; the gap is 1 at most."""
+    """The expected excess of the empirical risk, from the algorithm's own theorem with constants.
+
+    The argument 1.0 says that the empirical risk at the start exceeds its minimum by at most 1.
+    """
     from algorithms.frank_wolfe.polytope import FrankWolfe
     from algorithms.frank_wolfe.polytopes import L1Ball
 

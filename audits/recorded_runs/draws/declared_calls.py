@@ -1,4 +1,8 @@
-"""Functions that their user declares to be mechanisms: their outputs are frozen whole."""
+"""Recorded calls of functions that the user declares to be mechanisms (`Primitive`).
+
+The inside of such a function is not recorded.  The tape keeps one call: its private argument, its
+whole output, which the replay gets again, and the declared loss or sensitivity.
+"""
 
 from __future__ import annotations
 
@@ -84,14 +88,14 @@ def primitive_of(declared: Any) -> Primitive:
 def named_arguments(
     signature: inspect.Signature, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Arguments of a call by name; defaults for those that are not given."""
+    """The arguments of a call by name, with the defaults of those that were omitted."""
     bound = signature.bind(*arguments, **options)
     bound.apply_defaults()
     return dict(bound.arguments)
 
 
 def recording_call(function: Callable[..., Any], declared: Primitive) -> Callable[..., Any]:
-    """The function, which within a run is one call on the tape."""
+    """A function like the given one that, within a recorded run, writes its call on the tape."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

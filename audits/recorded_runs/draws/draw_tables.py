@@ -1,4 +1,9 @@
-"""The draws of numpy's generators: names of their arguments, and the laws of their noise."""
+"""Tables of the draws of numpy's generators: names of their arguments, and the laws of their noise.
+
+`NOISE` has the draws whose outputs are followed as noise through the code; a law "unknown" has no
+formula for its privacy loss.  `COINS` has the draws whose outputs are the same in both recorded
+runs, and are not followed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ def _standard(law: str) -> DrawTable:
     return DrawTable({"size": None, "dtype": float, "out": None}, law)
 
 
-# noise: followed through the code
+# draws that are followed through the code as noise
 NOISE = {
     "laplace": _location("laplace"),
     "normal": _location("gaussian"),
@@ -83,7 +88,7 @@ COINS = {
 
 
 def bound(table: DrawTable, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Arguments by name; defaults for those that are not given."""
+    """The arguments of a draw by name, with the defaults of those that were omitted."""
     if table.size == "*":
         return {"size": tuple(arguments)}
     positional = dict(zip(table.arguments, arguments, strict=False))

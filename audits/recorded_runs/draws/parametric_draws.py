@@ -1,6 +1,8 @@
-"""Draws whose probabilities may be private: `choice`, `binomial`, `multinomial`, and their losses.
+"""Recorded draws whose parameters may be private, such as `choice` and `binomial`, with losses.
 
-The output is frozen, and the loss is that between the laws with the parameters of the two runs.
+A recorded run draws on the data; the replay on the neighbour gets the same output again.  If a
+parameter of the draw (``given``) differs between the two runs, the draw reveals the data.  Its
+privacy loss is then that between the two laws, one with the parameter of each run.
 """
 
 from __future__ import annotations
@@ -30,20 +32,23 @@ LossesOfDraw = Callable[[Event, Event], Losses]
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
-    """The loss between two laws on one finite set, ``number`` times; none if they are equal."""
+    """The loss between two laws on one finite set, ``number`` times; no loss if they are equal."""
     p, q = (np.asarray(law, dtype=float).ravel() for law in (first, second))
-    # the comparison of the arguments reports a different number of outcomes
+    # laws on sets of different sizes have no loss here: the comparison of arguments reports them
     if p.shape != q.shape or np.allclose(p, q, rtol=1e-12, atol=0.0):
         return []
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
 
 
 def _of_probabilities(number: int) -> LossesOfDraw:
-    return lambda one, other: pair_losses(one.given, other.given, number)
+    return lambda recorded, replayed: pair_losses(recorded.given, replayed.given, number)
 
 
 def _of_heads(number: int) -> LossesOfDraw:
-    """Losses of numbers of heads, as those of the coins, which reveal at least as much."""
+    """Losses of binomial counts, bounded by those of the ``number`` coins behind each count.
+
+    The coins reveal at least as much as their count.
+    """
 
     def losses(recorded: Event, replayed: Event) -> Losses:
         pairs = (
@@ -61,7 +66,7 @@ def _of_heads(number: int) -> LossesOfDraw:
 
 
 def _of_means(recorded: Event, replayed: Event) -> Losses:
-    """The loss of a Gaussian vector whose mean moves: a shift by the norm of the gap in ``cov``."""
+    """The loss of a Gaussian vector whose mean moves by g: mu = sqrt(g^T cov^-1 g)."""
     (mean, cov, draws), (replayed_mean, *_) = recorded.given, replayed.given
     gap = np.asarray(replayed_mean, float) - np.asarray(mean, float)
     if not gap.any():
@@ -79,7 +84,7 @@ def choice(
     axis: int = 0,
     shuffle: bool = True,
 ) -> Any:
-    """Choose places; the elements there are of this run's own candidates."""
+    """Draw positions, and return the elements at these positions of this run's candidates."""
     del shuffle  # the recorded places are handed out in their recorded order
     a = use(a)
     candidates = None if np.ndim(a) == 0 else a
@@ -110,7 +115,7 @@ def choice(
 def places_drawn(
     tape: Tape, name: str, make: Callable[[], Any], count: int, size: Any, replace: bool
 ) -> Any:
-    """Draw places that are equally likely."""
+    """Draw positions in the list of candidates, all equally likely."""
     expected = tape.expected()
     if are_records(tape, count) and (
         expected is None or "the number of candidates" not in expected.equal
