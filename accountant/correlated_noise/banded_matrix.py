@@ -1,4 +1,7 @@
-"""Banded strategies: a step reaches the next few rows only.
+"""Banded strategy matrices for correlated noise: each step affects only the next few rows.
+
+A strategy matrix has a column for each training step; its sensitivity is the greatest norm of the
+sum of the columns in which one record may take part.
 
 References: Choquette-Choo et al. (2023), "(Amplified) banded matrix factorization", Section 3.
 """
@@ -97,7 +100,7 @@ class BandedMatrix(Strategy):
 
     @property
     def rows(self) -> int:
-        """As many as steps."""
+        """The number of rows, which is the number of steps."""
         return self.columns
 
     @property
@@ -121,7 +124,11 @@ class BandedMatrix(Strategy):
         return float(np.log(np.abs(self.diagonals[0])).sum())
 
     def sensitivity_under(self, participation: Participation) -> Sensitivity:
-        """Return the greatest norm: where no more bands than the separation, of lengths alone."""
+        """Return the greatest norm of a sum of columns that one record may take part in.
+
+        Columns at least as far apart as the number of bands are orthogonal.  So where the
+        separation is at least that, the lengths of the columns decide alone.
+        """
         power = math.frexp(self.largest_entry)[1]
         scaled = np.ldexp(self.diagonals, -power)
         match participation:
@@ -148,7 +155,7 @@ class BandedMatrix(Strategy):
         return product.reshape(values.shape)
 
     def recovered(self, rows: Array) -> Array:
-        """Return the solution."""
+        """Return the solution of the banded system with these rows on the right-hand side."""
         from scipy.linalg import solve_banded
 
         values = np.asarray(rows, dtype=float)

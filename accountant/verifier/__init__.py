@@ -1,4 +1,9 @@
-"""A checker of certificates that trusts nothing of the project: python-flint and these files."""
+"""A checker of certificates: it trusts python-flint and the files of this folder, nothing else.
+
+A certificate is a file (`document`) that states a plan, a delta and an interval of epsilon.  The
+plan is read into pairs of distributions (`plan`, `releases`), and `verdict` proves the two ends of
+the interval in ball arithmetic.  docs/proofs/trusted-base.md lists what remains trusted.
+"""
 
 from .document import NoProof, ProofError, Verdict
 
@@ -6,7 +11,10 @@ __all__ = ["NoProof", "ProofError", "Verdict", "verify"]
 
 
 def verify(document: bytes) -> Verdict:
-    """Return whether delta(upper) <= delta < delta(lower) was proved; `ProofError`: no proof."""
+    """Return whether delta(upper) <= delta < delta(lower) was proved for the plan in the file.
+
+    `ProofError` is raised where the bytes are not a proof file at all.
+    """
     from .verdict import verify as judge  # python-flint is needed from here on
 
     return judge(document)

@@ -1,4 +1,8 @@
-"""One pair above each release that stands for many pairs, and one of those pairs below it."""
+"""For each release that stands for many pairs: a pair that dominates them all, or one of them.
+
+An upper end of epsilon is proved with the dominating pair ("above"), a lower end with a pair of the
+set ("below").  `verdict` exchanges releases here before it computes delta.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from .releases import ANY_OF, ONE, STILL, ZERO, Release
 
 
 def bounding_pair(release: Release, *, above: bool) -> Release | None:
-    """Return the pair above a release, or the one below it (None for none).
+    """Return the pair above a release, or the pair below it; None where no pair below is known.
 
     Theorem (`domination`: Zhu, Dong & Wang 2022, Theorem 10): a pair that dominates another does so
     next to any third release.
     """
-    if release[0] == ANY_OF:  # on a path below there is none
+    if release[0] == ANY_OF:  # only above: the path of a lower end has chosen a part of each set
         parts = (
             tuple((bounding_pair(member, above=True), count) for member, count in part)
             for part in release[1]
@@ -34,9 +38,11 @@ def truncated_sample(release: Release, *, above: bool) -> Release:
     """Return the pair above or below a Poisson sample of which at most a batch stays.
 
     Theorems (`seen_case`, `kept_records`: docs/proofs/truncated_sampling.md), for n records, rate r
-    and batch B: it is as if P(Bin(n - 1, r) >= B), the chance that the others fill the batch, were
-    the chance of a case that is seen.  In that case the record stays with chance
-    (B / n) P(Bin(n, r) > B) in all, in the place of another.  Below, the others contribute nothing.
+    and batch B.  Let f = P(Bin(n - 1, r) >= B), the chance that the other records fill the batch.
+    Above, the output may say whether that happened.  If it did not, this is a sample of rate r.  If
+    it did, the record stays with chance c / f, c = (B / n) P(Bin(n, r) > B), and then takes the
+    place of another record, so that the centre moves by 2 mu.  Below, the other records contribute
+    nothing, and the record is in the batch with chance (1 - f) r + c.
     """
     _, mu_squared, rate, n, batch, replaced = release
     spend(4e5)
@@ -52,6 +58,9 @@ def truncated_sample(release: Release, *, above: bool) -> Release:
 
 
 def sampled_gaussian(mu_squared: Fraction, rate: Any, replaced: bool) -> Release:
-    """Return a sampled Gaussian; under Q there is another record where it is replaced."""
+    """Return a Gaussian of mu^2 on a Poisson sample, as a mixture of the shifts 0 and mu under P.
+
+    Under Q the shift is 0, or -mu with the same chance where the record is replaced by another one.
+    """
     away = ((1 - rate, ZERO), (rate, -ONE)) if replaced else STILL
     return "mixture", mu_squared, ((1 - rate, ZERO), (rate, ONE)), away

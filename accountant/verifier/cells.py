@@ -21,7 +21,10 @@ from .releases import LISTED, ONE, STILL, Release
 
 
 class Cell(NamedTuple):
-    """A part of the outcomes: its masses, and the ends of its losses; None where there is none."""
+    """A part of the outcomes: its masses, and the least and the greatest of its losses.
+
+    ``low`` is None where the losses have no lower bound, and ``high`` where they have no upper one.
+    """
 
     p: arb
     q: arb
@@ -30,7 +33,7 @@ class Cell(NamedTuple):
 
 
 def cells(release: Release, back: bool, rules: list[Any]) -> list[Cell]:
-    """Return the parts of all outcomes of a release, by growing loss; ``back``: of Q against P."""
+    """Return the parts of all outcomes of a release, by growing loss; with ``back`` of (Q, P)."""
     kind = release[0]
     if kind == "choice":  # which option it is, is seen
         return [

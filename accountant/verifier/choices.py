@@ -1,9 +1,10 @@
-"""What a plan means where a release stands for several pairs.
+"""What a plan means where a release stands for a set of pairs, and which pairs of a set count.
 
 A user is in one part of a `Parallel`, and a group of records is split in one way between P and Q.
 At each occurrence the part is chosen anew, and the choice may depend on all earlier answers.  So an
-occurrence is one release that stands for a set, and an upper end needs a pair above all of the set.
-A plan that is one such set and nothing else has no earlier answers: each part is bounded alone.
+occurrence is one release that stands for a set, and the proof of an upper end needs a pair that
+dominates every pair of the set.  A plan that is one such set and nothing else has no earlier
+answers: each part is bounded alone.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from .document import ProofError, need
 from .plan import read_plan
 from .releases import ANY_OF, Release, Releases
 
-MOST_PARTS = 128  # of a set: the work grows with their number
-SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}  # where the shift stands
+MOST_PARTS = 128  # parts of one set at most, as the time of a check grows with their number
+# The index of the shift in the tuple of a release, for each kind of log-concave noise.
+SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}
 
 
 def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
-    """Return what a user may pay for: delta of the plan is the greatest of all.
+    """Return the lists of releases that a user may pay for; delta of the plan is their greatest.
 
-    A plan that is one set and nothing else has no earlier answers, so each part stands alone.
+    There are several lists only where the plan is one set and nothing else: no earlier answers can
+    then decide which part is chosen, so each part is bounded alone.
     """
     releases = read_plan(plan, decimal=decimal)
     items: list[Any] = list(releases.items())
@@ -32,7 +35,7 @@ def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:
 
 
 def without_dominated(releases: Releases) -> Releases:
-    """Return the releases with no part in a set that another part is above.
+    """Return the releases without those parts of a set that another part of it dominates.
 
     Theorem (`domination`: Zhu, Dong & Wang 2022, Theorem 10): a pair that another one dominates may
     be left out of a set, as whatever is chosen then costs at most what the other one does, with any
@@ -57,11 +60,12 @@ def without_dominated(releases: Releases) -> Releases:
 
 
 def is_dominated(part: Releases, dominating: Releases) -> bool:
-    """Return whether the other releases surely cost at least as much, in both directions.
+    """Return whether ``dominating`` is proved to cost at least as much as ``part``.
 
-    Theorem (`composition`): Gaussians compose to one, of the sum of mu^2, and a release more costs
-    at least as much.  So Gaussians are compared by that sum, what both sides have is taken away,
-    and one kind of release is compared with one other.
+    Theorem (`composition`): Gaussians compose to one Gaussian, whose mu^2 is the sum of theirs, and
+    one more release never costs less.  So Gaussians are compared by that sum, the releases that
+    both lists have are taken away, and at most one kind of release that remains of ``part`` is
+    compared with one kind of the other list.  False where this does not decide.
     """
     squares = [
         sum(release[1] * n for release, n in x.items() if release[0] == "gaussian")
@@ -83,11 +87,11 @@ def is_dominated(part: Releases, dominating: Releases) -> bool:
 
 
 def is_shifted_less(smaller: Release, larger: Release) -> bool:
-    """Return whether a release is of the kind of another, of a smaller shift.
+    """Return whether two releases are of one kind and the first has at most the second's shift.
 
     Theorem (`shifted_less`): of log-concave noise the best event is a half-line, so delta is the
-    greatest of F(t) - e^eps F(t - s), which rises with the shift s.  Of a response that shows the
-    record with chance d it rises with d and with epsilon.
+    greatest of F(t) - e^eps F(t - s) over t, which rises with the shift s.  The delta of a response
+    with parameters epsilon and d, which shows the record with chance d, rises with both.
     """
     if smaller[0] != larger[0]:
         return False
@@ -101,10 +105,11 @@ def is_shifted_less(smaller: Release, larger: Release) -> bool:
 
 
 def on_path(releases: Releases, choices: list[Any]) -> Releases:
-    """Return what a user pays for on one path: ``choices`` names the part at each occurrence.
+    """Return the releases that a user pays for where ``choices`` names the part of each set.
 
-    Each set of releases takes the next of the choices: rows of how often, the number of a part,
-    and the choices inside of that part.
+    The next element of ``choices`` belongs to the next set.  It is a list of rows
+    [times, number, inside]: the part with this number is chosen so many times, and ``inside`` are
+    the choices for the sets within that part.
     """
     paid = Releases()
     for release, count in releases.items():
@@ -128,7 +133,7 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
 
 
 def is_choice(row: Any) -> bool:
-    """Return whether a row of a choice is: how often, the number of a part, choices inside."""
+    """Return whether a value is a row [times, number, inside] of whole numbers and a list."""
     if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list):
         return False
     times, number, _ = row

@@ -1,4 +1,4 @@
-"""What a mechanism's law says: delta of its worst pair at an epsilon, and its densities.
+"""The law of a mechanism: delta of its worst pair at an epsilon, and its densities at outputs.
 
 A law is computed on balls from the textbook's definition of a density, and never from the code of a
 mechanism.  Parameters are floats taken as the fractions they are, and whole numbers.
@@ -16,8 +16,9 @@ from flint import arb, fmpq
 Parameters = SimpleNamespace  # of a mechanism, by name
 Ends = tuple[arb, arb]  # a lower and an upper bound
 DeltaEnds = Callable[[Any], Ends]  # of the worst pair, at an epsilon
-WORDS = 2**63  # random words, ranges of which decide exact draws
-SLACK = fmpq(1, 2**30)  # what floats of a claim may be wrong by
+WORDS = 2**63  # the number of random words; a range of words decides an exact draw
+# How far a log-density, and the epsilon of a profile, may be off: room for the round-off of floats.
+SLACK = fmpq(1, 2**30)
 
 
 class Law(NamedTuple):
@@ -59,7 +60,9 @@ def hockey_stick(p: Any, q: Any, epsilon: Any) -> arb:
 
 
 def exchanged_law(count: Any, p: Any, q: Any, *alike: Any, pairs: Sequence[Any] = ()) -> Law:
-    """Return the law where ``count`` outcomes have p against q, as many q against p, others alike.
+    """Return the law of which ``count`` outcomes have the densities (p, q), and as many (q, p).
+
+    All other outcomes have equal densities at both values, those in ``alike``, and add nothing.
 
     ``pairs``: the densities that an output may have at both values, where they are not p, q and
     those that are alike.

@@ -1,9 +1,9 @@
 """The laws of mechanisms that add noise or choose by noisy scores: one function for each kind.
 
-Distances are in scales of the noise as it is drawn.  On a grid the neighbours' values are rounded,
-which moves them apart by a step at most in each coordinate (docs/proofs/discrete.md, 2), so that
-delta has two ends: of the least distance on the grid, and of the greatest.  Exact noise is drawn by
-tables of integers, which are checked here too.
+Distances are measured in units of the scale of the noise as it is drawn.  On a grid the values of
+two neighbours are rounded, which moves them apart by at most a step in each coordinate
+(docs/proofs/discrete.md, 2).  So delta has two ends: that of the least distance on the grid, and
+that of the greatest.  Exact noise is drawn by tables of integers, which are checked here too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class Grid(NamedTuple):
 
 
 def grid_of(n: Parameters) -> Grid:
-    """Return the grid of a mechanism; of scores that are not monotone two move apart."""
+    """Return the grid of a mechanism.
+
+    Where scores are not monotone, one may rise as another falls, which doubles the distance.
+    """
     scores_apart = 2 - getattr(n, "monotone", True)
     coordinates = getattr(n, "dimension", 1) or 1
     step = n.step / n.drawn_scale

@@ -15,14 +15,15 @@ from .balls import floor_below, share_within_one
 from .cells import Cell
 from .document import need
 
-MOST_POINTS = 10 * 2**18  # of one pair
+MOST_POINTS = 10 * 2**18  # points of one pair at most, which bounds the memory of a check
 Masses = defaultdict[int, arb]  # P of the loss kh, by k
 
 
 class LatticePair(NamedTuple):
-    """A pair (P, Q) of losses ``(first + i) h - moved``, of masses ``masses[i]`` of P.
+    """A pair (P, Q) whose losses are ``(first + i) h - moved``, each with P's mass ``masses[i]``.
 
-    ``infinite`` is P's mass of infinite losses; what Q has more is where P has nothing.
+    ``infinite`` is P's mass of infinite losses.  Q has the mass ``masses[i]`` e^-loss at each loss;
+    the rest of Q lies where P has no mass, and adds nothing to delta.
     """
 
     first: int
@@ -109,12 +110,13 @@ class JoinedParts:
         self.waiting = self.lost = self.after = self.gained = arb(0)
 
     def add(self, p: arb, q: arb) -> None:
-        """Take the part of next larger loss."""
+        """Take the next part; parts come by growing loss."""
         h = self.h
         loss = (p / q).log()
         index, gain, is_whole = floor_below(loss / h), p - (h * self.k).exp() * q, True
         if index == self.k and gain > self.lost - self.gained:
-            # a share of this part balances what waits; any share in [0, 1] is right
+            # A share of this part balances what waits.  Every share in [0, 1] gives a pair below,
+            # so the round-off of the quotient does no harm.
             share = share_within_one(((self.lost - self.gained) / gain).upper())
             self.masses[self.k] += self.waiting + self.after + share * p
             p, q, self.waiting, is_whole = (1 - share) * p, (1 - share) * q, arb(0), False
@@ -123,7 +125,8 @@ class JoinedParts:
             self.clear()
         if self.waiting == 0:
             if is_whole and floor_below(2 * loss / h) == 2 * index:
-                self.masses[index] += p  # just above a point: it moves down to it alone
+                # The loss is in the lower half of its step: the part moves down to the point alone.
+                self.masses[index] += p
                 return
             self.clear()
             self.k = index + 1
@@ -134,7 +137,10 @@ class JoinedParts:
             self.lost += (h * self.k).exp() * q - p
 
     def close_point(self) -> None:
-        """Settle what is around the point: the share that ``gained`` suffices for joins it."""
+        """Settle the parts around the point k.
+
+        Of the waiting parts the share gained / lost joins the point; the rest moves down to k - 1.
+        """
         is_waiting = self.lost > 0
         share = share_within_one((self.gained / self.lost).lower()) if is_waiting else arb(0)
         self.masses[self.k] += self.after + share * self.waiting

@@ -23,13 +23,13 @@ Weights = tuple[int, list[int]]  # the first point, and whole numbers at it and 
 def composed(
     items: list[tuple[Release, int]], back: bool, entry: Fields, *, above: bool
 ) -> Callable[[float], tuple[arb, arb]]:
-    """Return bounds of delta at an epsilon: from above, or from below, by pairs on a lattice.
+    """Return a function that bounds delta at an epsilon, by pairs on a lattice above or below.
 
     Theorem (`domination`, `composition`: Zhu, Dong & Wang 2022, Theorem 10): pairs above, or
     below, each release are so together, and their laws multiply.
 
-    The losses of each release are moved so that the largest lies on the lattice but for a
-    ``slack``: what is about there is then within one cell.
+    The losses of each release are moved so that the largest one lies a ``slack`` away from a point
+    of the lattice: below the point for pairs above, and above it for pairs below.
     """
     a, h = entry.real("a", 1e-6, 1e9), arb(entry.real("h", 1e-12, 1e3))
     slack, size = entry.real("slack", 0, 1), entry.whole("size", 2, MOST_SIZE)
@@ -98,7 +98,8 @@ class TiltedSum:
         start = max(0, -floor_below(-point) - first)
         error = 3 * (1 + a) * h * (point.upper() - point.lower())
         need(error < h, "epsilon is not known well enough")
-        # P and Q of the losses kh beyond eps: sums of e^{-akh} and of e^{-(a + 1)kh}
+        # With weights w_k in proportion to P's mass times e^{akh}, P of the losses kh beyond eps is
+        # in proportion to sum w_k e^{-akh}, and Q to sum w_k e^{-(a + 1)kh}.
         series, lowest = arb_poly(weights[start:] or [0]), (first + start) * h
         p_sum, q_sum = (
             series((-order * h).exp()) * (-order * lowest).exp() for order in (arb(a), arb(a) + 1)

@@ -1,8 +1,9 @@
-"""Mechanisms: what each claims to cost, proved on balls from the definition of its density.
+"""Proves in ball arithmetic what a mechanism claims to cost, from the definition of its density.
 
-A claim is plain numbers: kind, parameters, integers that exact noise is drawn from, densities and a
-profile.  Proved is, at each epsilon, that delta of the worst pair is at most what is claimed, and
-the claim at most (1 + 2^-30) times delta at epsilon - 2^-30.
+A claim is a table of plain numbers: the kind, parameters, the integers that exact noise is drawn
+from, densities at some outputs, and a profile (pairs of epsilon and the claimed delta).  At each
+epsilon it is proved that delta of the worst pair is at most the claim, and that the claim is at
+most (1 + 2^-30) times delta at epsilon - 2^-30, so that it is not needlessly large.
 """
 
 from __future__ import annotations

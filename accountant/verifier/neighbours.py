@@ -1,4 +1,9 @@
-"""For which neighbours the parts of a plan are stated: there is a proof where all agree."""
+"""For which neighbours a plan is stated, and the refusal of a plan whose parts do not agree.
+
+Neighbours are the pairs of data sets that privacy compares: by a record that is added or removed,
+replaced, or blanked.  The costs of two parts add up only where both are stated for the same
+neighbours, or where those of one are neighbours of the other too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ from typing import Any
 from .document import need
 
 ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
-ZERO_OUT = "zero-out"  # a record is blanked and its place stays: a sample as without the record
+# A record is blanked and its place stays: a release then has the distribution that it has without
+# the record, but the number of records is the same.
+ZERO_OUT = "zero-out"
 RELATIONS = (
     ADD_REMOVE,
     REPLACE_ONE,
@@ -16,6 +23,7 @@ RELATIONS = (
     "local-replace",
     "machine-replace",
 )
+# The neighbours of nodes of these kinds where the plan states none.
 OF_KIND = {
     "RandomizedResponse": "local-replace",
     "SampledWithoutReplacement": REPLACE_ONE,
@@ -25,7 +33,11 @@ SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson"
 
 
 def stated_neighbours(value: Any, depth: int) -> set[str]:
-    """Return the neighbours that a node states, or else those of its parts: of one sort at most."""
+    """Return the neighbours that a node states, or those of its parts where it states none.
+
+    The set has at most one element, and none where neither the node nor a part states any.  A
+    value nested more than 200 deep is refused: a plan of 50 levels of nodes has fewer.
+    """
     need(depth < 200, "a plan is nested at most 50 deep")
     if not isinstance(value, dict):
         elements = value if isinstance(value, list) else ()

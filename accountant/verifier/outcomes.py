@@ -10,14 +10,15 @@ from .balls import exact, spend
 from .document import need
 from .releases import EQUAL_STEPS, Release
 
-MOST = 300_000  # sums of losses
+MOST = 300_000  # different sums of losses at most, which bounds the time of an enumeration
 Masses = list[tuple[arb, arb]]  # (p, q) of each outcome
 
 
 def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
-    """Return (p, q) of each outcome, and a ball of the mass of P, listed or not.
+    """Return (p, q) of each listed outcome, and a ball that contains the whole mass of P.
 
-    ``back``: the masses of Q against those of P.
+    Of a discrete Gaussian not all outcomes are listed; the mass of P that is listed and 1 are both
+    in the ball.  With ``back`` the roles are exchanged: (q, p) of each outcome, and the mass of Q.
     """
     kind = release[0]
     need(kind in MASSES, f"a {kind} has more than finitely many outcomes")

@@ -17,7 +17,7 @@ from .document import need
 from .lattice_pairs import LatticePair, on_points
 from .releases import ANY_OF, Release
 
-MOST_SIZE = 2**18  # points of a sum
+MOST_SIZE = 2**18  # points of the law of a sum at most, which bounds the time of a check
 
 
 def pair_of(
@@ -127,7 +127,7 @@ def pair_moved(pair: LatticePair, moved: arb, h: arb) -> LatticePair:
 
 
 def deltas_at_points(pair: LatticePair, lowest: int, highest: int, h: arb) -> list[arb]:
-    """Return delta of a pair at the points from ``lowest`` to ``highest``, its own among them.
+    """Return delta of a pair at the points ``lowest`` to ``highest``, which include all of its own.
 
     From the last point down, delta_k = (mass beyond k) - e^{kh} sum_{i > k} p_i e^{-ih}.
     """

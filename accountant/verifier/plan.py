@@ -1,7 +1,8 @@
-"""What a plan of a file releases: one function for each kind of node, and a table of them.
+"""Reads a plan from a proof file and returns its releases: one function for each kind of node.
 
-The nodes that hold other nodes are here; losses and mechanisms are in `loss_nodes`, samples of the
-data in `sample_nodes`.
+A plan is a tree of JSON tables; a release is a pair of distributions, as `releases` lists them.
+The nodes that hold other nodes are read here; losses and mechanisms are in `loss_nodes`, samples of
+the data in `sample_nodes`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from .sample_nodes import SAMPLES, poisson_sampled
 
 
 def read_plan(plan: Any, *, decimal: bool) -> Releases:
-    """Return what is released; ``decimal``: numbers are what is printed, not its float."""
+    """Return what the plan releases.
+
+    Where ``decimal`` is true a number is the decimal fraction that is printed, as 1/10 for 0.1;
+    otherwise it is the exact value of the float that the printed number is read as.
+    """
 
     def exact_number(text: str) -> Any:
         if float(text) == 0 and text.startswith("-"):
@@ -33,7 +38,11 @@ def read_plan(plan: Any, *, decimal: bool) -> Releases:
 
 
 def releases_of(value: Any, depth: int, group: Group) -> Releases:
-    """Return what a node releases between data sets that differ in a group of records."""
+    """Return what a node releases between data sets that differ in a group of records.
+
+    Each release is counted as often as the node is repeated (its field ``count``).  The limits of
+    depth and numbers bound the time of a check, and no theorem needs them.
+    """
     fields = Fields(value, "the plan")
     kind = fields.take("kind", fits=lambda x: isinstance(x, str) and x)
     fields.name = kind[:40]
@@ -71,7 +80,7 @@ def sequential(node: Node) -> Releases:
 
 
 def parallel(node: Node) -> Releases:
-    """Read parts of which a user is in one: what any one of them releases."""
+    """Read parts of which each user is in exactly one: what any one of them releases."""
     node.fields.take("by", "index", fits=("index", "value").__contains__)
     need(not node.fields.take("moves", [], fits=is_list), "a record that moves has no proof here")
     parts = node.fields.take("parts", fits=is_list)
@@ -79,7 +88,11 @@ def parallel(node: Node) -> Releases:
 
 
 def grouped(node: Node) -> Releases:
-    """Read a group: some of its records are in P alone, the others in Q alone, in all parts."""
+    """Read a group of records that differ together.
+
+    Some of the records are in P alone and the others in Q alone, split alike in all parts.  Which
+    split costs most is not known before, so the group stands for every split.
+    """
     part, size = node.fields.take("part"), node.fields.whole("size", 1, 10**6)
     # every split of a small group is read; of a large one, that all its records are in P
     fewest_in_p = 0 if 1 < size <= 64 else size
@@ -89,7 +102,7 @@ def grouped(node: Node) -> Releases:
 
 
 def repeated(node: Node) -> Releases:
-    """Read the part of a repetition, whose count every node may have."""
+    """Read the part of a repetition; its count is read by `releases_of`, as that of any node."""
     return node.read(node.fields.take("part"), node.group)
 
 
@@ -106,7 +119,7 @@ def one_pass(node: Node) -> Releases:
 
 
 def claimed(node: Node) -> Releases:
-    """Read the loss that a mechanism claims; of the mechanism nothing is read but that it is."""
+    """Read the loss that a mechanism claims; of the mechanism only the name of its kind is read."""
     if "relation" in node.fields.remaining:
         node.fields.take("relation", fits=RELATIONS.__contains__)
     mechanism = Fields(node.fields.take("mechanism"), "the mechanism of a claim")

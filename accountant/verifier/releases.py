@@ -1,7 +1,8 @@
-"""What a plan releases: pairs of distributions (P, Q) as tuples, and sets of them.
+"""The releases of a plan: pairs of distributions (P, Q) written as tuples, and sets of pairs.
 
-P has the record and Q has not, or as the neighbours say.  The first entry of a tuple is its kind;
-numbers are exact fractions.  N(m, 1) is a normal law, Laplace(m, 1) a Laplace law of scale 1.
+P is the law of the output on the data with the record, Q on the data without it, or on the two
+neighbours that the plan states.  The first entry of a tuple is its kind; numbers are exact
+fractions.  N(m, 1) is a normal law, Laplace(m, 1) a Laplace law of scale 1.
 
     ("gaussian", mu^2)                    N(mu, 1) against N(0, 1)
     ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1)
@@ -25,10 +26,11 @@ numbers are exact fractions.  N(m, 1) is a normal law, Laplace(m, 1) a Laplace l
     ("subset", release)                   the symmetrised pair of a sample without replacement
     ("range", e), ("zcdp", rho, xi)       all pairs whose losses have a range e, or that satisfy
                                           zCDP
-    ("choice", ((chance, release), ...))  which release it is, is seen
-    ("bound", above, below)               one release above many pairs, and one of them or None
-    ("any of", parts)                     what one of these lists of (release, count) has, chosen
-                                          anew at each occurrence: choices.py
+    ("choice", ((chance, release), ...))  one of the releases at random, and the output says which
+    ("bound", above, below)               a set of pairs: a release that dominates them all, and one
+                                          of the pairs, or None where none is known
+    ("any of", parts)                     one of these lists of (release, count), chosen anew at
+                                          each occurrence: choices.py
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from typing import Any
 from .document import need
 
 Release = tuple[Any, ...]
-Releases = Counter[Any]  # how often each is released
+Releases = Counter[Any]  # each release, and how often the plan has it
 Group = tuple[int, int]  # how many records of a group are in P alone, and how many in Q alone
 
 ONE, ZERO = Fraction(1), Fraction(0)
@@ -48,12 +50,17 @@ STILL = ((ONE, ZERO),)  # the side of a mixture that is N(0, 1)
 ALONE: Group = (1, 0)  # one record, which is in P
 ANY_OF = "any of"
 FINITE = {"response", "pair", "discrete laplace"}
-LISTED = FINITE | {"discrete gaussian", "sampled"}  # outcomes.py knows their outcomes
-EQUAL_STEPS = {"response", "discrete laplace", "discrete gaussian"}  # between their losses
+LISTED = FINITE | {"discrete gaussian", "sampled"}  # kinds whose outcomes outcomes.py lists
+# The losses ln(p/q) of these kinds are equally spaced, and Q against P has the same losses.
+EQUAL_STEPS = {"response", "discrete laplace", "discrete gaussian"}
 
 
 def any_of(parts: list[Releases]) -> Releases:
-    """Return what stands for one of several parts, each of them once."""
+    """Return the one release that stands for the set of these parts, without repeated parts.
+
+    A part that is itself a set and nothing else adds its options to the set.  Where all parts are
+    equal they are no set, and the part itself is returned.
+    """
     options: dict[Any, Any] = {}
     for part in parts:
         items: list[Any] = list(part.items())
@@ -70,7 +77,7 @@ def any_of(parts: list[Releases]) -> Releases:
 
 
 def inner_releases(release: Release) -> list[Release]:
-    """Return a release, or all that is in the parts of a set."""
+    """Return the release itself, or all releases in the parts of a set, at any depth."""
     if release[0] != ANY_OF:
         return [release]
     return [inner for part in release[1] for member, _ in part for inner in inner_releases(member)]

@@ -1,4 +1,10 @@
-"""From the file to the verdict: which directions are bounded, by which method, and what follows."""
+"""From the bytes of a proof file to the verdict on it.
+
+An upper end is proved if delta(upper) <= delta is shown for every alternative of the plan
+(`choices`), and for P against Q as well as Q against P ("directions").  A lower end is proved if
+delta(lower) > delta is shown for one alternative in one direction.  Each entry of the file shows
+one such inequality, by the method that it names (its field "road").
+"""
 
 from __future__ import annotations
 
@@ -19,17 +25,18 @@ from .lattice_sums import composed
 from .outcomes import delta_by_enumeration
 from .releases import ANY_OF, EQUAL_STEPS, Release, Releases, inner_releases
 
-BUDGET = 6e7  # about a minute
+BUDGET = 6e7  # products of 128-bit numbers that a check may take: about a minute
 METHODS = ("enumeration", "allocation", "largest losses", "contour", "lattice")
+# Kinds of which Q against P has the same losses as P against Q, so one direction suffices.
 MIRRORED = {"gaussian", "laplace", "range", "zcdp", "subset"} | EQUAL_STEPS
-# what a check ends with: its own sentence, or numbers out of range
+# A check that fails raises one of these: its own sentence, or that numbers are out of range.
 FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 Items = list[tuple[Release, int]]
 Ends = tuple[arb, arb]
 
 
 def verify(document: bytes) -> Verdict:
-    """Return the verdict on the bytes of a proof; `ProofError` where they are none."""
+    """Return the verdict on the bytes of a proof; raise `ProofError` where they are no proof."""
     file, word, reason = parse(document), "NOT PROVED", ""
     file.whole("proof", 1, 1)
     delta, upper = file.real("delta", 0, 1 - 2**-53), file.real("upper", 0, 1e300)
@@ -53,7 +60,10 @@ def verify(document: bytes) -> Verdict:
 
 
 def directions(options: list[Releases]) -> set[tuple[int, bool]]:
-    """Return the alternatives, and their reverse where that may have other losses."""
+    """Return what needs a bound: each alternative by its number, forward, and reversed (True).
+
+    The reverse is left out where every release is mirrored.
+    """
     return {
         (number, back)
         for number, option in enumerate(options)
@@ -74,7 +84,7 @@ def is_mirrored(release: Release) -> bool:
 def check(
     value: Any, options: list[Releases], delta: float, end: float, *, above: bool
 ) -> tuple[int, bool]:
-    """Prove one entry or raise `NoProof`; return the alternative and the direction it is about.
+    """Prove one entry or raise `NoProof`; return which alternative and direction it bounds.
 
     An entry above bounds what all paths through an alternative cost; one below is about the path
     that it names.
@@ -98,7 +108,8 @@ def check(
             low, high = delta_bounds(method, items, back, entry, end, above=above)
     entry.done()
     side, size = ("upper", f"most {high.str(12)}") if above else ("lower", f"least {low.str(12)}")
-    # more than delta below: delta may be constant, and epsilon is where it starts to be
+    # Below, delta must be exceeded strictly: where the curve of delta is constant, epsilon is the
+    # first point that attains the value.
     need(
         high <= arb(delta) if above else low > arb(delta),
         f"{direction}, {method}: delta at the {side} end is at {size}",

@@ -1,6 +1,8 @@
-"""One number of each user for local sparse regression: a slope, a product, or a size.
+"""The queries of local sparse regression: each user reports one number in [-1, 1].
 
-A user's place in a block says which number is asked: it is public, like the blocks.
+The number is a slope ``x_j r / clip``, a product ``x_j x_k``, or whether the residual ``|r|`` is
+beyond a level.  Users are processed in blocks of rows, and a user's place in the block decides
+which coordinate, pair or level is asked; places and blocks are public.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from algorithms.base.row_blocks import equal_slices, row_products, rows_per_bloc
 from algorithms.sparse_regression.links import Link
 from algorithms.sparse_regression.narrowing_rounds import SHARES, Indices, candidates
 
+# Residuals are cut here so that they stay finite floats; clipping makes them far smaller later.
 MAX_RESIDUAL = 1e150
 
 

@@ -1,4 +1,6 @@
-"""Mechanisms made of another mechanism.
+"""The base of mechanisms that release a function of what another mechanism releases.
+
+Such a function cannot cost more privacy than its input, so its loss is that of the inner mechanism.
 
 References: Dwork & Roth (2014), Proposition 2.1.
 """
@@ -72,7 +74,7 @@ class PostProcessing(Mechanism):
 
     @property
     def hidden_axes(self) -> int:
-        """Those of the inner mechanism."""
+        """The number of hidden axes of the inner mechanism."""
         axes: int = self.inner.hidden_axes
         return axes
 
@@ -83,6 +85,6 @@ class PostProcessing(Mechanism):
         return arithmetic
 
     def with_noise_factor(self, factor: float) -> Self:
-        """Return the same with the inner mechanism's calibrated parameter times ``factor``."""
+        """Return a copy whose inner mechanism has its calibrated parameter times ``factor``."""
         changed: Self = dataclasses.replace(self, inner=self.inner.with_noise_factor(factor))
         return changed

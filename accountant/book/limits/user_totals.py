@@ -1,4 +1,9 @@
-"""A total for every user of a data set; users with equal totals form one class."""
+"""What each user of a data set has spent: a total for every user, stored by classes.
+
+A total is the sum of the privacy costs that a user has paid.  Users with equal totals form one
+class, so that memory and time depend on the few different totals and an index for each user.  The
+module also encodes a set of users as bytes for the book's records.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,10 @@ class UserTotals:
         self._empty: list[int] = []  # numbers of classes without users, which new classes take
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
-        """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""
+        """Return the new total of each class that has users in ``who`` (None: all users).
+
+        Nothing is changed here, and an error that ``spend`` raises is passed on.
+        """
         sizes = self._sizes_within(who)
         return {
             class_number: spend(self._totals[class_number])
@@ -39,7 +47,7 @@ class UserTotals:
         }
 
     def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
-        """Move the users to the classes that `totals_after` returned."""
+        """Give the users in ``who`` the totals that `totals_after` returned for their classes."""
         if who is None and len(set(ends.values())) == len(ends):
             for class_number, total in ends.items():
                 self._totals[class_number] = total
