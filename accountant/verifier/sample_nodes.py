@@ -88,7 +88,7 @@ def sampled_without_replacement(fields: Fields, read_part: ReadPart) -> Releases
     Masses): its delta is that of a Poisson sample at epsilon >= 0, and mirrored below 0.  The
     Poisson sample itself is one such pair.
     """
-    fields.take("relation", REPLACE_ONE, fits=(REPLACE_ONE, ZERO_OUT).__contains__)
+    fields.take("relation", REPLACE_ONE, fits=(REPLACE_ONE,).__contains__)
     population = fields.whole("population", 1, 10**15)
     rate = Fraction(fields.whole("sample", 0, population), population)
     poisson = sampled_pair(rate, read_part(), ALONE, replaced=False)

@@ -162,7 +162,7 @@ def test_three_rare_steps():
 )
 def test_certificates_are_narrow(rate, scale, steps, delta):
     plan = steps * PoissonSampled(GaussianLoss(1 / scale), rate)
-    found = Tight().certify(plan, delta)
+    found = Tight(width=1e-8).certify(plan, delta)
     assert 0 < found.width < 1e-8 * found.upper
 
 

@@ -27,7 +27,7 @@ REMOVED = record_scheme(
 
 def interval(plan):
     scheme = plan if isinstance(plan, Scheme) else Scheme((plan,), (plan,))
-    lower, upper = certified(scheme, lambda one: Tight(1e-4).bracket(one, DELTA))
+    lower, upper = certified(scheme, lambda one: Tight(1e-5).bracket(one, DELTA))
     ends = format_lower(lower, 4), format_upper(upper, 4)
     return " to ".join(ends) if upper - lower > 0.001 else ends[1]
 
