@@ -13,12 +13,14 @@ from accountant import (
     Grouped,
     MixtureOfGaussians,
     PairLoss,
+    ParameterError,
     PoissonSampled,
     PureLoss,
     Tight,
     UnsupportedPlan,
     ZCDPLoss,
 )
+from accountant.amplification import group_privacy
 from accountant.amplification.group_privacy import GroupLoss, group_loss
 from mechanisms import Gaussian, Laplace
 
@@ -106,3 +108,10 @@ def test_a_rare_group_is_answered():
     part = PoissonSampled(GaussianLoss(0.04265011953927177), 1.8702435065810036e-06)
     found = Tight().certify(Grouped(59610 * part, 4), 2.7529185792352007e-09)
     assert 2.8e-4 < found.lower < found.upper < 2.83e-4
+
+
+def test_the_largest_group_of_an_iterated_curve_is_taken_and_a_larger_one_refused():
+    pair = PairLoss((0.6, 0.4), (0.5, 0.5))
+    assert group_loss(pair, group_privacy.MAX_ITERATED_SIZE) is not None
+    with pytest.raises(ParameterError, match="at most"):
+        group_loss(pair, group_privacy.MAX_ITERATED_SIZE + 1)
