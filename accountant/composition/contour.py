@@ -3,7 +3,8 @@
     delta(e) = (1/pi) int_0^inf Re[ e^{K(z) - z e} / (z (z+1)) ] du,   z = a + iu,  any a > 0.
 
 K is the cumulant of the summed loss, e is epsilon.  The integral becomes a trapezoid sum over nodes
-``u = 0, h, 2h, ...``.  Its error has three parts: aliases, because h is not 0; truncation, because
+``u = 0, h, 2h, ...``.  Its error has three parts: aliases, because h is not 0 (never
+negative: the sum is not below delta); truncation, because
 the sum ends at a cutoff frequency; and round-off.  `Contour.bounds` includes all of them.
 
 References: Zhu, Dong & Wang (2022) for the characteristic function; trapezoid rule, aliases,
