@@ -17,8 +17,8 @@ SLOW_CASES = Path(__file__).parent / "selection" / "slow_cases.txt"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow the cases whose lines cheaper cases of the same test run (tests/selection)."""
-    slow = set(SLOW_CASES.read_text().splitlines())
+    """Mark as slow the cases whose lines two other cases run, but not where lines are measured."""
+    slow = set() if "LINE_COVERAGE" in os.environ else set(SLOW_CASES.read_text().splitlines())
     for item in items:
         if item.nodeid in slow:
             item.add_marker("slow")

@@ -32,7 +32,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, Query, costs_at_most, total_rounding
+from accountant.composition.composition import Composition, Query, costs_at_most
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -172,12 +172,13 @@ class Direction:
     def _certify_losses(self, query: Query, rival: float) -> Certificate:
         """Return the interval of several losses, or of one that is released several times."""
         delta, losses = query.delta, self.composition.items
-        if self.composition.is_within_variations(query.finite_delta[0]):
-            return Certificate(0.0, 0.0, "sum of the bounds")
         if all(loss.numerics.determined_by_rdp for loss, _ in losses):
-            composed = NOTHING_KNOWN  # no engine is sharper than the Rényi curves of these losses
+            # no engine is sharper than the Rényi curves of these losses
+            composed = query.outcome_bounds()
         else:
             composed = certify(query, ENGINES, rival)
+        if composed.upper == 0:
+            return composed
         interval = composed
         if self.has_envelopes or self._is_numerical:
             # The profiles are upper bounds: their lower end of epsilon is not one of the plan.  A
@@ -189,7 +190,7 @@ class Direction:
                 attained = Composition([(loss.attained_pair, n) for loss, n in losses])
                 lower = certify(Query(attained, delta, query.width), ENGINES).lower
                 interval = replace(interval, lower=min(lower, interval.upper))
-        elif interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
+        elif interval.upper > rival and interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
             interval = self._within_envelopes(interval, delta)
         interval = self._no_worse_than_pld(interval, composed.lower, delta, rival)
         return self._near_the_largest_loss(interval, delta)
@@ -405,8 +406,7 @@ def _lower_sum(composition: Composition, total: float) -> float:
     are_printed = all(isinstance(loss, PureLoss | LaplaceLoss) for loss, _ in losses)
     if are_printed and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
         return total
-    rounding = total_rounding(losses)
-    return max(0.0, total * (1 - LARGEST_LOSS_ULPS * ULP) - 2 * rounding)
+    return max(0.0, total * (1 - LARGEST_LOSS_ULPS * ULP) - 2 * composition.rounding)
 
 
 def chernoff_epsilon(plan: Plan, delta: float) -> float:

@@ -24,7 +24,8 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 # The cost of planning a contour, in complex products of about 2 ns: for each loss, for each term of
 # a cumulant (evaluated at some thirty real orders), and for each term at high frequency (bounds).
 PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e5, 1e4, 1e3
-HIGH_FREQUENCY = 1e4  # imaginary part of an order, at which the terms of a quadrature are counted
+# The imaginary part of an order at which the terms of a quadrature are counted
+PLANNING_FREQUENCY = 1e4
 # Chernoff's bound is taken at these multiples of the tilt, because the tilt is only nearly the best
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)
 LEAST_LOG_DELTA = -650.0  # nats: e^-650 is near the least positive float, about e^-745
@@ -100,7 +101,7 @@ class Composition:
         """The estimated cost of finding the nodes of a contour, in complex products of 2 ns."""
         cost = PLANNING_COST_OF_A_LOSS * len(self.items)
         cost += PLANNING_COST_OF_A_TERM * self.cgf.quadrature_terms(0.0)[1]
-        cost += PLANNING_COST_OF_A_HIGH_TERM * self.cgf.quadrature_terms(HIGH_FREQUENCY)[1]
+        cost += PLANNING_COST_OF_A_HIGH_TERM * self.cgf.quadrature_terms(PLANNING_FREQUENCY)[1]
         return cost
 
     def is_within_variations(self, delta: float) -> bool:

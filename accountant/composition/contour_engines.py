@@ -77,8 +77,10 @@ class SmoothedContourEngine(EngineNearEpsilon):
                     sharper = _with_smoothing(neighbourhood, factor * smoothing)
                     if _is_affordable(sharper):
                         yield Attempt(sharper.operations, _integrated(sharper))
-        for _ in range(REFINEMENTS):
-            contour = _with_smoothing(neighbourhood, smoothing)
+        for number in range(REFINEMENTS):
+            if number > 0:
+                smoothing /= REFINEMENT
+                contour = _with_smoothing(neighbourhood, smoothing)
             while not _is_affordable(contour) and contour.smoothing < 1:
                 contour = Contour(
                     composition.cgf, tilt, neighbourhood.epsilon, 2 * contour.smoothing
@@ -88,7 +90,6 @@ class SmoothedContourEngine(EngineNearEpsilon):
             yield Attempt(contour.operations, _integrated(contour))
             if contour.smoothing > smoothing:
                 return  # this is already the least smoothing that is affordable
-            smoothing /= REFINEMENT
 
 
 def _with_smoothing(neighbourhood: Neighbourhood, smoothing: float) -> Contour:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from accountant.composition.certificate import Certificate, bracket_epsilon, intersection
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.closed_form import ClosedForm, closed_form
@@ -262,7 +264,7 @@ def delta_interval(
     # Chernoff's bound, which needs no integral: delta <= min over real orders a of c(a) e^{-a e}
     orders = tilt * TILT_FACTORS
     exponents = composition.cgf.log_chernoff(orders) - orders * epsilon
-    exponent = float(min(exponents[exponents < math.inf], default=0.0))
+    exponent = float(min(exponents[np.isfinite(exponents)], default=0.0))
     high = math.exp(min(exponent + 1e-12 * (1 + abs(exponent)), 0.0))
     neighbourhood = Neighbourhood(composition, tilt, epsilon, width)
     for delta_bounds in delta_bounds_near(neighbourhood, engines):

@@ -79,7 +79,7 @@ class ProfileCurve:
     @property
     @ignore_overflow
     def is_exact(self) -> bool:
-        """Whether no bound is smoothed or a chord: they are exact but for round-off."""
+        """Whether no bound is smoothed, and each takes little time at many epsilons."""
         return all(
             least_cost_near(neighbourhood, EXACT_ENGINES) <= MAX_COST
             for neighbourhood in self._neighbourhoods

@@ -1,6 +1,6 @@
 """A pytest plugin that keeps which lines each test runs and how long it takes; for Python 3.12+.
 
-    LINES=/tmp/lines python -m pytest -p tests.selection.line_coverage -n 2 --dist loadfile
+    LINE_COVERAGE=/tmp/lines python -m pytest -p tests.selection.line_coverage -n 2 --dist loadfile
 
 writes ``/tmp/lines.gw0.json`` and ``/tmp/lines.gw1.json``, from which `tests.selection` chooses.
 A line is noted once a test (`sys.monitoring`), so that this takes little more than the tests.
@@ -28,6 +28,7 @@ class LineCoverage:
     """The lines and the processor seconds of each test."""
 
     def __init__(self):
+        self.target = os.environ["LINE_COVERAGE"]
         self.numbers, self.seen, self.tests, self.has_children = {}, set(), {}, False
         monitoring = sys.monitoring
         monitoring.use_tool_id(TOOL, "lines of tests")
@@ -64,7 +65,7 @@ class LineCoverage:
         """Write the file of this worker."""
         if self.tests:
             worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-            Path(f"{os.environ['LINES']}.{worker}.json").write_text(
+            Path(f"{self.target}.{worker}.json").write_text(
                 json.dumps({"lines": list(self.numbers), "tests": self.tests})
             )
 
