@@ -73,7 +73,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    # A total of this size leaves nothing: the tolerance completes a spend, and nobody may spend it.
+    # A total of this size leaves nothing.  The tolerance only completes the last spend; it is no
+    # budget of its own.
     full: Any = field(default=None, init=False, repr=False, compare=False)
 
     name: ClassVar[str]

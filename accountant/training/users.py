@@ -38,7 +38,7 @@ from accountant.training.schemes import (
     unbounded,
 )
 
-FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are told apart
+FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are distinguished
 MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
 NEGLIGIBLE = 1e-34  # relative to the likeliest count, far below any delta over the steps
 MOST_COUNTS = 500  # of a mixture

@@ -38,17 +38,11 @@ class Grid(NamedTuple):
 
 
 def grid_of(n: Parameters) -> Grid:
-    """Return the grid of a mechanism.
-
-    Where scores are not monotone, one may rise as another falls, which doubles the distance.
-    """
-    scores_apart = 2 - getattr(n, "monotone", True)
+    """Return the grid of noise that is added to numbers."""
     coordinates = getattr(n, "dimension", 1) or 1
     step = n.step / n.drawn_scale
-    greatest_distance = scores_apart * (n.sensitivity + coordinates * n.step) / n.drawn_scale
-    least_distance = (
-        scores_apart * (n.sensitivity / n.step).floor() * step if n.step else greatest_distance
-    )
+    greatest_distance = (n.sensitivity + coordinates * n.step) / n.drawn_scale
+    least_distance = (n.sensitivity / n.step).floor() * step if n.step else greatest_distance
     return Grid(step, least_distance, greatest_distance)
 
 
@@ -254,7 +248,7 @@ def worst_gap(distance: Any, epsilon: Any) -> Any:
 
 def selection(n: Parameters, grid: Grid) -> Law:
     """A candidate in proportion to the exponential of its score, of two candidates."""
-    return law_of_choice(n, logistic_cdf, half_line_delta(logistic_cdf, worst_gap, grid))
+    return law_of_choice(n, grid, logistic_cdf, worst_gap)
 
 
 def permute_and_flip(n: Parameters, grid: Grid) -> Law:
@@ -262,11 +256,24 @@ def permute_and_flip(n: Parameters, grid: Grid) -> Law:
 
     The difference of the two draws is Laplace noise.
     """
-    return law_of_choice(n, laplace_cdf, half_line_delta(laplace_cdf, best_laplace_event, grid))
+    return law_of_choice(n, grid, laplace_cdf, best_laplace_event)
 
 
-def law_of_choice(n: Parameters, chance: Callable[[Any], arb], delta: DeltaEnds) -> Law:
-    """Return the law of the choice of two candidates by the gap of their scores."""
+def law_of_choice(
+    n: Parameters,
+    grid: Grid,
+    chance: Callable[[Any], arb],
+    best_event: Callable[[Any, Any], Any],
+) -> Law:
+    """Return the law of the choice of two candidates by the gap of their scores.
+
+    Where scores are not monotone, one may rise as another falls, which doubles the distance.
+    """
+    scores_apart = 2 - n.monotone
+    distances = Grid(
+        grid.step, scores_apart * grid.least_distance, scores_apart * grid.greatest_distance
+    )
+    delta = half_line_delta(chance, best_event, distances)
     gaps = [(fraction(first) - fraction(second)) / n.drawn_scale for first, second in n.values]
 
     def has_density(output: Any, *logs: float) -> bool:

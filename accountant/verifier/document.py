@@ -1,7 +1,7 @@
 """The file of a proof: its canonical bytes, and tables of which each field is asked for.
 
-Nothing of the file is believed.  A field is read once, by a call that says what it may hold; what
-nobody asked for is refused, and so are bytes that are not the only form of what they say.
+Nothing of the file is believed.  A field is read once, by a call that says what it may hold.  A
+field that no call reads is refused, and so are bytes that are not the only form of what they say.
 """
 
 from __future__ import annotations

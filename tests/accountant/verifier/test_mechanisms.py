@@ -192,6 +192,15 @@ def test_a_kind_that_is_not_known_is_not_proved():
     assert checker.check(claim) == ("NOT PROVED", "the kind Uniform has no proof here")
 
 
+@pytest.mark.parametrize("mechanism", PROVED, ids=lambda mechanism: type(mechanism).__name__)
+def test_a_claim_without_a_parameter_is_not_proved(mechanism):
+    claim = claim_of(mechanism)
+    for name in claim["parameters"]:
+        parameters = {key: x for key, x in claim["parameters"].items() if key != name}
+        word, reason = checker.check(claim | {"parameters": parameters})
+        assert word == "PROVED" or (word == "NOT PROVED" and reason), (name, word)
+
+
 def test_a_mechanism_of_another_package_is_not_proved(monkeypatch, capsys):
     kinds = {"Laplace": mechanisms.Laplace}
     monkeypatch.setattr("accountant.proofs.mechanism_claims.plan_kinds", lambda: kinds)
