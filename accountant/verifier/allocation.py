@@ -1,7 +1,8 @@
 """One epoch of random allocation with Gaussian noise: a sum of log-normals, by one integral.
 
 Each record is used in one of t steps, and which one stays secret.  Under Q the ratio of an epoch
-is S / t, S = sum_i V_i with V = e^{mu x - mu^2/2} and x of N(0, 1).  With g(K) = E (K - S)_+ delta is
+is S / t, S = sum_i V_i with V = e^{mu x - mu^2/2} and x of N(0, 1).  With g(K) = E (K - S)_+
+delta is
 
     (g(K) + t - K) / t, K = t e^eps, with the record;    (e^eps / t) g(K), K = t e^-eps, without it
 
