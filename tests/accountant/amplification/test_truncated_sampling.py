@@ -1,6 +1,7 @@
 """Poisson samples with a largest batch, against enumeration and dp-accounting."""
 
 import math
+from fractions import Fraction
 
 import dp_accounting
 import mpmath as mp
@@ -38,6 +39,25 @@ def test_the_two_cases_are_sums_over_the_sampled_others():
     assert full == pytest.approx(math.fsum(c for _, c in others), rel=1e-12)
     kept = math.fsum(c * q * batch / (k + 1) for k, c in others)
     assert full * rate == pytest.approx(kept, rel=1e-12)
+
+
+@pytest.mark.parametrize(("records", "batch"), [(3, 1), (12, 4), (40, 30), (60, 2)])
+@pytest.mark.parametrize("rate", [0.03125, 0.25, 0.75])  # exact binary fractions
+def test_rates_of_the_two_cases_are_rounded_towards_privacy(records, batch, rate):
+    # In a full batch the record is there with chance q B / (k + 1), k the others that are sampled.
+    q = Fraction(rate)
+    chances = {
+        k: math.comb(records - 1, k) * q**k * (1 - q) ** (records - 1 - k)
+        for k in range(batch, records)
+    }
+    chance_of_full = sum(chances.values())
+    joint_chance = sum(chance * q * batch / (k + 1) for k, chance in chances.items())
+    choice = TruncatedPoisson(GaussianLoss(1.0), rate, records, batch).choice
+    upper_rate = choice.parts[-1].pair.right.weights[1]
+    mean_rate = choice.attained.pair.right.weights[1]
+    assert joint_chance / chance_of_full <= Fraction(upper_rate)
+    assert Fraction(mean_rate) <= (1 - chance_of_full) * q + joint_chance
+    assert upper_rate == pytest.approx(float(joint_chance / chance_of_full), rel=1e-11)
 
 
 @pytest.mark.parametrize(

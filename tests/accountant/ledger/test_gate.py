@@ -10,7 +10,16 @@ import threading
 import numpy as np
 import pytest
 
-from accountant import Budget, Filter, Ledger, OffPlan, Parallel, PrivateValueError, PureLoss
+from accountant import (
+    Budget,
+    Filter,
+    Ledger,
+    OffPlan,
+    Parallel,
+    PrivateValueError,
+    PureLoss,
+    Sequential,
+)
 from accountant.ledger.private_copies import PrivateCopies
 from mechanisms import Gaussian, HemisphereL2, Laplace, PureFromApproximate, RandomizedResponse
 
@@ -116,6 +125,14 @@ def test_threads_get_the_mechanism_that_they_ask_for():
     sys.setswitchinterval(interval)
     assert wrong == []
     assert all(copies.of(Laplace(float(k))).scale == k for k in range(1, 5000))
+
+
+def test_a_mechanism_in_a_plan_is_the_copy_that_is_handed_out_alone():
+    copies = PrivateCopies(False)
+    own_copy = copies.of(Laplace(2.0))
+    plan = copies.of_plan(Sequential([3 * Laplace(2.0), Laplace(4.0)]))
+    assert plan.parts[0].part is own_copy
+    assert copies.of(Laplace(4.0)) is plan.parts[1]
 
 
 def forged(mechanism):

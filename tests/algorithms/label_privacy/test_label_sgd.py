@@ -147,6 +147,7 @@ def test_centred_unary_encoding_stays_below_v_for_regular_losses(name, epsilon):
     for classes in (2, 4, 10):
         analyser = decoder_of(randomizer_of("unary", classes, epsilon), classes, regular=True)
         plain = SupportSetDecoder(analyser.mechanism)
+        assert plain.centring_weight == 0 < analyser.centring_weight
         greatest = 0.0
         for scale in (0.0, 0.3, 1.0, 3.0, 30.0):
             theta = scale * RNG.normal(size=(classes, 3))

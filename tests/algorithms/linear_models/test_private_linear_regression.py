@@ -17,7 +17,7 @@ from algorithms.base.clipped_gradient_descent import (
     FeatureMap,
     squared_residuals,
 )
-from algorithms.base.exact_minimum import project_to_l1_ball
+from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
@@ -406,3 +406,11 @@ def test_bad_settings_are_refused_before_any_spend(changes, words):
     with pytest.raises(ParameterError, match=words):
         made.fit(X[:50], Y[:50])
     assert not hasattr(made, "ledger_")
+
+
+def test_weights_of_records_are_clipped_to_one_unless_more_is_said():
+    rows, weights = np.zeros((4, 2)), np.array([-1.0, 0.5, 1.0, 4.0])
+    assert record_weights(rows, (rows, rows[:, 0], weights)).tolist() == [0.0, 0.5, 1.0, 1.0]
+    twice = record_weights(rows, (rows, rows[:, 0], weights), weight_bound=2.0)
+    assert twice.tolist() == [0.0, 0.25, 0.5, 1.0]
+    assert record_weights(rows, (rows, rows[:, 0])).tolist() == [1.0] * 4

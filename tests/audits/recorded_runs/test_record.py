@@ -271,3 +271,41 @@ def test_uniform_noise_smaller_than_a_move_hides_nothing():
 
     found = record(shifted, np.ones(5), np.array([1.0, 1, 1, 1, 9]), claim=1.0)
     assert found.cost == float("inf")
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 4.0), (-3.0, -1.0)])
+def test_a_draw_by_inversion_costs_what_its_probabilities_differ(low, high):
+    def selection(data, rng):
+        scores = np.array([np.sum(data == label) for label in range(3)])
+        weights = np.append(np.exp(scores / 2), 0.0)  # the last label never occurs
+        levels = np.cumsum(weights / weights.sum())
+        return np.sum(rng.uniform(low, high) > low + (high - low) * levels)
+
+    labels, fewer_labels = np.array([0, 1, 0, 2]), np.array([0, 1, 0])
+    before, after = (np.exp(np.array(counts) / 2) for counts in ([2, 1, 1], [2, 1, 0]))
+    ratios = (before / before.sum()) / (after / after.sum())
+    found = record(selection, labels, fewer_labels, claim=1.0)
+    assert found.sound
+    assert any(found.cost == pytest.approx(abs(np.log(ratio)), rel=1e-9) for ratio in ratios)
+
+
+def test_the_loss_of_several_uniform_draws_is_not_known():
+    def triangular_noise(data, rng):
+        return data.sum() + rng.uniform(-5, 5) + rng.uniform(-5, 5)
+
+    found = record(triangular_noise, DATA, FEWER, claim=1.0)
+    assert found.cost is None
+    assert "the loss of uniform noise compared" in found.unchecked[0]
+
+
+def test_a_generator_that_is_wrapped_again_goes_on_from_where_it_was():
+    is_same = []
+
+    def two_names_of_one_generator(data):
+        generator = np.random.default_rng(3)
+        is_same.append(np.random.default_rng(generator) is generator)
+        return data.sum() + generator.laplace(scale=4.0)
+
+    assert record(two_names_of_one_generator, DATA, FEWER, claim=1.0).sound
+    assert is_same
+    assert all(is_same)
