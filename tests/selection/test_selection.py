@@ -1,0 +1,47 @@
+"""The list of slow cases: how it is chosen, and that it names cases that exist."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.selection.__main__ import LIST, OTHERS, read, slow_cases
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_listed_cases_exist():
+    for case in LIST.read_text().splitlines():
+        if not case.startswith("#"):
+            file, name = case.partition("[")[0].split("::")[:2]  # of a method its class
+            assert re.search(rf"^(def|class) {name}\(", (ROOT / file).read_text(), re.M), case
+
+
+def test_a_case_is_slow_where_enough_others_run_its_lines():
+    lines = {"shared": 1, "rare": 2}
+    cases = {
+        f"case {number}": (1.0 + number, False, {lines["shared"]}) for number in range(OTHERS + 2)
+    }
+    cases["alone"] = 9.0, False, {lines["shared"], lines["rare"]}
+    cases["quick"] = 0.01, False, {lines["shared"]}
+    cases["starts processes"] = 9.0, True, {lines["shared"]}
+    cases["tests/guarantees/test_everyday.py::case"] = 9.0, False, {lines["shared"]}
+    # The cases that must stay run the line too, so all others may leave, the most expensive first.
+    assert slow_cases(cases) == [f"case {number}" for number in range(OTHERS + 2)]
+
+
+def test_of_equal_cases_so_many_stay():
+    cases = {f"case {number}": (1.0 + number, False, {1, 2}) for number in range(OTHERS + 3)}
+    assert slow_cases(cases) == [f"case {number}" for number in range(OTHERS, OTHERS + 3)]
+
+
+def test_lines_of_two_workers_are_the_same_lines(tmp_path):
+    runs = [
+        {"lines": ["a.py:1", "b.py:2"], "tests": {"first": [0.5, False, [0, 1]]}},
+        {"lines": ["b.py:2"], "tests": {"second": [0.25, True, [0]]}},
+    ]
+    files = [tmp_path / f"lines.gw{number}.json" for number in range(2)]
+    for file, run in zip(files, runs, strict=True):
+        file.write_text(json.dumps(run))
+    cases = read(files)
+    assert cases["second"][:2] == (0.25, True)
+    assert cases["second"][2] < cases["first"][2]
