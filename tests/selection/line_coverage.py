@@ -62,7 +62,9 @@ class LineCoverage:
             self.tests[item.nodeid] = [seconds, self.has_children, sorted(self.seen)]
 
     def pytest_sessionfinish(self):
-        """Write the file of this worker."""
+        """Stop listening, and write the file of this worker."""
+        sys.monitoring.set_events(TOOL, sys.monitoring.events.NO_EVENTS)
+        sys.monitoring.free_tool_id(TOOL)
         if self.tests:
             worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
             Path(f"{self.target}.{worker}.json").write_text(
