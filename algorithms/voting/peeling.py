@@ -1,7 +1,7 @@
 """Peeling, then private signs: the plan from public numbers, counts of votes, and the run.
 
 References: Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2, equations (4) and (5); constants
-recomputed (`audits.papers.sign_votes`).
+recomputed (`audits.papers.sparse_regression`).
 """
 
 from __future__ import annotations

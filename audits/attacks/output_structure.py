@@ -21,6 +21,7 @@ from audits.claims.arguments import checked_pair
 from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding, outcome_at
 from audits.classifiers.output_features import MAX_UNSEEN, output_features
+from audits.classifiers.output_walk import array_bytes
 from audits.runs.release_functions import awaiting, call_form
 from audits.values.copies import copies
 from audits.values.tracebacks import without_values
@@ -197,7 +198,7 @@ def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any
     if isinstance(part, type):
         return part.__qualname__
     if isinstance(part, np.ndarray) and part.dtype != object:
-        return part.tobytes()
+        return array_bytes(part)
     if isinstance(part, (tuple, list, dict, set, frozenset, np.ndarray)):
         elements = output_parts(part)
         paths = _paths(part, elements, path)

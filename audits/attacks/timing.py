@@ -3,11 +3,10 @@
 Batches of releases are timed in pairs, one after the other, so that a drift of the machine's speed
 affects both.  A fair coin chooses the order.  Both values are copied before each pair, outside the
 clock; another coin chooses which is copied first, so that neither always has the better place in
-memory.  If time
-does not depend on the value, the sign of each difference is a fair coin whatever the sizes, and the
-signed-rank sum has an exact distribution.  The same holds for two batches of one value and the
-noise that they drew, since noise that time does not depend on could as well have been drawn in the
-other order.
+memory.  If time does not depend on the value, the sign of each difference is a fair coin whatever
+the sizes, and the signed-rank sum has an exact distribution.  The same holds for two batches of one
+value and the noise that they drew, since noise that time does not depend on could as well have been
+drawn in the other order.
 
 References: Wilcoxon (1945); Spearman (1904); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
 """

@@ -39,8 +39,8 @@ FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with
 MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000  # share of the runs that train, and the most that do
-# All candidates learn from at least 500 runs, else from as many as have 2^21 numbers together; the
-# summaries of these runs are the expensive part.
+# All candidates learn from 500 runs, or from as many as have 2^21 numbers together if that is more,
+# but from no more runs than train; the summaries of these runs are the expensive part.
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 

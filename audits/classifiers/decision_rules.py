@@ -169,7 +169,7 @@ def single_numbers(outputs: NDArray[Any]) -> bool:
 
 
 def as_numbers(outputs: NDArray[Any]) -> NDArray[Any]:
-    """NDArray[Any] of a release of single numbers; an output of another kind counts as NaN."""
+    """Outputs of a release of single numbers; an output of another kind counts as NaN."""
     if single_numbers(outputs):
         return outputs
     return np.array(

@@ -140,7 +140,7 @@ class OutputWalk:
 
     def _add(self, numbers: Array, exactly: NDArray[Any]) -> None:
         if not_exact(exactly):
-            self.exact.append(exactly.tobytes())
+            self.exact.append(array_bytes(exactly))
         accepted = numbers[: self._left]
         self._left -= accepted.size
         self.numbers.append(accepted)
@@ -156,6 +156,24 @@ def not_exact(numbers: NDArray[Any]) -> bool:
     return numbers.dtype.kind in "fc" and numbers.dtype.itemsize > 8 * (
         1 + (numbers.dtype.kind == "c")
     )
+
+
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """The bytes of an array, equal for equal numbers.
+
+    Those of long doubles have padding of no value, so their mantissas are split into two doubles,
+    which hold every bit, and their exponents.
+    """
+    if array.dtype.kind == "c" and not_exact(array):
+        return array_bytes(array.real) + array_bytes(array.imag)
+    if array.dtype.kind == "f" and not_exact(array):
+        mantissas, exponents = np.frexp(array)
+        upper_halves = mantissas.astype(float)
+        with np.errstate(invalid="ignore"):  # infinite numbers have no lower half
+            lower_halves = (mantissas - upper_halves).astype(float)
+        lower_halves[~np.isfinite(upper_halves)] = 0.0
+        return upper_halves.tobytes() + lower_halves.tobytes() + exponents.tobytes()
+    return array.tobytes()
 
 
 def type_name(value: Any) -> str:

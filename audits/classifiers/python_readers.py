@@ -26,6 +26,7 @@ from audits.classifiers.output_walk import (
     MAX_NUMBERS,
     MAX_WORDS,
     OutputWalk,
+    array_bytes,
     as_float,
     type_name,
 )
@@ -64,7 +65,7 @@ def _(output: Any, walk: OutputWalk) -> None:
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     if isinstance(output, np.longdouble):
-        walk.exact.append(output.tobytes())
+        walk.exact.append(array_bytes(np.atleast_1d(output)))
     walk.number(float.__float__(output) if isinstance(output, float) else float(output))
     read_own_fields(output, walk)
 

@@ -30,11 +30,6 @@ def cases() -> list[AuditCase]:
     return available_cases([])[0]
 
 
-def missing_libraries() -> dict[str, str]:
-    """The libraries that cannot be audited, each with the reason."""
-    return available_cases([])[1]
-
-
 def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
     """The cases of installed libraries, and the reasons for the others; no names means all.
 

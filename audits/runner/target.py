@@ -1,7 +1,7 @@
 """The audit of a user's own function, which runs in other processes.
 
-An imported module can print, exit, hang, crash, or write what it likes; none of this can change the
-verdict, which is made in this process from the outputs.
+An imported module can print, exit, hang, crash, or write what it likes; none of this is a verdict,
+which is made in this process from the outputs.
 `target_supervisor` holds the limits of the processes, `target_sampler` calls the function there.
 """
 
@@ -33,7 +33,7 @@ from audits.runs.release_functions import Draw
 MAX_WITNESS = 4000  # characters, since outputs may be long words
 # To estimate the time, calls of 1, 2, 4, ... runs are made until a call takes LONG_CALL seconds or
 # has MAX_CALL_RUNS runs, or 1 / RUNS_PER_TRIAL of the audit's runs.  All these calls together have
-# at most 1/16 of the audit's runs.
+# at most 1/16 of the audit's runs, and at least 1.
 LONG_CALL, MAX_CALL_RUNS = 0.1, 1 << 10
 RUNS_PER_TRIAL = 32
 

@@ -47,8 +47,8 @@ def _serve(channel: Channel) -> None:
                 answer = {"notes": observations(draw, values, request[0])}
             else:
                 which, seed, size = request
-                outputs = draw(values[which], np.random.default_rng(seed), size)
-                answer = encode_outputs(outputs)
+                # without a name, so that they do not stay in memory beside the next outputs
+                answer = encode_outputs(draw(values[which], np.random.default_rng(seed), size))
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}
         except BaseException as error:  # any error of the code, sys.exit too

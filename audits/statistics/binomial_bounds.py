@@ -39,11 +39,8 @@ def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
 
 
 def max_correct_probability(epsilon: float) -> float:
-    """``e^eps / (1 + e^eps)``: the largest probability of a right guess under epsilon-DP.
-
-    Epsilon is cut at 700, for e^710 overflows; the probability is 1 there in doubles.
-    """
-    return 1 / (1 + math.exp(-min(epsilon, 700.0)))
+    """``e^eps / (1 + e^eps)``: the largest probability of a right guess under epsilon-DP."""
+    return 1 / (1 + math.exp(-epsilon))
 
 
 def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha: float) -> Array:

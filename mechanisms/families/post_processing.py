@@ -1,6 +1,7 @@
 """The base of mechanisms that release a function of what another mechanism releases.
 
-Such a function cannot cost more privacy than its input, so its loss is that of the inner mechanism.
+Such a function cannot cost more privacy than its input, so its loss is that of the inner
+mechanism unless it states a smaller one.
 
 References: Dwork & Roth (2014), Proposition 2.1.
 """

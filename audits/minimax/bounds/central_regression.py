@@ -146,7 +146,7 @@ def _estimation_error(
 ) -> float:
     """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding.
 
-    That is at least the probability that a decode of a uniform point of the packing is wrong.
+    That is at most the probability that a decode of a uniform point of the packing is wrong.
     """
     half_separation = d / signs * math.sqrt(squared_distance) / 2
     points = math.exp(min(size, 600.0))

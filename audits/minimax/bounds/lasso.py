@@ -121,10 +121,10 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
     pull = 2 * prior / (w + 2 * prior)
-    # r <= free costs 0
+    # r <= free_score costs 0
     free_score = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
-    # The minimum over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c),
-    # computed from 1 / c, which is 0 where a small epsilon underflows.
+    # With f = free_score the minimum over r >= f of (1 - r)^2 + c (r - f)^2 is
+    # (1 - f)^2 c / (1 + c), computed from 1 / c, which is 0 where a small epsilon underflows.
     inverse_cost = w / weight * (math.sinh(epsilon) / pull) ** 2
     loss: Array = (1 - free_score) ** 2 / (1 + inverse_cost)
     return loss

@@ -10,6 +10,7 @@ from accountant import ParameterError, PureLoss
 from audits import Outcome, audit
 from audits.classifiers.feature_schema import infer_schema
 from audits.classifiers.output_features import extract_features, summary_columns
+from audits.classifiers.output_walk import array_bytes
 from audits.runs.release_functions import (
     RaisedOutcome,
     as_output_array,
@@ -235,3 +236,18 @@ def test_a_loop_is_drawn_one_run_at_a_time():
     draw = vectorised(lambda v, rng: v)
     assert draw(3, np.random.default_rng(0), 4).tolist() == [3, 3, 3, 3]
     assert draw(3, np.random.default_rng(0), 0).size == 0
+
+
+def test_padding_of_long_doubles_is_no_part_of_an_output():
+    numbers = np.array([2.0, np.inf, np.nan, -0.0], np.longdouble)
+    padded = bytearray(numbers.tobytes())
+    if numbers.dtype.itemsize == 16:  # ten bytes of a number, six of no value
+        for start in range(0, len(padded), 16):
+            padded[start + 10 : start + 16] = b"secret"
+    same_numbers = np.frombuffer(bytes(padded), np.longdouble)
+    assert array_bytes(same_numbers) == array_bytes(numbers)
+    step = np.finfo(np.longdouble).eps
+    if step < np.finfo(float).eps:
+        near = np.array([1, 1 + step], np.longdouble)
+        assert array_bytes(near[:1]) != array_bytes(near[1:])
+        assert array_bytes(1j * near[:1]) != array_bytes(1j * near[1:])
