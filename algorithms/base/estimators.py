@@ -23,7 +23,8 @@ PlanT = TypeVar("PlanT", bound=Plan)
 
 
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
-# for; scikit-learn itself compares estimators and shows them, hence eq=False and repr=False.
+# for.  Estimators are equal to themselves alone, and scikit-learn shows them, hence eq=False and
+# repr=False.
 class PrivateEstimator(BaseEstimator, ABC):
     """An estimator that is fitted through a ledger.
 
@@ -59,7 +60,8 @@ class PrivateEstimator(BaseEstimator, ABC):
     plan_: Any
     _spending: Spending
     epsilon: float
-    delta: float  # 0 where a class has no such parameter
+    # A class without this parameter sets it to 0; a default here would become that of a subclass.
+    delta: float
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
 

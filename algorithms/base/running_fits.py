@@ -67,6 +67,8 @@ def repeated_fits() -> RepeatedFits | None:
 def _running_calls() -> Iterator[FrameType]:
     """Yield the calls that are running, from the inside out."""
     frame = inspect.currentframe()
+    if frame is None:
+        raise RuntimeError("refused, because this Python shows no calls: fits may be repeated")
     while frame is not None:
         yield frame
         frame = frame.f_back

@@ -147,7 +147,7 @@ class Schema:
         change = (
             "one person more or less"
             if self.relation is Adjacency.ADD_REMOVE
-            else ("one person exchanged for another")
+            else "one person exchanged for another"
         )
         return f"{change} ({owner})"
 

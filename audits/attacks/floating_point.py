@@ -68,9 +68,9 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
 
     The noise is ``scale * log(2u)`` below u = 1/2 and ``-scale * log((2 - u) - u)`` above, where
     u is a multiple of 2^-53 and ``2 - u`` rounds to one of 2^-52.  So the noise is scale times the
-    log of a multiple of 2^-52 below, and minus scale times that of one of 2^-53 above.  Only the few multiples nearest to
-    ``e^(-|x - value| / scale)`` could have made the float x; five are tried.  (numpy's logarithm
-    and C's differ in the last bit once in 300 times.)
+    log of a multiple of 2^-52 below, and -scale times that of one of 2^-53 above.  Only the few
+    multiples nearest to ``e^(-|x - value| / scale)`` could have made the float x; five are tried.
+    (numpy's logarithm and C's differ in the last bit once in 300 times.)
     """
     away = x - value
     grid = np.where(away < 0, 52, 53)

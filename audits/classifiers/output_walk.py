@@ -173,7 +173,8 @@ def array_bytes(array: NDArray[Any]) -> bytes:
             lower_halves = (mantissas - upper_halves).astype(float)
         lower_halves[~np.isfinite(upper_halves)] = 0.0
         return upper_halves.tobytes() + lower_halves.tobytes() + exponents.tobytes()
-    return array.tobytes()
+    contents: bytes = array.tobytes()
+    return contents
 
 
 def type_name(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Broken selections for tests of the audits: noisy maxima and sparse vectors with known faults.
 
 Each function claims epsilon = 1 but leaks more; `specimens` lists it with a pair of neighbouring
-inputs and its true epsilon at that pair, where it is known.  The audits must falsify the claim.  Below, f and F are the density and the distribution function of the Laplace
-noise.
+inputs and its true epsilon at that pair, where it is known.  The audits must falsify the claim.
+Below, f and F are the density and the distribution function of the Laplace noise.
 
 Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
 """
