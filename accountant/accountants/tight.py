@@ -127,7 +127,11 @@ class Tight(Accountant):
             if direction.is_surely_within(interval.lower, delta, first_query):
                 continue  # it cannot be the worse direction
             query = direction.query(delta) if delta > 0 else None
-            if query is not None and direction.rough_certificate(query).upper <= interval.lower:
+            if (
+                query is not None
+                and interval.lower > 0
+                and direction.rough_certificate(query).upper <= interval.lower
+            ):
                 continue
             other_interval = direction.certify(delta, interval.lower, query)
             worse = max(interval, other_interval, key=lambda candidate: candidate.upper)

@@ -23,7 +23,7 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 
 # The cost of planning a contour, in complex products of about 2 ns: for each loss, for each term of
 # a cumulant (evaluated at some thirty real orders), and for each term at high frequency (bounds).
-PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e5, 1e4, 1e3
+PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 5e5, 1e4, 1e3
 # The imaginary part of an order at which the terms of a quadrature are counted
 PLANNING_FREQUENCY = 1e4
 # Chernoff's bound is taken at these multiples of the tilt, because the tilt is only nearly the best

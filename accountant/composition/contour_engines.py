@@ -19,6 +19,7 @@ MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
 LONG_NODES = 2**16  # nodes: before a longer contour a rough one is made, to choose the smoothing
 ROUGH_SMOOTHING = 500.0  # the smoothing of the rough contour, as a multiple of that of the long one
 LEAST_GAIN = 1.3  # a contour with more smoothing is tried if it has at least so many times as much
+LARGEST_EXCESS = 1e4  # a contour that is longer than this many times the limit says no smoothing
 REFINEMENTS, REFINEMENT = 4, 4.0  # contours at most, each with a quarter of the smoothing before
 
 
@@ -48,7 +49,7 @@ class SmoothedContourEngine(EngineNearEpsilon):
     """A contour integral of the composition and a fictitious Gaussian, corrected afterwards."""
 
     name = "smoothed contour"
-    planning_cost, contours_planned = 4e6, 2
+    planning_cost, contours_planned = 4e6, 3
 
     def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
         """Yield the neighbourhood with the flattest tilt, where the transform decays soonest."""
@@ -82,9 +83,10 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 smoothing /= REFINEMENT
                 contour = _with_smoothing(neighbourhood, smoothing)
             while not _is_affordable(contour) and contour.smoothing < 1:
-                contour = Contour(
-                    composition.cgf, tilt, neighbourhood.epsilon, 2 * contour.smoothing
-                )
+                # The number of nodes falls as the square root of the smoothing grows.
+                excess = max(contour.nodes / MAX_NODES, contour.operations / MAX_OPERATIONS)
+                factor = max(excess**2, 2.0) if excess < LARGEST_EXCESS else 2.0
+                contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return
             yield Attempt(contour.operations, _integrated(contour))

@@ -150,7 +150,7 @@ class TruncatedContourEngine(Engine):
     """The engine: contours of sampled losses without their certain violations."""
 
     name = "truncated contour"
-    planning_cost, planning_cost_of_a_loss = 2e6, 1e5  # complex products, to tabulate the losses
+    planning_cost, planning_cost_of_a_loss = 4e6, 1e6  # complex products, to tabulate the losses
 
     def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cuts come closer to epsilon from above."""
@@ -163,7 +163,7 @@ class TruncatedContourEngine(Engine):
             contour = None if part is None else TruncatedContour(part, query.log_delta[0], cut)
             if contour is None or not contour.is_affordable:
                 return
-            attempt = Attempt(contour.terms, functools.partial(_bracket, query, contour))
+            attempt = Attempt(contour.contour.operations, functools.partial(_bracket, query, contour))
             yield attempt
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough

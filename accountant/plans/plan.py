@@ -349,7 +349,7 @@ def _remembered_nesting(plan: Any) -> int | None:
 def _inner_plans(plan: Any) -> tuple[Plan, ...]:
     """Return the plans in the fields of a plan."""
     inner: tuple[Plan, ...] = ()
-    for name in _field_names(plan.__class__):
+    for name in _field_names(type(plan)):
         value = getattr(plan, name)
         if isinstance(value, Plan):
             inner += (value,)

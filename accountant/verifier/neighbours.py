@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .document import need
+from .document import ProofError, need
 
 ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
 # A record is blanked and its place stays: a release then has the distribution that it has without
@@ -38,7 +38,7 @@ def stated_neighbours(value: Any, depth: int) -> set[str]:
     The set has at most one element, and none where neither the node nor a part states any.  A
     value nested more than 200 deep is refused: a plan of 50 levels of nodes has fewer.
     """
-    need(depth < 200, "a plan is nested at most 50 deep")
+    need(depth < 200, "a plan is nested at most 50 deep", ProofError)
     if not isinstance(value, dict):
         elements = value if isinstance(value, list) else ()
         return {relation for part in elements for relation in stated_neighbours(part, depth + 1)}

@@ -135,14 +135,14 @@ def test_certain_violations_cost_more_than_epsilon_and_add_up():
     ids=range(4),
 )
 def test_two_steps_agree_with_nested_quadrature(plan, delta, truth):
-    found = Tight().certify(plan, delta)
+    found = Tight(width=1e-9).certify(plan, delta)
     assert found.lower <= truth <= found.upper
     assert found.width < 1e-9 * truth
 
 
 def test_three_rare_steps():
     # 13 digits by two nested Gauss-Legendre rules over two releases
-    found = Tight().certify(3 * PoissonSampled(GaussianLoss(1 / 0.8), 1e-4), 1e-8)
+    found = Tight(width=1e-9).certify(3 * PoissonSampled(GaussianLoss(1 / 0.8), 1e-4), 1e-8)
     assert found.lower <= 0.0201374768929 <= found.upper
     assert found.width < 1e-9 * found.upper
 

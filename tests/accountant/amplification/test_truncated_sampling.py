@@ -92,9 +92,9 @@ def test_a_batch_that_is_never_full_is_a_poisson_sample():
         plan = TruncatedPoisson(GaussianLoss(1.0), 0.1, 50, 50, relation)
         other = PoissonSampled(GaussianLoss(1.0), 0.1, relation)
         for one, two in ((plan, other), (plan.reversed, other.reversed), (20 * plan, 20 * other)):
-            ends = Tight().certify(one, 1e-6), Tight().certify(two, 1e-6)
-            assert ends[0].upper == pytest.approx(ends[1].upper, rel=1e-6)
-            assert ends[0].width <= 1e-6 * ends[0].upper
+            ends = Tight(width=1e-8).certify(one, 1e-6), Tight(width=1e-8).certify(two, 1e-6)
+            assert ends[0].upper == pytest.approx(ends[1].upper, rel=1e-9)
+            assert ends[0].width <= 1e-8 * ends[0].upper
     assert list(TruncatedPoisson(GaussianLoss(1.0), 0.0, 5, 2).losses()) == []
     sure = TruncatedPoisson(GaussianLoss(1.0), 1.0, 10, 2)
     assert sure._chance_of_full_batch() == (1.0, 0.2)
