@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 
+def _first_line(value: object, longest: int) -> str:
+    """Return the first line of how a value is written, of at most so many characters."""
+    line = (repr(value).splitlines() or [""])[0]
+    return line if len(line) <= longest else line[: longest - 3] + "..."
+
+
 class ParameterError(ValueError):
     """An argument is outside its allowed values.
 
@@ -30,9 +36,7 @@ class ParameterError(ValueError):
         super().__init__(argument, value, allowed)
 
     def __str__(self) -> str:
-        shown = (repr(self.value).splitlines() or [""])[0]
-        longest = 300 if isinstance(self.value, str) else 80
-        shown = shown if len(shown) <= longest else shown[: longest - 3] + "..."
+        shown = _first_line(self.value, longest=300 if isinstance(self.value, str) else 80)
         return f"{self.argument} must be {self.allowed}, got {shown}"
 
 
@@ -144,7 +148,8 @@ class UnsupportedPlan(RuntimeError):
         super().__init__(node, accountant, instead)
 
     def __str__(self) -> str:
-        return f"{self.accountant} cannot bound {self.node!r}; {self.instead}"
+        node = _first_line(self.node, longest=300)
+        return f"{self.accountant} cannot bound {node}; {self.instead}"
 
 
 class OffPlan(RuntimeError):

@@ -140,17 +140,31 @@ class Direction:
 
         Each row has the name of the engine, the estimated cost in complex products of about 2 ns,
         and the interval, or None where the attempt was not made.  Engines without a row were
-        estimated to cost more, or do not apply.
+        estimated to cost more, or do not apply.  A last row has the interval of `certify` where
+        another bound than those of the engines decides it.
         """
         if delta == 0:
             return [("sum of the bounds", 0.0, self.certify(0.0))]
         if self.parts:
             return [row for part in self.parts for row in part.journal(delta)]
-        journal: Journal = []
-        interval = certify(self.query(delta), ENGINES, journal=journal)
-        if not journal:
-            return [(interval.engine, 0.0, interval)]
-        return [(engine.name, attempt.cost, attempt.result) for engine, attempt in journal]
+        answer = self.certify(delta)
+        rows: list[tuple[str, float, Certificate | None]] = []
+        is_single = self.composition.single_loss is not None
+        if is_single or not self._is_determined_by_rdp:
+            journal: Journal = []
+            certify(self.query(delta), ENGINES, journal=journal)
+            has_bounds = not is_single and (self.has_envelopes or self._is_numerical)
+            for engine, attempt in journal:
+                interval = attempt.result
+                if interval is not None and has_bounds:
+                    # the profiles are upper bounds, and so is what an engine finds
+                    interval = replace(interval, lower=0.0)
+                rows.append((engine.name, attempt.cost, interval))
+        if not any(
+            interval is not None and interval.upper <= answer.upper for *_, interval in rows
+        ):
+            rows.append((answer.engine, 0.0, answer))
+        return rows
 
     def _certify_parallel(self, delta: float) -> Certificate:
         """Return the interval of the part with the largest epsilon.
@@ -172,8 +186,7 @@ class Direction:
     def _certify_losses(self, query: Query, rival: float) -> Certificate:
         """Return the interval of several losses, or of one that is released several times."""
         delta, losses = query.delta, self.composition.items
-        if all(loss.numerics.determined_by_rdp for loss, _ in losses):
-            # no engine is sharper than the Rényi curves of these losses
+        if self._is_determined_by_rdp:
             composed = query.outcome_bounds()
         else:
             composed = certify(query, ENGINES, rival)
@@ -381,6 +394,11 @@ class Direction:
             )
             total = min(total, *envelopes)
         return total
+
+    @functools.cached_property
+    def _is_determined_by_rdp(self) -> bool:
+        """Whether no engine is sharper than the Rényi curves of the losses."""
+        return all(loss.numerics.determined_by_rdp for loss, _ in self.composition.items)
 
     @functools.cached_property
     def _is_numerical(self) -> bool:

@@ -21,7 +21,8 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-CERTIFIED_ROUND_OFF = 1e-6  # other versions of the libraries may find another epsilon
+# A relative error: other versions of the libraries may find another epsilon.
+CERTIFIED_ROUND_OFF = 1e-6
 
 
 class ChargeCheck:

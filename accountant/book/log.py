@@ -1,8 +1,9 @@
 """The log of a book: entries are only ever added, and each is checked when it is read.
 
-Everything that is written goes through `Log.append`, inside a transaction of `Log.writing`.  What
-is read is checked against the hash chain, and the end of the log against what this process, the
-pin and the database know of it, so that a log which was shortened or replaced is noticed.
+Everything that is written goes through `Log.append`, or `Log.attach` for the blobs of an entry,
+inside a transaction of `Log.writing`.  What is read is checked against the hash chain, and the end
+of the log against what this process, the pin and the database know of it, so that a log which was
+shortened or replaced is noticed.
 """
 
 from __future__ import annotations

@@ -88,9 +88,8 @@ def status_of(account: Account) -> Status:
     largest_budget = account.budget
     if window is not None:
         protects = f"the data of {account.unit} in {window.length} (UTC)"
-        largest_budget = Budget(
-            terms.largest, account.budget.delta
-        )  # an earlier window may have it
+        # an earlier window may have had a larger budget
+        largest_budget = Budget(terms.largest, account.budget.delta)
     elif account.buckets is not None:
         protects = f"{account.unit} in one {account.buckets}"
     after_plan = account.counts_after_plan(notion)

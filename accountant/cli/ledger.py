@@ -34,13 +34,14 @@ def status(
     with open_book(book, pin) as opened_book:
         names = opened_book.names if name is None else [name]
         statuses = [opened_book.status(dataset) for dataset in names]
-        people = opened_book.people()
-    if json and name is None:
+        # This reads every data set, so it is not asked for with the facts of one.
+        people = None if json and name is not None else opened_book.people()
+    if json and people is not None:
         datasets = [status_facts(status) for status in statuses]
         print_json({"schema": SCHEMA, "datasets": datasets, "people": people.to_records()})
         return
     print_statuses(statuses, json)
-    for group in () if json else people:
+    for group in people or ():
         if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
             message = (
                 f"{group.name}: spent epsilon {format_upper(group.spent)} of "

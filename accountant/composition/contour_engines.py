@@ -57,8 +57,7 @@ class SmoothedContourEngine(EngineNearEpsilon):
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield affordable contours with less and less smoothing."""
-        composition, tilt = neighbourhood.composition, neighbourhood.tilt
-        smoothing = neighbourhood.smoothing
+        tilt, smoothing = neighbourhood.tilt, neighbourhood.smoothing
         contour = _with_smoothing(neighbourhood, smoothing)
         if neighbourhood.contour.operations <= contour.operations:
             return  # without smoothing it is exact

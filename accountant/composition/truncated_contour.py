@@ -163,7 +163,9 @@ class TruncatedContourEngine(Engine):
             contour = None if part is None else TruncatedContour(part, query.log_delta[0], cut)
             if contour is None or not contour.is_affordable:
                 return
-            attempt = Attempt(contour.contour.operations, functools.partial(_bracket, query, contour))
+            attempt = Attempt(
+                contour.contour.operations, functools.partial(_bracket, query, contour)
+            )
             yield attempt
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough

@@ -24,7 +24,7 @@ def map_in_order(
 
     ``executor`` is any `concurrent.futures.Executor`; the default is threads, one for each core.
     Other processes receive ``function`` and the pieces pickled.  This thread makes the pieces, a
-    first_two ahead.
+    few ahead.
     """
     if executor is None:
         remaining = iter(arguments)

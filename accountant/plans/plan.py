@@ -349,7 +349,8 @@ def _remembered_nesting(plan: Any) -> int | None:
 def _inner_plans(plan: Any) -> tuple[Plan, ...]:
     """Return the plans in the fields of a plan."""
     inner: tuple[Plan, ...] = ()
-    for name in _field_names(type(plan)):
+    kind: Any = type(plan)  # not `__class__`, which a class can make say something else
+    for name in _field_names(kind):
         value = getattr(plan, name)
         if isinstance(value, Plan):
             inner += (value,)

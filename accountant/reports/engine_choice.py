@@ -32,10 +32,14 @@ class EngineChoice(TableDisplay):
     def __str__(self) -> str:
         table = self._table()
         lines = [list(table.columns), *(table.shown_row(row) for row in table.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        if any(upper is None for *_, upper in self.rows):
+            lines.append(["no ends: a cheaper engine was narrow enough", "", "", "", ""])
+        widths = [
+            max(map(len, column)) for column in zip(*lines[: 1 + len(self.rows)], strict=True)
+        ]
         return "\n".join(
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in [*lines, ["no ends: a cheaper engine was narrow enough", "", "", "", ""]]
+            for line in lines
         )
 
     def _table(self) -> Table:

@@ -85,6 +85,14 @@ def test_plans_nested_deeply_are_refused_by_the_node_that_is_too_many(wrap):
         to_json(deepest)
 
 
+def test_a_node_cannot_hide_its_depth_behind_another_class():
+    class Hidden(Sequential):
+        __class__ = object
+
+    with pytest.raises(ParameterError, match="nested at most 100 deep"):
+        nested(lambda plan: Hidden((plan,)), MAX_NESTING + 2)
+
+
 @pytest.mark.parametrize("wrap", WRAPPERS, ids=range(len(WRAPPERS)))
 def test_plans_nested_as_deeply_as_is_allowed_do_what_all_plans_do(wrap):
     plan, same = nested(wrap, MAX_NESTING - 1), nested(wrap, MAX_NESTING - 1)

@@ -28,15 +28,19 @@ def worst_user_by_tuple(patch):
 
 def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
-    patch.setattr(
-        account_check, "exceeds_every_way",
-        lambda notion, total, _: total.spent > notion.limit.spent,
+    edit(
+        patch, account_check.ChargeCheck, "_add",
+        "exceeds_every_way(notion, after, self._each_total(account))",
+        "after.spent > notion.limit.spent",
     )  # fmt: skip
 
 
 def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
-    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
+    edit(
+        patch, account_check.ChargeCheck, "_add",
+        "exceeds_every_way(notion, after, self._each_total(account))", "False",
+    )  # fmt: skip
 
 
 def spends_after_the_end(patch):
@@ -66,7 +70,10 @@ def verifies_no_end(patch):
 
 def verifies_no_least_budget(patch):
     """Accepts terms below what was spent."""
-    patch.setattr(account_check, "exceeds_every_way", lambda *_: False)
+    edit(
+        patch, account_check.TermsCheck, "check_change",
+        "exceeds_every_way(*after, class_totals)", "False",
+    )  # fmt: skip
 
 
 def verifies_no_time(patch):

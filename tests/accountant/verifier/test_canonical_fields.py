@@ -48,6 +48,15 @@ NUMBERS = (
 )  # fmt: skip
 
 
+def test_a_mechanism_of_tables_in_tables_is_no_proof():
+    tables = {}
+    for _ in range(210):
+        tables = {"table": tables}
+    claimed = CLAIMED | {"mechanism": CLAIMED["mechanism"] | {"table": tables}}
+    with pytest.raises(ProofError, match="nested at most 50 deep"):
+        verify(file_of(claimed))
+
+
 @pytest.mark.parametrize("value", NUMBERS, ids=repr)
 def test_a_number_of_the_file_in_other_letters_is_refused(value):
     for field in ("delta", "upper", "lower"):
