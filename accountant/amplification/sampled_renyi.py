@@ -1,4 +1,12 @@
-"""Rényi divergences of samples, where nothing is known of a part but its own Rényi curve.
+"""Bounds on Rényi divergences of a subsampled mechanism whose own Rényi curve is all that is known.
+
+The *part* is the mechanism that runs on the sample, P its output law with the record, Q the law
+without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi divergence of order a of
+(P, Q) and (Q, P).  As E r^a <= e^{(a-1) D(a)} for a > 1, it bounds the moments of a sample that
+has the record with probability q (``rate`` or ``share``).
+
+Moments are kept as logarithms.  The *size* that accompanies one measures the absolute values of
+the logarithms it was made from; `_log_moment` raises its result by as many times 16 ulps.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
 Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
@@ -18,17 +26,22 @@ from accountant.numerics.logspace import log1mexp, logsumexp
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan
 
-MAX_ORDER = 2048  # of a sum of as many terms; beyond it the divergence of the part is returned
-# Mean curvatures of the powers u in [0, 1] are bounded by those at -1e-4 and 1 + 1e-4, where the
-# formula's u (u - 1) is not 0.
+# The largest order at which binomial sums, of as many terms as the order, are evaluated.  Beyond it
+# the divergence of the part is the bound.
+MAX_ORDER = 2048
+# In `_log_mean_curvature` powers u between -END_MARGIN and 1 + END_MARGIN have the bound at these
+# two ends, where u (u - 1), by which the formula divides, is not 0.
 END_MARGIN = 1e-4
 
 
 def is_known_by_its_curve(part: Plan) -> bool:
-    """Return whether some loss of a plan is known by its Rényi curve, and all have one at hand."""
+    """Return whether the functions of this file serve a plan.
+
+    All its losses are finite and have a Rényi curve, and of some the curve is all that is known.
+    """
     losses = [loss for loss, _ in part.losses() if isinstance(loss, Loss)]
     numerics = [loss.numerics for loss in losses]
-    # A Rényi divergence does not see an outcome that only one of the data sets can have.
+    # `Loss.renyi` leaves out the outcomes that only one of the data sets can have.
     is_finite = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
     has_curve = all(method.determined_by_rdp or method.is_exact for method in numerics)
     all_are_losses = len(losses) == len(list(part.losses()))
@@ -37,15 +50,15 @@ def is_known_by_its_curve(part: Plan) -> bool:
 
 
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:
-    """Return a bound of the Rényi divergence of a Poisson sample, 0 < rate < 1, rounded up.
+    """Return an upper bound of the Rényi divergence of a Poisson sample, 0 < rate < 1, rounded up.
 
-    ``added``: of the pair (Q, (1 - rate) Q + rate P) instead of ((1 - rate) Q + rate P, Q).
+    It is that of ((1 - rate) Q + rate P, Q), or with ``added`` of (Q, (1 - rate) Q + rate P).
     """
     a = orders(order)
     if not added:
         return _between_integers(part, a, lambda n: _log_excess_of_sample(part, rate, n))
-    # With s = order - 1 and u = 2 - q (s + 2) the moment is at most
-    # 1 + s (s + 1) q^2 E phi_u(P/Q).
+    # The divergence is ln E (1 - q + q r)^-s / s with s = order - 1.  The moment is at most
+    # 1 + s (s + 1) q^2 E phi_u(r) with u = 2 - q (s + 2) and phi_u of `_log_mean_curvature`.
     s = a - 1
     log_mean, size = _log_mean_curvature(part, 2 - rate * (s + 2))
     log_excess = np.log(s) + np.log1p(s) + 2 * math.log(rate) + log_mean
@@ -54,9 +67,10 @@ def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) ->
 
 
 def subset_divergence(part: Loss, share: float, order: Array) -> Array:
-    """Return a bound of the Rényi divergence of a sample of fixed size, 0 < share < 1.
+    """Return an upper bound of the Rényi divergence of a sample of fixed size, 0 < share < 1.
 
-    Of either direction; ``part`` compares two records, and its curve is that of both directions.
+    One record is replaced, and the bound holds in both directions: ``part`` compares the two
+    records, and the greater of the divergences of its two directions is used.
     """
 
     return _between_integers(part, orders(order), lambda n: _log_excess_of_subset(part, share, n))
@@ -65,7 +79,11 @@ def subset_divergence(part: Loss, share: float, order: Array) -> Array:
 def _between_integers(
     part: Loss, order: Array, log_excess: Callable[[int], tuple[float, float]]
 ) -> Array:
-    """Return divergences whose log-moments are known at integers, and convex in the order."""
+    """Return bounds on divergences at any order from moments at whole orders.
+
+    ``log_excess(n)`` returns a bound of ``ln(E m^n - 1)`` and its size, m being the likelihood
+    ratio of the sample.  The divergence of order a is ``ln E m^a / (a - 1)``.
+    """
     low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
     ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
     excess_at = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
@@ -75,13 +93,15 @@ def _between_integers(
     flat, n = order.ravel(), low.ravel()
     share = np.clip(flat - n, 0.0, 1.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # ln E r^a is convex in a, and so is ln E psi_a(r) with
-        # psi_a(r) = (r^a - 1 - a (r - 1)) / (a (a - 1)): chords between whole orders are above.
-        chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
-        bent = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
-        bent += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
-        bent = np.where(n > 1, _log_moment(bent, below[1] + above[1] + 8 * np.log(flat)), np.inf)
-        divergence = np.minimum(chord * (1 + 4 * ULP), bent) / (flat - 1)
+        # ln E m^a is convex in a, and so is ln E phi_a(m) = ln((E m^a - 1) / (a (a - 1))).  The
+        # chord of each from n to n + 1 is therefore an upper bound; the lesser bound is taken.
+        log_moment_chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
+        curvature_chord = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
+        curvature_chord += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
+        curvature_chord = np.where(
+            n > 1, _log_moment(curvature_chord, below[1] + above[1] + 8 * np.log(flat)), np.inf
+        )
+        divergence = np.minimum(log_moment_chord * (1 + 4 * ULP), curvature_chord) / (flat - 1)
     divergence = np.where((flat > MAX_ORDER) | np.isnan(divergence), np.inf, divergence).reshape(
         order.shape
     )
@@ -89,13 +109,13 @@ def _between_integers(
 
 
 def _of_part(part: Loss, order: Array) -> Array:
-    """Return the divergence of the part, which no sample exceeds, over both directions."""
+    """Return the greater divergence of the part's two directions, which no sample exceeds."""
     return np.maximum(part.renyi(order), part.reversed.renyi(order))
 
 
 @functools.lru_cache(maxsize=64)
 def _log_moments(part: Loss) -> Array:
-    """Return ``ln E_Q (P/Q)^k`` for k from 0 to `MAX_ORDER`, over both directions."""
+    """Return bounds ``(k - 1) D(k)`` of ``ln E r^k`` for k from 0 to `MAX_ORDER`."""
     k = np.arange(2.0, MAX_ORDER + 1)
     log_moments = np.append([0.0, 0.0], (k - 1) * _of_part(part, k))
     log_moments.flags.writeable = False
@@ -109,26 +129,27 @@ def _log_expm1(x: Array) -> Array:
 
 @functools.lru_cache(maxsize=4096)
 def _log_excess_of_sample(part: Loss, rate: float, order: int) -> tuple[float, float]:
-    """Return ``ln(E r^order - 1)`` of a sample at an integer order, and the size of its terms."""
+    """Return a bound of ``ln(E m^n - 1)``, m = 1 - q + q r, at a whole order n, and its size."""
     from scipy.special import gammaln
 
-    # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1), all positive.
+    # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1), all terms positive
     k = np.arange(2.0, order + 1)
     log_q, log_rest = math.log(rate), math.log1p(-rate)
-    x = _log_moments(part)[2 : order + 1]
+    log_moments = _log_moments(part)[2 : order + 1]
     log_choices = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
-    terms = log_choices + k * log_q + (order - k) * log_rest + _log_expm1(x)
+    terms = log_choices + k * log_q + (order - k) * log_rest + _log_expm1(log_moments)
     size = float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
-    return float(logsumexp(terms)), size + abs(float(x[int(np.argmax(terms))]))
+    return float(logsumexp(terms)), size + abs(float(log_moments[int(np.argmax(terms))]))
 
 
 @functools.lru_cache(maxsize=4096)
 def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, float]:
-    """Return a bound of ``ln(E r^order - 1)`` of a subset at an integer order, and a size."""
+    """Return a bound of ``ln(E m^n - 1)``, m that of a sample of fixed size, and its size."""
     from scipy.special import gammaln
 
-    # n (n - 1) q^2 {sum_j C(n-2, j) (1-q)^{n-2-j} q^j M_j  +  M_0},
-    # M_j = E phi_{j+2} + (1 - q) E phi_{j+1}: losses above 0, and those below it
+    # n (n - 1) q^2 {sum_j C(n-2, j) (1-q)^{n-2-j} q^j M_j  +  M_0}, j from 0 to n - 2, with
+    # M_j = E phi_{j+2}(r) + (1 - q) E phi_{j+1}(r).  The sum bounds what losses above 0 add to the
+    # moment, and the single M_0 what losses below 0 add.
     j, log_q, log_rest = np.arange(order - 1.0), math.log(share), math.log1p(-share)
     means, size = _log_mean_curvature(part, np.arange(1.0, order + 1))
     log_curvature = np.logaddexp(means[1:], log_rest + means[:-1])
@@ -137,25 +158,29 @@ def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, 
         log_choices + (order - 2 - j) * log_rest + j * log_q + log_curvature, log_curvature[0]
     )
     log_excess = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
-    top = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
-    return log_excess, top + float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
+    largest_term_size = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
+    return log_excess, largest_term_size + float(gammaln(order + 1)) + order * (
+        abs(log_q) + abs(log_rest)
+    )
 
 
 def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
-    """Return a bound of ``ln E_Q phi_u(P/Q)``, ``phi_u(r) = (r^u - 1 - u (r - 1)) / (u (u - 1))``.
+    """Return a bound of ``ln E phi_u(r)``, ``phi_u(r) = (r^u - 1 - u (r - 1)) / (u (u - 1))``.
 
-    And the size of its terms.  The mean is convex in u, as a logarithm: between 0 and 1 the
-    greater of both ends is above it.
+    Its size is returned too.  The second derivative of phi_u is r^{u-2}.  As E r = 1, the mean is
+    (E r^u - 1) / (u (u - 1)).  Its logarithm is convex in u: between 0 and 1 it is at most the
+    greater of its values at two powers outside.
     """
-    # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0
+    # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0: the same bound
+    # holds at u and at 1 - u, of which `outer` is the one above 1.
     outer = np.maximum(np.maximum(u, 1 - u), 1 + END_MARGIN)
-    x = (outer - 1) * _of_part(part, outer)
-    log_curvature: Array = _log_expm1(x) - np.log(outer * (outer - 1))
-    return log_curvature, x + np.abs(np.log(outer - 1)) + 1
+    log_moment = (outer - 1) * _of_part(part, outer)
+    log_curvature: Array = _log_expm1(log_moment) - np.log(outer * (outer - 1))
+    return log_curvature, log_moment + np.abs(np.log(outer - 1)) + 1
 
 
 def _log_moment(log_excess: Array, size: Array) -> Array:
-    """Return ``ln(1 + e^log_excess)``, raised by the round-off of terms of this size."""
+    """Return ``ln(1 + e^log_excess)``, raised for the round-off of terms of this size."""
     raised = np.logaddexp(0.0, log_excess) * (1 + 16 * ULP * (8 + size))
     log_moment: Array = np.where(np.isnan(raised), np.inf, raised)
     return log_moment

@@ -1,13 +1,14 @@
-"""Sensitivities of banded strategies: the greatest sum of |G_ij| over patterns of participation.
+"""Squared sensitivity of a strategy matrix: the greatest sum of |G_ij| over participation patterns.
 
 A strategy C releases C x plus noise for the steps x.  A record is used in the steps i of a pattern
 and moves step i by a vector u_i of norm at most 1, hence C x by the square root of
 
     sum_ij G_ij <u_i, u_j>,    G = C^T C, i and j in the pattern.
 
-That is at most the sum of |G_ij|, which equal vectors attain where no entry is negative.  A
-pattern has at most ``uses`` steps, any two at least ``separation`` apart.  ``gram[d, j]`` is
-G[j, j + d] for d below its number of rows; columns farther apart are orthogonal.
+That is at most the sum of |G_ij|, which equal vectors u_i attain where no entry is negative.  A
+pattern has at most ``uses`` steps, any two at least ``separation`` apart.  The Gram matrix G is
+given by its diagonals: ``gram[d, j]`` is G[j, j + d], the inner product of two columns at distance
+d.  Columns at a distance of at least ``len(gram)`` are orthogonal.
 
 Proof: `docs/proofs/correlated_noise.md`.
 """
@@ -21,15 +22,19 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_PATTERNS = 20_000  # that are tried one by one, a second's work; else there is a bound
-EQUAL = 1e-12  # relative: two sums that differ by less are equal but for round-off
+# The most patterns, beginnings of patterns included, that are tried one by one: about a second's
+# work.  With more of them a bound is returned.
+MAX_PATTERNS = 20_000
+EQUAL = 1e-12  # relative difference up to which two sums count as equal but for round-off
+# The text that follows a reason where a pattern has negative inner products.
 BY_SIZE = ", with absolute inner products: a bound"
 
+# The steps of a pattern, in increasing order.
 Places = NDArray[np.integer[Any]]
 
 
 class PatternSum(NamedTuple):
-    """A greatest sum of ``|G_ij|``, whether a record attains it, and why."""
+    """A greatest sum of ``|G_ij|`` or a bound of it, whether a record attains it, and why."""
 
     total: float
     exact: bool
@@ -37,33 +42,41 @@ class PatternSum(NamedTuple):
 
 
 def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:
-    """Return the greatest sum over at most so many steps with the separation, or a bound of it."""
-    # Distances at which no columns meet any more are dropped, but the first row stays.
+    """Return the greatest sum over the patterns, or an upper bound of it.
+
+    The cases are tried in turn: orthogonal columns, or one use; a bound that the earliest pattern
+    attains; two uses; few enough patterns to try all; the lesser of two bounds.
+    """
+    # The last diagonals are dropped if they are 0, but the first one, of squared lengths, stays.
     gram = gram[: int(np.flatnonzero(gram.any(axis=1)).max(initial=0)) + 1]
     if len(gram) <= separation or uses == 1:
         reason = "columns of a pattern are orthogonal" if uses > 1 else "the longest column"
         return PatternSum(greatest_sum(gram[0], uses, separation), True, reason)
-    sizes, earliest = np.abs(gram), separation * np.arange(uses)
-    bound = _earliest_pattern_bound(sizes, earliest)
-    if _sum_of_pattern(sizes, earliest) >= bound * (1 - EQUAL):
+    absolute_gram, earliest = np.abs(gram), separation * np.arange(uses)
+    bound = _earliest_pattern_bound(absolute_gram, earliest)
+    if _sum_of_pattern(absolute_gram, earliest) >= bound * (1 - EQUAL):
         attained = _meets_positively(gram, earliest)
         reason = "the earliest pattern meets itself most" + ("" if attained else BY_SIZE)
         return PatternSum(bound, attained, reason)
     if uses == 2:
         return _best_pair(gram, separation)
-    searched = _every_pattern(sizes, uses, separation)
+    searched = _every_pattern(absolute_gram, uses, separation)
     if searched is not None:
         attained = _meets_positively(gram, searched[1])
         return PatternSum(
             searched[0], attained, "every pattern tried" + ("" if attained else BY_SIZE)
         )
-    rows = greatest_sum(_row_bounds(sizes, uses, separation), uses, separation)
+    row_bound = greatest_sum(_row_bounds(absolute_gram, uses, separation), uses, separation)
     reason = "each step with its own best pattern: a bound"
-    return PatternSum(min(rows, bound), False, reason)
+    return PatternSum(min(row_bound, bound), False, reason)
 
 
 def greatest_of_epochs(gram: Array, epochs: int, period: int) -> PatternSum:
-    """Return the greatest sum over the patterns r, r + period, ..., and whether it is attained."""
+    """Return the greatest sum over the patterns r, r + period, ... of ``epochs`` steps.
+
+    ``totals[r]`` is the sum of ``|G_ij|`` over the pattern that begins at step r, and ``signed[r]``
+    that of ``G_ij``: a record attains the greatest total if its two sums are equal.
+    """
     totals = gram[0].reshape(epochs, period).sum(axis=0)
     signed = totals.copy()
     for use in range(1, epochs):
@@ -79,9 +92,10 @@ def greatest_of_epochs(gram: Array, epochs: int, period: int) -> PatternSum:
 
 
 def greatest_sum(terms: Array, uses: int, separation: int) -> float:
-    """Return the greatest sum of at most so many non-negative terms with the separation.
+    """Return the greatest sum of at most ``uses`` non-negative terms at least ``separation`` apart.
 
-    best[i] = max(best[i + 1], terms[i] + best'[i + separation]), best' that of one use less.
+    By dynamic programming: of the terms from i on, the greatest sum of at most k of them is
+    best_k[i] = max(best_k[i + 1], terms[i] + best_{k-1}[i + separation]).
     """
     n = terms.size
     if separation == 1:
@@ -94,15 +108,17 @@ def greatest_sum(terms: Array, uses: int, separation: int) -> float:
 
 
 def _earliest_pattern_bound(gram: Array, earliest: Places) -> float:
-    """Return a bound on all patterns, from the places of the earliest one, 0, b, 2 b, ...
+    """Return a bound on the sums of all patterns, from the earliest pattern 0, b, 2 b, ...
 
-    In any pattern the k-th use is no earlier than in the earliest one, and no two uses are nearer:
-    each inner product is at most the greatest one that is as late and as far apart.
+    ``gram`` has absolute values, and b is the separation.  The use number c of any pattern (from 0)
+    is at step c b or later, and uses a < c are at least (c - a) b apart.  So ``|G|`` of these two
+    uses is at most M[(c - a) b, c b], where M[d, j] is the greatest ``|G|`` of two columns at a
+    distance of at least d, the later of which is column j or a later one.
     """
-    later = _by_end(gram)
+    later = _by_end(gram)  # becomes M: the greatest value over later steps and greater distances
     for axis in (0, 1):
-        backwards = np.flip(later, axis)
-        np.maximum.accumulate(backwards, axis=axis, out=backwards)
+        flipped = np.flip(later, axis)
+        np.maximum.accumulate(flipped, axis=axis, out=flipped)
     lengths = np.maximum.accumulate(gram[0, ::-1])[::-1]
     total = float(lengths[earliest].sum())
     for use in range(1, earliest.size):
@@ -112,7 +128,7 @@ def _earliest_pattern_bound(gram: Array, earliest: Places) -> float:
 
 
 def _by_end(gram: Array) -> Array:
-    """Return the entries by the later of their two steps: [d, j] is that of j - d and j."""
+    """Return the diagonals indexed by the later step: [d, j] is G[j - d, j]."""
     ended = np.zeros_like(gram)
     for d in range(len(gram)):
         ended[d, d:] = gram[d, : gram.shape[1] - d]
@@ -136,7 +152,7 @@ def _meets_positively(gram: Array, places: Places) -> bool:
 
 
 def _best_pair(gram: Array, separation: int) -> PatternSum:
-    """Return the greatest sum over two columns, or one."""
+    """Return the greatest sum over the patterns of at most two steps."""
     n = gram.shape[1]
     best, exact = greatest_sum(gram[0], 2, len(gram)), True  # two columns that do not meet
     for d in range(separation, min(len(gram), n)):
@@ -151,7 +167,8 @@ def _best_pair(gram: Array, separation: int) -> PatternSum:
 def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Places] | None:
     """Return the greatest sum and its pattern, or None where there are too many patterns.
 
-    Patterns to which a further use could be added are left out, as that would make no sum less.
+    A pattern to which a later use can still be added is not summed itself: the longer patterns that
+    begin with it have no smaller sum, since ``gram`` has absolute values.
     """
     n, best, tried = gram.shape[1], (-1.0, np.zeros(0, dtype=int)), 0
     pending: list[tuple[int, ...]] = [(step,) for step in range(n)]
@@ -170,9 +187,10 @@ def _every_pattern(gram: Array, uses: int, separation: int) -> tuple[float, Plac
 
 
 def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
-    """Return for each step i the greatest sum of ``|G_ij|`` over j in a pattern that has i.
+    """Return for each step i the greatest sum of ``|G_ij|`` over the steps j of a pattern with i.
 
-    The uses before and after i are chosen apart, in all divisions of the other uses.
+    The other ``uses - 1`` uses are divided in all ways into uses before i and uses after i, and
+    the best ones on each side are chosen independently of the other side.
     """
     sides = [
         _greatest_of_side(gram_side, uses - 1, separation) for gram_side in (_by_end(gram), gram)
@@ -191,7 +209,13 @@ def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
 
 
 def _greatest_of_side(gram: Array, uses: int, separation: int) -> list[Array]:
-    """Return for 0, 1, ... uses on one side of a step the greatest sums, by the step."""
+    """Return the greatest sums of ``|G_ij|`` over steps j on one side of step i.
+
+    Entry k of the list has, for every i, the greatest sum over at most k steps j, which are at
+    least ``separation`` apart from i and from each other.  ``gram[d, i]`` is the value for i and
+    the step at distance d.  Over steps at a distance of at least d from i, the greatest sum is
+    best_k[d, i] = max(best_k[d + 1, i], gram[d, i] + best_{k-1}[d + separation, i]).
+    """
     width, n = gram.shape
     best = np.zeros((width + separation, n))
     sums_by_uses = [best[0].copy()]

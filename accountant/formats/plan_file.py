@@ -1,4 +1,9 @@
-"""The content of a plan file: an optional budget, and releases whose noise may still be open."""
+"""The content of a plan file: [[release]] tables and an optional [budget] table.
+
+The noise of a release is open while only a weight or a target for its error is given;
+`python -m accountant fit` finds a scale for it.  Files are read and written elsewhere
+(`accountant/formats/plan_toml.py`); this module converts between their tables and objects.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +22,14 @@ from accountant.serialisation.plan_json import KeyPath, PlanFileError, from_dict
 @final
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """The releases of a file, in its order, and its budget."""
+    """The releases of a file, in the file's order, and the budget that they may cost together."""
 
     releases: tuple[Wanted, ...]
     budget: Budget | None = None
 
     @property
     def plan(self) -> Plan:
-        """Return the releases one after another; all must have their noise."""
+        """Return the plan of the releases one after another, or raise where noise is open."""
         for i, release in enumerate(self.releases):
             if release.weight is not None or release.target is not None:
                 why = "given its noise (`python -m accountant fit` finds it from weight or target)"
@@ -32,7 +37,7 @@ class PlanFile:
         return sequential_plan(self.releases, tuple(release.scale for release in self.releases))
 
     def with_noise_of(self, allocation: Allocation) -> PlanFile:
-        """Return the same releases with the noise that was found for them."""
+        """Return the releases and the budget of an allocation, with the noise that it found."""
         pairs = zip(allocation.releases, allocation.scales, strict=True)
         releases = (
             Wanted(release.plan(scale), release.error, count=release.count, name=release.name)
@@ -41,7 +46,7 @@ class PlanFile:
         return PlanFile(tuple(releases), allocation.budget)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document as plain values."""
+        """Return the tables as dicts and lists of numbers and strings."""
         budget = (
             {}
             if self.budget is None
@@ -51,15 +56,16 @@ class PlanFile:
 
     @classmethod
     def of(cls, plan: Plan) -> PlanFile:
-        """Return a file with one plan."""
+        """Return a file with one release, the plan; a repeated plan becomes one with a count."""
         part = plan.part if isinstance(plan, Repeat) else plan
         return cls((Wanted(part, count=plan.count if isinstance(plan, Repeat) else 1),))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any], again: bool = False) -> PlanFile:
-        """Return the document that plain values stand for, or raise `PlanFileError`.
+        """Return the file that such tables describe, or raise `PlanFileError`.
 
-        With ``again`` noise that was found from weights and targets is open, to be found anew.
+        With ``again`` noise that `fit` found from weights and targets is taken as open, so that it
+        is found anew.
         """
         for key, value in document.items():
             if key not in {"budget", "release"}:
@@ -83,7 +89,7 @@ class PlanFile:
 
 
 def plan_file_of_document(document: dict[str, Any], again: bool = False) -> PlanFile:
-    """Return the file in a JSON document's content: {plan}, or {budget, release}."""
+    """Return the file from the content of a JSON document: {plan}, or {budget, release}."""
     if set(document) == {"plan"}:
         return PlanFile.of(from_dict(document["plan"], ("plan",)))
     return PlanFile.from_dict(document, again)

@@ -1,4 +1,10 @@
-"""Masses of a loss between edges, under both of its distributions, free of cancellation."""
+"""Masses of a privacy loss in the cells between edges, under both laws of its pair.
+
+The loss L = ln(dP/dQ) of a pair (P, Q) has one law under P and one under Q.  For composition on a
+grid both are needed with bounds on their floating-point errors, also where masses are tiny; so
+narrow cells are not computed as differences of nearly equal numbers.  This file has the masses of a normal law, of
+finitely many losses, and of a pair that is its own mirror image.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +16,19 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
-FAR_OUT = 1e6  # deviations, beyond which a normal mass is 0
-NARROW = 0.1  # width times (3 + distance from the mean): the series leaves out less than 1e-16
+# The greatest distance from the mean at which Taylor's series is evaluated, in standard deviations.
+# A normal mass is 0 in floats long before.
+FAR_OUT = 1e6
+# Cells whose width times (3 + distance from the mean) is below this, both in standard deviations,
+# have their mass from Taylor's series, which then leaves out less than 1e-16 of it.
+NARROW = 0.1
 
 
 class CellMasses(NamedTuple):
     """Masses of ``edges[i] < L <= edges[i + 1]`` under P and under Q, and bounds on their errors.
 
-    Each edge may be wrong by ``edge_error`` nats.
+    ``p_error`` and ``q_error`` bound the distance to the exact masses between edges of which each
+    may differ from the given one by up to ``edge_error`` nats, in the same way for P and Q.
     """
 
     p: Array
@@ -28,13 +39,13 @@ class CellMasses(NamedTuple):
 
 
 def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
-    """Return masses of a normal law between increasing ``z``, and bounds on their errors.
+    """Return masses of the normal law N(mean, 1) between increasing ``z``, and their errors.
 
-    They are errors of masses between edges that are each wrong by ``4 ULP (|z| + |mean|)``, the
-    same for every ``mean``.
+    The errors are bounds on the distance to exact masses between edges each of which may differ
+    from ``z`` by ``4 ULP (|z| + |mean|)``, in the same way for every ``mean``.
     """
     far = 1e3 + abs(mean)
-    z = np.clip(z, -far, far)  # No mass lies beyond.
+    z = np.clip(z, -far, far)  # Beyond 1000 standard deviations the mass is 0 in floats.
     width = np.diff(z)
     middle = z[:-1] + width / 2 - mean
     with np.errstate(over="ignore"):
@@ -51,24 +62,32 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
 def _narrow_masses(middle: Array, width: Array, mean: float) -> tuple[Array, Array]:
     """Return the masses of narrow cells, exact to ulps of themselves, by Taylor's series.
 
-    The integral of phi(m + t) over |t| < w/2 is phi(m) w sum_k He_2k(m) (w/2)^2k / (2k + 1)!, with
-    He_6(m) = m^6 - 15 m^4 + 45 m^2 - 15.
+    ``middle`` is the middle of each cell less ``mean``.  Let phi be the density of N(0, 1) and He_n
+    Hermite's polynomials.  For a cell of middle m and width w, the integral of phi(m + t) over
+    |t| < w/2 is phi(m) w sum_k He_2k(m) (w/2)^2k / (2k + 1)!, with
+    He_6(m) = m^6 - 15 m^4 + 45 m^2 - 15.  The code has m2 = m^2 and h2 = (w/2)^2.
     """
     middle = np.clip(middle, -FAR_OUT, FAR_OUT)
-    m, v = middle * middle, width * width / 4
-    he_6 = m * (m * (m - 15) + 45) - 15
-    series = 1 + v * ((m - 1) / 6 + v * ((m * (m - 6) + 3) / 120 + v * (he_6 / 5040)))
-    # Far out the mass is replaced by a bound, since computing with subnormal floats is slow.
-    mass = np.exp(-np.minimum(m, 1300.0) / 2) * width * series / np.sqrt(2 * np.pi)
-    # The middle is inexact by an ulp of itself and of the mean.
+    m2, h2 = middle * middle, width * width / 4
+    he_6 = m2 * (m2 * (m2 - 15) + 45) - 15
+    series = 1 + h2 * ((m2 - 1) / 6 + h2 * ((m2 * (m2 - 6) + 3) / 120 + h2 * (he_6 / 5040)))
+    # Beyond sqrt(1300) = 36 standard deviations the mass is replaced by a bound, which is also its
+    # error, since computing with subnormal floats is slow.
+    mass = np.exp(-np.minimum(m2, 1300.0) / 2) * width * series / np.sqrt(2 * np.pi)
+    # The middle is inexact by some ulps of itself and of the mean, and the derivative of
+    # ln phi(m) is -m.
     with np.errstate(over="ignore"):
-        ulps = 8 + 4 * m + 4 * np.abs(middle * mean)
-    error = mass * np.where(m > 1300, 1.0, ulps * ULP)
+        ulps = 8 + 4 * m2 + 4 * np.abs(middle * mean)
+    error = mass * np.where(m2 > 1300, 1.0, ulps * ULP)
     return mass, error
 
 
 def _wide_masses(left: Array, right: Array, mean: float) -> tuple[Array, Array]:
-    """Return the masses of wide cells: differences of the tail on the nearer side."""
+    """Return the masses of wide cells as differences of tails of N(0, 1).
+
+    For a cell on one side of 0 they are the tails of that side beyond its two ends.  A cell that
+    contains 0 has 1 less the left tail and the right tail.
+    """
     from scipy.special import ndtr
 
     tails = ndtr(-np.abs(left)), ndtr(-np.abs(right))
@@ -84,43 +103,56 @@ def _wide_masses(left: Array, right: Array, mean: float) -> tuple[Array, Array]:
 
 
 def finite_cell_masses(edges: Array, loss: Array, mass: Array, lost: float) -> CellMasses:
-    """Return the masses of a finite pair; ``lost`` is what only Q has, at minus infinity."""
+    """Return the masses of a pair with finitely many losses.
+
+    ``mass`` is that of every finite ``loss`` under P; under Q it is ``mass e^-loss``.  ``lost`` is
+    the mass of Q where P has none, which is at the loss minus infinity.
+    """
     inside = (loss > edges[0]) & (loss <= edges[-1])
     cell = np.searchsorted(edges, loss[inside], side="left") - 1
     p: Array = np.bincount(cell, mass[inside], edges.size - 1).astype(float)
     q: Array = np.bincount(cell, (mass * np.exp(-loss))[inside], edges.size - 1).astype(float)
-    start = np.flatnonzero(edges == -np.inf)
-    if 0 < start.size < edges.size:
-        q[start[-1]] += lost
-    size = float(np.max(np.abs(loss), initial=0.0))
-    rounded = (4 + loss.size) * ULP
-    return CellMasses(p, q, rounded * p, (rounded + 4 * ULP * size) * q, 4 * ULP * size)
+    infinite_edges = np.flatnonzero(edges == -np.inf)
+    if 0 < infinite_edges.size < edges.size:
+        q[infinite_edges[-1]] += lost
+    largest_loss = float(np.max(np.abs(loss), initial=0.0))
+    relative_error = (4 + loss.size) * ULP
+    return CellMasses(
+        p,
+        q,
+        relative_error * p,
+        (relative_error + 4 * ULP * largest_loss) * q,
+        4 * ULP * largest_loss,
+    )
 
 
 def mirrored(masses: Callable[[Array], Any], edges: Array, infinity: float) -> CellMasses:
-    """Return the masses of a symmetric pair from those above 0: the others are their mirror.
+    """Return the masses of a symmetric pair from ``masses``, which is right for losses above 0.
 
-    The remaining mass has the loss 0.
+    Symmetric means that L has under P the law that -L has under Q.  So the mass of P in a cell
+    below 0 is that of Q in its mirror image above 0, and the reverse.  The loss plus infinity has
+    the mass ``infinity`` under P; all mass that remains is at the loss 0.
     """
-    size, cells = edges.size, np.zeros((4, edges.size - 1))
+    edge_count, cells = edges.size, np.zeros((4, edges.size - 1))
     above = masses(np.append(0.0, edges[edges > 0]))
     below = masses(np.append(0.0, -edges[edges < 0][::-1]))
-    positive, negative = above.p.size, below.p.size
-    # The first cell above and the first below start at 0, which need not be an edge.
-    error = max(above.edge_error, below.edge_error)
+    cells_above, cells_below = above.p.size, below.p.size
+    # The first cell above and the first below start at 0.  Where 0 is no edge but lies between two,
+    # both are added to the cell that contains 0; a part that lies outside all edges is left out.
+    edge_error = max(above.edge_error, below.edge_error)
     for i, (above_cells, below_cells) in enumerate(
         zip(above[:4], np.array(below[:4])[[1, 0, 3, 2]], strict=True)
     ):
         upper, lower = above_cells, below_cells[::-1]
-        start = size - 1 - positive
-        cells[i, max(start, 0) :] += upper[max(-start, 0) :]
-        cells[i, :negative] += lower[: size - 1]
+        first_above = edge_count - 1 - cells_above
+        cells[i, max(first_above, 0) :] += upper[max(-first_above, 0) :]
+        cells[i, :cells_below] += lower[: edge_count - 1]
     both_halves = masses(np.array([0.0, np.inf]))
-    p, q = float(both_halves.p[0]) + infinity, float(both_halves.q[0])
+    p_above, q_above = float(both_halves.p[0]) + infinity, float(both_halves.q[0])
     zero_cell = int(np.searchsorted(edges, 0.0)) - 1
-    if 0 <= zero_cell < size - 1:
-        cells[:2, zero_cell] += max(0.0, 1 - p - q)
+    if 0 <= zero_cell < edge_count - 1:
+        cells[:2, zero_cell] += max(0.0, 1 - p_above - q_above)
         cells[2:, zero_cell] += float(both_halves.p_error[0] + both_halves.q_error[0]) + 4 * ULP
     if edges[0] == -np.inf:
         cells[1, 0] += infinity
-    return CellMasses(cells[0], cells[1], cells[2], cells[3], error)
+    return CellMasses(cells[0], cells[1], cells[2], cells[3], edge_error)

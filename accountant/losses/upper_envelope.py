@@ -1,4 +1,8 @@
-"""A loss that bounds many pairs, and one of those pairs."""
+"""A privacy loss that is above those of many neighbouring pairs, with the loss of one such pair.
+
+Some schemes have no single worst pair of data sets, or none is known.  The bound then gives the
+upper end of a certificate, and the loss of one pair that does occur gives the lower end.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from accountant.numerics import Array, Complex
 
 @final
 class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
-    """The cumulants of the bounds, one loss at a time."""
+    """The cumulants of the bounds, each by the method of the bound's own family."""
 
     def sum_cgf(self, losses: Sequence[UpperEnvelope], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants of the bounds, and a bound on its round-off."""
@@ -51,7 +55,7 @@ class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
         return _cgf(loss).quadrature_terms(loss.bound, frequency)
 
     def max_loss_mass(self, loss: UpperEnvelope) -> float:
-        """Return 0: no pair need attain the largest loss of a bound."""
+        """Return 0, as for an unknown mass: no pair need attain the largest loss of a bound."""
         return 0.0
 
 
@@ -61,13 +65,17 @@ CGF = EnvelopeCGF()
 @final
 @dataclass(frozen=True, slots=True)
 class UpperEnvelope(Loss):
-    """The loss ``bound``, said to be above many pairs; ``attained`` is the loss of one of them."""
+    """The loss ``bound``, which is above those of many pairs, and ``attained``, that of one of them.
+
+    All methods are those of the bound.  What differs is that `numerics` marks it as an upper
+    envelope, so lower ends of certificates are taken from `attained_pair` instead.
+    """
 
     bound: Loss
     attained: Loss
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the profile of the bound."""
+        """Return the profile delta(epsilon) of the bound."""
         return self.bound.profile(epsilon)
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
@@ -93,12 +101,12 @@ class UpperEnvelope(Loss):
 
     @property
     def rho(self) -> float:
-        """The rho of the bound."""
+        """The zCDP parameter rho of the bound."""
         return self.bound.rho
 
     @property
     def gdp_mu(self) -> float:
-        """The mu of the bound."""
+        """The Gaussian DP parameter mu of the bound."""
         return self.bound.gdp_mu
 
     def renyi(self, order: ArrayLike) -> Array:
@@ -119,7 +127,7 @@ class UpperEnvelope(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Those of the bound, as an upper envelope."""
+        """The numerics of the bound, marked as those of an upper envelope."""
         inner = self.bound.numerics
         return replace(inner, cgf=CGF if inner.has_exact_cgf else None, is_upper_envelope=True)
 
@@ -130,7 +138,7 @@ class UpperEnvelope(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The loss of one of the pairs."""
+        """The loss of one of the pairs, ``attained``: a lower bound for the worst pair."""
         return self.attained
 
 
