@@ -1,4 +1,7 @@
-"""Discrete Gaussian noise on integers, exact.
+"""Discrete Gaussian noise for integers, with exact draws.
+
+The noise is an integer k with probability proportional to exp(-k^2 / (2 scale^2)).  No
+floating-point error of a draw changes these probabilities, which the loss assumes.
 
 References: Canonne, Kamath & Steinke (2020); proofs in docs/proofs/discrete.md.
 """
@@ -32,8 +35,9 @@ from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 class DiscreteGaussian(AdditiveNoise):
     """The integer ``value + k`` with probability of k proportional to ``exp(-k^2 / (2 scale^2))``.
 
-    The loss is exact for numbers and a small scale; otherwise it is that of a continuous Gaussian a
-    little narrower, or the zCDP bound ``rho = sensitivity^2 / (2 scale^2)``.
+    The loss is exact for single numbers and a scale so small that all outcomes can be listed.
+    Otherwise it is that of a continuous Gaussian a little narrower, or for small scales the zCDP
+    bound ``rho = sensitivity^2 / (2 scale^2)``.
 
     Examples
     --------
@@ -70,7 +74,7 @@ class DiscreteGaussian(AdditiveNoise):
 
     @property
     def deviation(self) -> float:
-        """An upper bound of the standard deviation (Canonne, Kamath & Steinke, Corollary 9)."""
+        """The scale, an upper bound of the standard deviation (the reference's Corollary 9)."""
         return self.scale
 
     def expected_maximum(self, dimension: int) -> float:
@@ -90,27 +94,27 @@ class DiscreteGaussian(AdditiveNoise):
 
     @property
     def loss(self) -> Loss:
-        """The smallest known bound; see the class."""
+        """The smallest known loss for the declared sensitivity and dimension; see the class."""
         return discrete_gaussian_loss(self.scale, self.sensitivity, self.dimension)
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the loss is not that of one enumerated pair."""
+        """Whether the loss is a bound, and not that of one pair with all outcomes listed."""
         return not isinstance(self.loss, DiscreteGaussianLoss)
 
     @property
     def why_no_formula(self) -> str:
-        """A bound stands for what is too long to list."""
+        """The text for a loss that is a bound, as there are too many outcomes to list."""
         return "a Gaussian or zCDP bound, which no pair attains" if self.loss_is_upper_bound else ""
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The scale of the noise."""
+        """The scale of the drawn noise, and step 0.0, as no value is rounded to a grid."""
         return {"drawn_scale": self.scale, "step": 0.0}
 
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
-        """The table of the noise."""
+        """The table of integers that the exact draws of the noise use."""
         return [IntegerNoise(self.scale, 2).table]
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
@@ -125,10 +129,10 @@ class DiscreteGaussian(AdditiveNoise):
 
     @property
     def support(self) -> Lattice:
-        """The integers."""
+        """The integers; those beyond 12 scales from the value have a mass below 1e-30."""
         return Lattice(12 * self.scale)
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """EXACT."""
+        """EXACT: the noise and the sum are integers."""
         return EXACT

@@ -1,4 +1,8 @@
-"""A vector of the Euclidean ball, reported as a random direction of its hemisphere.
+"""Local privacy for the mean of vectors: each is reported as a random direction of its hemisphere.
+
+A user's vector v of the Euclidean ball is first rounded at random to a vector of full length along
+its line, without bias.  A report is uniform on the hemisphere around that vector with probability
+``keep``, else uniform on the opposite one.  It has a length at which its expectation is v.
 
 References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 """
@@ -62,17 +66,18 @@ class HemisphereL2(FixedLengthMeanOracle):
     keep: float = param(
         Interval(0.5, 1.0, "()"),
         "probability of the vector's own hemisphere",
-        typical=(0.7310585786300049,),
+        typical=(0.7310585786300049,),  # e / (1 + e), at which epsilon is 1
         knob=True,
     )
     longer: str = out_of_range("longer vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return one randomised direction for every vector; see `Mechanism.release`."""
-        # The vector v is rounded to b v/|v|, where b = +-1 has mean |v| / radius.  Of a normal u
-        # the report is u or -u, scaled to the length: the one ahead, <., b v> > 0, with
-        # probability keep.  Only the coin of probability keep carries privacy: u, the rounding
-        # and the side where floats say <u, v> = 0 may be public (docs/proofs/vectors.md).
+        # The vector v is rounded to b v/|v|, where b = +-1 has mean |v| / radius.  For a normal
+        # vector u, the report is u or -u, scaled to the length: with probability keep the one in
+        # the hemisphere of b v, else the other.  Only the coin of probability keep carries
+        # privacy: u, the rounding and the side where floats say <u, v> = 0 may be public
+        # (docs/proofs/vectors.md).
         (vectors, shares), source = self.values.check_with_norms(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
         public = public_generator(source)
@@ -94,7 +99,8 @@ class HemisphereL2(FixedLengthMeanOracle):
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
         vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
         along = np.sign(np.einsum("...i,...i", reports / self.length, vectors))
-        # P(own hemisphere) = 1/2 + (keep - 1/2) |v| / radius, and each is half of the sphere
+        # P(hemisphere of v) = 1/2 + (keep - 1/2) |v| / radius.  Each hemisphere is half of the
+        # sphere, so the density is 1 + tilt in it and 1 - tilt in the opposite one.
         tilt = (2 * self.keep - 1) * np.minimum(relative_norm(vectors, self.radius), 1.0)
         terms = np.where(on_sphere(reports, self.length), np.log1p(along * tilt), -np.inf)
         return sum_log_density(terms, vectors.ndim - 1, each)
@@ -102,18 +108,21 @@ class HemisphereL2(FixedLengthMeanOracle):
     @property
     def length(self) -> float:
         """The Euclidean length of every report, which makes it unbiased."""
-        # E<u, v/|v|> = (2 keep - 1) E|u_1|, and E|u_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2))
+        # For v of full length and the direction u of its report, E<u, v/|v|> = (2 keep - 1) E|z_1|
+        # with z uniform on the unit sphere in p dimensions, and
+        # E|z_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2)).
         mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
         return self.radius / (2 * self.keep - 1) / mean
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        # The keep at which delta(epsilon) = keep - e^epsilon (1 - keep) is delta.
         del fields
         return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of two outcomes: the value's hemisphere and the opposite one."""
+        """The loss of opposite vectors: a report is in the one's hemisphere or in the other's."""
         return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
@@ -129,7 +138,7 @@ class HemisphereL2(FixedLengthMeanOracle):
 
     @property
     def support(self) -> SphereSupport:
-        """The sphere, in two halves."""
+        """The sphere of reports, divided into two hemispheres."""
         return SphereSupport(self.dimension, self.length, (0.0,))
 
     @property

@@ -1,4 +1,9 @@
-"""A vector of the Euclidean ball, reported as a random direction of a cap around it.
+"""Local privacy for the mean of vectors: each is reported as a random direction of a cap around it.
+
+A user's vector of the Euclidean ball is first rounded at random to a vector v of full length along
+its line, without bias.  The cap around v has the unit vectors u with <u, v/|v|> >= h, the
+``height``.  A report is uniform on the cap with probability ``keep``, else uniform on the rest of
+the sphere, and it has a length at which its expectation is the user's vector.
 
 References: Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022).
 """
@@ -47,10 +52,13 @@ from mechanisms.families.mean_oracle import (
 )
 from mechanisms.families.sphere_support import SphereSupport
 
-ROUND_OFF = 2.0**-49  # absolute error of a share
-REST = 2.0**-36  # smallest probability outside the cap that `optimised` chooses; floats resolve it
-SMALLEST_CAP = 2.0**-24  # share of the sphere
-LEAST_ACCEPTANCE = 2.0**-11  # share of the proposals for the cap
+ROUND_OFF = 2.0**-49  # absolute error of the probability `_cap_share` from floating-point errors
+# The smallest probability outside the cap that `optimised` chooses; floats below 1 resolve it.
+REST = 2.0**-36
+# `optimised` chooses caps of at least this share of the sphere, for which exact draws accept at
+# least this share of their proposals.
+SMALLEST_CAP = 2.0**-24
+LEAST_ACCEPTANCE = 2.0**-11
 
 
 @final
@@ -58,7 +66,8 @@ LEAST_ACCEPTANCE = 2.0**-11  # share of the proposals for the cap
 class PrivUnit(FixedLengthMeanOracle):
     """A direction of the cap around the value with probability ``keep``, else of the rest.
 
-    A vector shorter than the radius is rounded at random to one of full length along its line.
+    A vector shorter than the radius is rounded at random to one of full length along its line.  In
+    exact arithmetic a report is the direction of a random vector of integers.
 
     Examples
     --------
@@ -82,7 +91,8 @@ class PrivUnit(FixedLengthMeanOracle):
         "where the cap begins, as a share of the radius",
         typical=(0.25,),
     )
-    # ln-odds 1 beyond those of the cap, which has 3/8 of the sphere
+    # At the typical value epsilon is 1: its odds are e times 3/5, those of a cap with 3/8 of the
+    # sphere (dimension 3, height 1/4).
     keep: float = param(
         lambda self: Interval(least_keep(self), 1.0, "()"),
         "probability of the cap, above the cap's share of the sphere and below 1",
@@ -121,8 +131,9 @@ class PrivUnit(FixedLengthMeanOracle):
         )
 
         # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
-        # times a constant.  The shortest have keep > 1/2, thus cap > e^-epsilon / 2, and a cap has
-        # at most e^(-p h^2 / 2).
+        # times a constant, where cap is the share of the sphere that a cap of height h has.  The
+        # shortest have keep > 1/2, thus cap > e^-epsilon / 2.  As a cap has at most e^(-p h^2 / 2),
+        # their h^2 is below 2 (epsilon + ln 2) / p.
         def log_length(height: float) -> float:
             mass = max(cap_mass(p, height), 1e-300)
             length = np.logaddexp(math.log1p(-mass), target + math.log(mass))
@@ -147,13 +158,13 @@ class PrivUnit(FixedLengthMeanOracle):
     def _exact_reports(
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
-        # The report is an integer vector in the cap with probability `_cap_share`, and anywhere
-        # otherwise.  Its law is the same for all values but for the cap.  The rounding to full
-        # length and the axis of a zero vector may be public: the bits of a row depend on its
-        # position alone, not on the other rows.
+        # The report is the direction of a random integer vector: of one in the cap with probability
+        # `_cap_share`, else of one anywhere on the sphere.  The law of the latter is the same for
+        # all values.  The rounding to full length and the axis of a zero vector may be public: the
+        # bits of a row depend on its position alone, not on the other rows.
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
-        # About so many proposals are needed until one is in the cap.
+        # About so many proposals are needed until one is in the cap, cut off at e^12.
         log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
         trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
@@ -175,20 +186,22 @@ class PrivUnit(FixedLengthMeanOracle):
 
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
         users = reports.shape[:-1]
-        # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
-        # its lower one within the rest; around v all directions are equally probable
+        # For uniform u and a unit vector v, (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2).  Its
+        # upper tail is inverted for the cap, its lower tail for the rest.  Given <u, v>, all
+        # directions around v are equally probable.
         in_cap = source.random(users) < self.keep
         tail = source.random(users) * np.where(in_cap, self._cap_mass, 1 - self._cap_mass)
         half = (self.dimension - 1) / 2
         along = (1 - 2 * betaincinv(half, half, tail)) * np.where(in_cap, 1.0, -1.0)
-        # the value is rounded to full length or to its opposite, without bias
+        # The value is rounded to full length or to the opposite of that, without bias.
         along *= np.where(
             stochastic_round(relative_norm(vectors, self.radius), users, source), 1.0, -1.0
         )
-        # draw around the first axis, then reflect it onto v (Householder, stable sign)
+        # The report is drawn around -sign times the first axis, which Householder's reflection then
+        # maps onto v.  This sign avoids cancellation.
         reports[..., 0] = 0.0
         reports *= (self.length * np.sqrt(1 - along * along) / norms(reports, 2))[..., None]
-        # for a zero vector every direction is equal
+        # The direction of a zero vector is drawn at random.
         is_zero = ~vectors.any(axis=-1, keepdims=True)
         if is_zero.any():
             vectors = np.where(is_zero, source.standard_normal(reports.shape), vectors)
@@ -202,6 +215,9 @@ class PrivUnit(FixedLengthMeanOracle):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
+        # The value v is rounded to the direction of v with probability (1 + |v| / radius) / 2, else
+        # to the opposite.  The density is `inside` in the cap of what it was rounded to, and
+        # `outside` elsewhere.
         vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
         axes = unit_vectors(vectors)
         along = np.einsum("...i,...i", reports / self.length, axes)
@@ -217,8 +233,10 @@ class PrivUnit(FixedLengthMeanOracle):
     @property
     def length(self) -> float:
         """The Euclidean length of every report, which makes it unbiased."""
-        # E<u, v> = M keep / cap - M (1 - keep) / (1 - cap), where
-        # M = E<u, v> 1{<u, v> >= h} = (1 - h^2)^a / (2 a B(1/2, a)) of uniform u, a = (p-1)/2
+        # A unit vector u reported for a unit vector v has
+        #     E<u, v> = M keep / cap - M (1 - keep) / (1 - cap) = M share / cap
+        # with the share of `_cap_share`, where M = E<u, v> 1{<u, v> >= h} of uniform u, which is
+        # (1 - h^2)^a / (2 a B(1/2, a)) with a = (p-1)/2.
         a, mass = (self.dimension - 1) / 2, self._cap_mass
         beta = math.sqrt(math.pi) / gamma_ratio(a)
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
@@ -226,7 +244,11 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def _cap_share(self) -> float:
-        """The probability of a direction of the cap alone; else it is one of the whole sphere."""
+        """The share b of reports from the cap alone, where the others are from the whole sphere.
+
+        It is (keep - cap) / (1 - cap), which makes the cap's probability b + (1 - b) cap equal to
+        keep.  Exact reports have a little less.
+        """
         mass = self._cap_mass
         share = (self.keep - mass) / (1 - mass)
         if self.arithmetic is IDEALISED:
@@ -235,6 +257,7 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        # For delta 0: the odds of keep are e^epsilon times those of the cap's share of the sphere.
         mass = cap_mass(fields.dimension, fields.height)
         if least_keep(fields) >= 1 or mass < 1e-290:
             raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
@@ -242,18 +265,19 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of three outcomes: the cap, the opposite one, and the rest."""
+        """The loss of opposite vectors: a report is in one of their caps, or in neither."""
         mass = self._cap_mass
         if mass < 1e-290:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
-        # caps of two values overlap least where they are opposite; scipy's cap is good to 1e-12
+        # The caps of two values overlap least where these are opposite.  The share of a cap that
+        # scipy computes is good to 1e-12.
         return response_pair(
             self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12), moved=4e-12
         )
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The share of the cap alone, and how wrong masses of exact directions may be."""
+        """The share of reports from the cap alone, and the error of a cap's mass in exact draws."""
         exact = self.arithmetic is EXACT
         error = cap_mass_error(self.dimension) if exact else 0.0
         return {"cap_share": self._cap_share, "error": error}
@@ -271,7 +295,7 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def support(self) -> SphereSupport:
-        """The sphere, divided at two opposite caps."""
+        """The sphere of reports, divided at two opposite caps."""
         return SphereSupport(self.dimension, self.length, (self.height,))
 
     @property
@@ -292,9 +316,10 @@ def cap_mass(dimension: int, height: float) -> float:
 
 
 def highest_provable(dimension: int) -> float:
-    """Return the height of the smallest cap that `PrivUnit.optimised` takes.
+    """Return the height of the smallest cap that `PrivUnit.optimised` takes, by bisection.
 
-    Its integer vectors have the mass that is claimed to 1 %, and are found in time.
+    The error of its mass in exact draws is at most 1/128 of the mass; `SMALLEST_CAP` and
+    `LEAST_ACCEPTANCE` are its other limits.
     """
     smallest = max(SMALLEST_CAP, 128 * cap_mass_error(dimension))
     low, high = 0.0, 1 - 1e-9
@@ -316,17 +341,21 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def lost_share(dimension: int, mass: float) -> float:
-    """Return what exact reports give up of the cap's share, relative to the rest of the share.
+    """Return by what share of itself exact reports raise 1 - b, b being the cap's share.
 
-    It pays for the mass of a cap of integer vectors, which differs from axis to axis
-    (docs/proofs/vectors.md), and for what floats are wrong by.
+    That pays for the mass of a cap of integer vectors, which differs from axis to axis
+    (docs/proofs/vectors.md), and for floating-point errors.  It is infinite where the mass may be
+    wrong by more than half of itself.
     """
     error = cap_mass_error(dimension) / mass
     return error / (1 - error) + 4e-12 if error <= 0.5 else math.inf
 
 
 def least_keep(mechanism: PrivUnit) -> float:
-    """Return the mass of the cap; exact reports need more, as they lose a share of it."""
+    """Return the lower bound of ``keep``, at which the share of the cap alone is positive.
+
+    It is the mass of the cap; for exact reports twice what they lose is added.
+    """
     mass = cap_mass(mechanism.dimension, mechanism.height)
     if mechanism.arithmetic != EXACT or mass < 1e-290:
         return mass

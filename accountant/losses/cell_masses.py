@@ -2,8 +2,8 @@
 
 The loss L = ln(dP/dQ) of a pair (P, Q) has one law under P and one under Q.  For composition on a
 grid both are needed with bounds on their floating-point errors, also where masses are tiny; so
-narrow cells are not computed as differences of nearly equal numbers.  This file has the masses of a normal law, of
-finitely many losses, and of a pair that is its own mirror image.
+narrow cells are not computed as differences of nearly equal numbers.  This file has the masses of
+a normal law, of finitely many losses, and of a pair that is its own mirror image.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ CGF = EnvelopeCGF()
 @final
 @dataclass(frozen=True, slots=True)
 class UpperEnvelope(Loss):
-    """The loss ``bound``, which is above those of many pairs, and ``attained``, that of one of them.
+    """The loss ``bound``, which is above those of many pairs, and ``attained``, that of one pair.
 
     All methods are those of the bound.  What differs is that `numerics` marks it as an upper
     envelope, so lower ends of certificates are taken from `attained_pair` instead.

@@ -1,4 +1,9 @@
-"""The gate of a fit, and the budget that it draws on: charged in full before data are read.
+"""How the fit of a private estimator is paid for, in full and before it reads any data.
+
+The argument ``ledger`` of `fit` says what is charged: nothing (None: the estimator's own epsilon
+and delta are the whole budget), a `Budget` that several fits share, a `Filter`, or a data set of a
+`Book`.  `open_ledger` charges it and returns the *gate*: the `Ledger` through which alone the fit
+asks the data, one planned release after another.
 
 References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earlier answers.
 """
@@ -32,15 +37,16 @@ ALLOWED = (
 
 
 class Gates:
-    """In place of the ``ledger`` of a fit: opens its gates, and charges nothing.
+    """The value of ``ledger`` for a fit that somebody else pays for: it charges nothing.
 
-    A search pays for all its fits; an audit opens gates that record what a fit asks.
+    A private search passes it to its fits, whose cost it has paid itself; an audit passes a
+    subclass, whose gates record what a fit asks.
     """
 
     def open(
         self, data: Any, plan: Plan, *, rng: Rng = None, public: Any = None, transcript: str
     ) -> Any:
-        """Return a gate on the data, as `Ledger` is one."""
+        """Return a gate on the data; the arguments are those of `Ledger`."""
         return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
 
 
@@ -48,7 +54,11 @@ PAID: Final = Gates()
 
 
 class Spending:
-    """What an estimator and all its clones have spent together, a meter for each `Budget`."""
+    """What an estimator and all its clones have spent together, with one meter for each `Budget`.
+
+    Estimators are also copied by pickling.  What is unpickled in the same process is this very
+    object, found by its name; in another process it is a copy that refuses to charge anything.
+    """
 
     _known: ClassVar[weakref.WeakValueDictionary[str, Spending]] = weakref.WeakValueDictionary()
 
@@ -59,7 +69,7 @@ class Spending:
         Spending._known[self._name] = self
 
     def charge(self, budget: Budget, plan: Plan) -> None:
-        """Charge a plan to what remains of a budget; an error leaves it unchanged."""
+        """Charge a plan to what remains of a budget; where an error is raised, nothing is spent."""
         if self._process != os.getpid():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
@@ -70,7 +80,8 @@ class Spending:
             try:
                 meter.charge_plan(plan)
             except UnsupportedPlan:
-                # An earlier fit was charged its exact epsilon; only pure epsilons add up with that.
+                # An earlier fit was charged the certified epsilon of its whole plan, to which only
+                # plans of pure epsilon can be added (`FilterMeter.charge_plan`).
                 spent = meter.notion.shown(meter.total).amount
                 needed = Tight().epsilon(plan, budget.delta)
                 remedy = "less epsilon for each fit, so that their sum fits"
@@ -78,12 +89,12 @@ class Spending:
                 raise BudgetExceeded(spent, needed, budget, limit=limit, remedy=remedy) from None
 
     def __reduce__(self) -> Any:
-        """Return what finds the same object in this process, or marks a copy in another one."""
+        """Pickle the name and the process, from which `named` finds the object again."""
         return Spending.named, (self._name, self._process)
 
     @classmethod
     def named(cls, name: str, process: int) -> Spending:
-        """Return the object of this name, or a new one that another process has made."""
+        """Return the object of this name, or one marked with the process that it came from."""
         return cls._known.get(name) or cls(name, process)
 
 
@@ -97,12 +108,12 @@ def open_ledger(
     transcript: str = "full",
     ledger: Any = None,
 ) -> Ledger:
-    """Return the gate of a fit, whose plan is paid for as a whole.
+    """Charge the plan of a fit as a whole, and return the gate through which it asks the data.
 
     Parameters
     ----------
     estimator : PrivateEstimator
-        What is fitted.
+        The estimator whose `fit` was called.
     data : array or tuple of arrays
         One row a user.
     plan : Plan
@@ -149,14 +160,15 @@ def open_ledger(
 
 
 def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel: int = 6) -> None:
-    """Warn of a delta above 1 / n, unless the noise has a seed or the ledger has said so itself."""
+    """Warn of a delta above 1 / n, unless the noise has a seed or another ledger warns itself."""
     if rng is None and (ledger is None or isinstance(ledger, Budget)):
         delta = estimator.delta if ledger is None else ledger.delta
-        warn_of_large_delta(delta, users, stacklevel)  # the warning points at the call of `fit`
+        # The default stack level makes the warning point at the call of `fit`.
+        warn_of_large_delta(delta, users, stacklevel)
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
-    """Charge a plan on ``rows`` records that runs elsewhere to a budget or a ledger."""
+    """Charge a plan on ``rows`` records to a budget or a ledger, without opening a gate for it."""
     from accountant.book.book_ledger import BookLedger
 
     if (dataset := _dataset_of_a_book(ledger)) is not None:
@@ -174,7 +186,7 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
 
 
 def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
-    """Return the book and the name of the data set that is charged; None if it is no book."""
+    """Return the book and the name of the data set to charge; None where ``ledger`` is no book."""
     from accountant.book.book import Book
 
     pair = isinstance(ledger, tuple) and len(ledger) == 2
@@ -189,12 +201,15 @@ def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
 
 
 def refuse_repeats(estimator: Any, plan: Plan) -> None:
-    """Refuse a fit by a routine that fits clones repeatedly: each fit would spend a budget.
+    """Refuse a fit inside a routine such as cross-validation, which fits clones of an estimator.
+
+    Without a shared ledger each of these fits on the same data would spend the estimator's whole
+    epsilon and delta.
 
     Raises
     ------
     BudgetExceeded
-        With the sum that all fits cost.
+        If scikit-learn is fitting clones now; it names what all fits cost together.
     """
     repeats = repeated_fits()
     if repeats is None or estimator.is_not_private(plan):
@@ -213,7 +228,10 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
 
 
 def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
-    """Return the epsilon of ``fits`` fits of one plan at ``delta``."""
+    """Return the epsilon at ``delta`` of ``fits`` fits of one plan together.
+
+    Where `Tight` cannot compose the plan with itself, the epsilons at delta / fits are added up.
+    """
     try:
         return Tight().epsilon(Repeat(plan, fits), delta)
     except UnsupportedPlan:

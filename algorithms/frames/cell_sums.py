@@ -1,4 +1,8 @@
-"""Exact sums of what rows add, in the cells of a table.
+"""Exact sums over the rows of a data frame in every cell of a table, before noise is added.
+
+A statistic turns each row into a few whole numbers (a mean, for example, into 1 and the value in
+whole steps).  The key columns say in which cell a row is, and the numbers are added up block by
+block.  Sums of whole numbers have no round-off, so their sensitivity is exactly the proved one.
 
 References: Casacuberta, Shoemate, Vadhan & Wagaman (2022); docs/proofs/frames.md.
 """
@@ -17,13 +21,18 @@ from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.rows import BLOCK, Rows, Values
 from algorithms.frames.schema import Schema
 
-EXACT_FLOATS = 2**52  # whole numbers up to here add up exactly as floats
+# Sums of whole numbers in floats are exact while their absolute values stay up to here.
+EXACT_FLOATS = 2**52
 
 
 def cell_sums(
     rows: Rows, statistic: Statistic, keys: tuple[Axis, ...], schema: Schema, kind: str
 ) -> Any:
-    """Return the sums of each cell after those of the cell before; an int where there is one."""
+    """Return the sums of the statistic: all of the first cell, then all of the second, and so on.
+
+    ``kind`` is the noise that will be added, "laplace" or "gaussian", for which a statistic may sum
+    other numbers.  A single sum is returned as an int.
+    """
     basis = statistic.basis(schema, kind)
     largest = max(abs(x) for vertex in basis.vertices for x in vertex)
 
@@ -31,10 +40,11 @@ def cell_sums(
         column = None if statistic.column is None else values[statistic.column]
         return statistic.contributions(column, schema, kind)
 
-    # The sums are combined later, which makes them up to twice as large.
+    # `mixed` makes the sums of the basis from the sums of the contributions.  No contribution is
+    # larger than twice the largest coordinate of the basis.
     sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
-    flat = statistic.mixed(sums, kind).T.ravel()
-    return flat if flat.size > 1 else int(flat[0])
+    cell_values = statistic.mixed(sums, kind).T.ravel()
+    return cell_values if cell_values.size > 1 else int(cell_values[0])
 
 
 def summed_in_cells(
@@ -44,18 +54,20 @@ def summed_in_cells(
     largest: int,
     added: Callable[[Values], Iterable[Any]],
 ) -> NDArray[np.int64]:
-    """Return the sums of each number, for every cell.
+    """Return an array with a row of sums over the cells for each number that rows add.
 
-    ``added`` gives some whole numbers for each row, or one for all, of at most this size.
+    ``added(values)`` yields, for each number, an array of whole numbers with one for each row, or
+    an int that every row adds.  Their absolute values are at most ``largest``.
     """
     shape = table_shape(keys, schema)
     cells = math.prod(shape)
-    # whole numbers add up exactly as floats while no sum of a block can exceed 2^52
-    size = min(EXACT_FLOATS // largest, max(BLOCK, cells))
+    # A block has so few rows that none of its sums can exceed 2^52.  The sums of all blocks are
+    # added as 64-bit integers.
+    block_rows = min(EXACT_FLOATS // largest, max(BLOCK, cells))
     sums: list[Any] = []
-    for values, number in rows.blocks(size):
+    for values, row_count in rows.blocks(block_rows):
         index = cells_of(values, keys, shape, schema) if shape else None
-        block_sums = [_summed(column, number, index, cells) for column in added(values)]
+        block_sums = [_summed(column, row_count, index, cells) for column in added(values)]
         sums = sums or [np.zeros(cells, dtype=np.int64) for _ in block_sums]
         sums = [total + part for total, part in zip(sums, block_sums, strict=True)]
     return np.stack(sums)
@@ -64,7 +76,10 @@ def summed_in_cells(
 def cells_of(
     values: Values, keys: tuple[Axis, ...], shape: tuple[int, ...], schema: Schema
 ) -> NDArray[Any]:
-    """Return the number of the cell of every row; the number of cells where it is in none."""
+    """Return the index of the cell of every row, in C order of ``shape``.
+
+    A row that is in no bin of some key has the index prod(shape), one beyond the last cell.
+    """
     cells: Any = 0
     outside: Any = False
     for key, size in zip(keys, shape, strict=True):
@@ -76,7 +91,10 @@ def cells_of(
 
 
 def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
-    """Return the sums in every cell of whole numbers, one for each row or one for all."""
+    """Return the sum of ``added`` over the rows of every cell, or of all rows without an index.
+
+    ``added`` has one number for each row, or is an int that each of the ``rows`` rows adds.
+    """
     if index is None:
         return added * rows if isinstance(added, int) else int(added.sum())
     if isinstance(added, int):

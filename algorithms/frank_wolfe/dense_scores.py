@@ -1,4 +1,10 @@
-"""Frank-Wolfe over a polytope by dense passes: the score of each vertex, and the rounds.
+"""Private Frank-Wolfe over a polytope: the scores of its vertices by a full pass, and the rounds.
+
+The method minimises the mean loss of the records over a polytope.  In round t a mechanism selects a
+vertex s by its noisy score ``-<s, gradient at theta>``, and theta moves to
+``(1 - step) theta + step s`` with step = 2 / (t + 2).  Only the selected vertex is released, so
+theta is public.  The score classes here are the queries that the mechanism asks: one for linear
+models in memory, one for a loss that is given by its gradients, one for data read block by block.
 
 References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 """
@@ -25,11 +31,15 @@ from algorithms.base.row_blocks import (
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 
-BLOCK_ENTRIES = 2**22  # entries of gradients that are asked of a declared loss at a time
+# A declared loss is asked for the gradients of as many records at a time as have so many entries.
+BLOCK_ENTRIES = 2**22
 
 
 class DenseScores:
-    """The scores for a linear model's loss: minus a vertex's product with the gradient.
+    """The scores for the loss of a linear model: minus a vertex's inner product with the gradient.
+
+    The gradient is the mean over the records of slope(<x, theta>, y) x.  Features, labels and
+    slopes are clipped to the public bounds, from which the sensitivity of a score follows.
 
     It keeps the inner products ``X theta`` across the rounds and updates them in place, so a round
     costs one pass over X.  One object serves one run and is called once a round.
@@ -49,7 +59,7 @@ class DenseScores:
         self._step: tuple[float, Any, Any] | None = None
 
     def move(self, step: float, where: Any, value: Any) -> None:
-        """Record the public move ``theta <- (1 - step) theta + step * vertex``.
+        """Record the public move ``theta <- (1 - step) theta + step * vertex`` for the next call.
 
         The vertex has ``value`` at ``where`` (a feature, or an array of them) and is 0 elsewhere.
         """
@@ -85,7 +95,7 @@ class DenseScores:
 
 
 class DeclaredScores:
-    """The scores for a loss given only by gradients and their bounds."""
+    """The scores for a loss that is given by a function for its gradients, and their bound."""
 
     def __init__(self, loss: DeclaredLoss, polytope: Polytope) -> None:
         self._loss, self._polytope = loss, polytope
@@ -97,7 +107,7 @@ class DeclaredScores:
         self._step = (step, where, value)
 
     def __call__(self, data: tuple[Any, Any]) -> Array:
-        """Return the scores of the vertices; every record's gradient is clipped."""
+        """Return the scores of the vertices; the entries of every record's gradient are clipped."""
         x, y = data
         if self._theta is None:
             self._theta = self._polytope.start(x.shape[1])
@@ -121,14 +131,14 @@ class DeclaredScores:
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedBlockGradient:
-    """The summed gradient of a block of records, on clipped data."""
+    """The sum of the gradients of a block of records, with clipped data and clipped slopes."""
 
     bounds: Bounds
     loss: LinearLoss
     theta: Array
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
-        """Return one vector."""
+        """Return the sum for one block of features and labels."""
         x = clipped_rows(block[0], self.bounds.x)
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
         steepest = self.loss.bound(self.bounds.radius * self.bounds.x, self.bounds.y)
@@ -137,7 +147,7 @@ class ClippedBlockGradient:
 
 
 class StreamedScores:
-    """The scores from data that are read anew in every round, a block at a time."""
+    """The scores for the loss of a linear model on data that every round reads block by block."""
 
     def __init__(
         self, bounds: Bounds, loss: LinearLoss, polytope: Polytope, executor: Executor | None
@@ -162,12 +172,12 @@ class StreamedScores:
 @final
 @dataclass(frozen=True, slots=True)
 class BestVertex:
-    """The query of a selection without privacy: the vertex or candidate with the largest score."""
+    """The query of a selection without privacy: the index of the largest score."""
 
     scores: Any
 
     def __call__(self, data: Any) -> int:
-        """Return its index."""
+        """Return the index of the vertex or candidate with the largest score."""
         return int(np.argmax(self.scores(data)))
 
 
@@ -181,7 +191,11 @@ def run_frank_wolfe(
     average: bool = False,
     query: Any = None,
 ) -> Array:
-    """Return the last iterate, or the mean of all, of the rounds released by the ledger."""
+    """Return the last iterate of private Frank-Wolfe, or with ``average`` the mean of iterates.
+
+    ``ledger`` holds the data and releases what ``mechanism`` selects by the scores of ``query``;
+    by default the query follows from the loss.
+    """
     polytope, features = polytope or L1Ball(bounds.radius), ledger.shape[1]
     if query is None and isinstance(loss, DeclaredLoss):
         query = DeclaredScores(loss, polytope)
@@ -203,6 +217,6 @@ def run_frank_wolfe(
         theta[at] += step * vertex[at]
         query.move(step, at, vertex[at])
         if average:
-            # iterate t + 1 weighs 2 (t + 1) / ((t + 1) (t + 2)) of the mean so far
+            # This makes iterate t (0 is the start) weigh in proportion to t + 1 in the mean.
             mean += step * (theta - mean)
     return mean if average else theta

@@ -1,8 +1,14 @@
-"""A last gradient that clips hardly any record, and what it says of least squares.
+"""Confidence intervals of private linear regression: a last gradient, and one Newton step from it.
 
-After a descent one more mean gradient is released where it ended, clipped at several times the
-length of most gradients, with their mean squared length.  A Newton step from there, with the
-released products of features, is least squares of the records plus noise of a known covariance.
+After a private gradient descent that ended at theta, one more mean gradient is released there.  It
+is clipped at several times the length of most gradients, so that hardly any record is clipped, and
+the mean squared length of the records' gradients is released with it.  The step
+
+    d = -H^-1 (gradient + noise)
+
+then leads from theta to least squares of the records, up to an error whose covariance is known.  H
+is the released mean of u u' for *mapped* rows u = R' (x - c): rows x less a centre c, times the
+root R of about the inverse of their covariance, with a constant coordinate added.
 
 References: docs/proofs/linear_regression.md, point 5; Bickel (1975) for one Newton step.
 """
@@ -25,22 +31,32 @@ from algorithms.linear_models.mapped_plan import noise_of, rounds_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
-# The last gradient gets two fifths of the budget.  Rows are shortened less for the products.
+# The shares of a fit with intervals: the last gradient gets two fifths of the squared budget.  For
+# the products, centred rows are shortened to 1.5 times the root of their mean squared length, which
+# is longer than in `SHARES`.
 CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
-# chosen on a few fits of the tasks of docs/algorithms.md, with seeds that are not reported there
-WIDE, WIDER = 4.0, 8.0  # least and largest clipping norm over the deviation of gradients
-QUIET = 1.0  # the norm is chosen so that noise is this multiple of the sampling error
-WIDEST = 4.0  # largest clipping norm over the length of a row times the largest target
-FACTORS = (1.0, 1.1)  # range of the factor by which shortening reduces the trace of products
-UNEVEN = 0.05  # the factor may differ between directions by this
+# The following constants were chosen on a few fits of the tasks of docs/algorithms.md, with seeds
+# that are not reported there.
+# The clipping norm of the last gradient is between WIDE and WIDER times the deviation of gradients
+# (see `gradient_deviation`).
+WIDE, WIDER = 4.0, 8.0
+# Between these two, the norm is the one whose noise has this ratio to the sampling error.
+QUIET = 1.0
+# The norm is at most this multiple of the length of a mapped row times the largest target.
+WIDEST = 4.0
+# The least and the largest factor that makes up for the shortening of rows in their products.
+FACTORS = (1.0, 1.1)
+# Standard deviation, as a share of H d, of the error that remains since the factor may differ
+# between directions.
+UNEVEN = 0.05
 
 
 class Closing(NamedTuple):
-    """What is known after the last gradient; `coefficient_errors` needs no more."""
+    """The estimate after the last gradient; `coefficient_errors` needs no more."""
 
-    centre: Array  # least squares coefficients, the constant last
-    covariance: Array
-    spread: Spread
+    centre: Array  # least squares coefficients of clipped rows, the constant last
+    covariance: Array  # of the error of these coefficients
+    spread: Spread  # the released products of features, and their noise
 
 
 def close_descent(
@@ -50,12 +66,13 @@ def close_descent(
     y_bound: float,
     executor: Executor | None,
 ) -> Closing:
-    """Release the last gradient, and return least squares and their error."""
+    """Release the last gradient, and return the least squares coefficients with their error."""
     part, records = ledger.plan.parts[-1], ledger.shape[0]
     deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
     noise = noise_of(part)  # in units of the clipping norm
-    # Noise is norm * noise on each of q coordinates; the mean of n gradients errs by
-    # deviation / sqrt(n q) on each.
+    # Each of the q coordinates has noise of deviation norm * noise.  The mean of n gradients has a
+    # sampling error of deviation / sqrt(n q) in each.  At norm = quiet * deviation the noise is
+    # QUIET times the sampling error.
     quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
     norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
     query = MeanOfClippedGradients(
@@ -74,9 +91,12 @@ def close_descent(
 
 
 def gradient_deviation(descent: Descent, noise: float) -> float:
-    """Return the deviation of normal numbers whose sizes are below the norms as often as gradients.
+    """Return a scale s of the lengths of gradients, from the released shares of unclipped records.
 
-    It uses the later half of the rounds.  Where ``noise`` of a share hides it, it is too large.
+    In the later half of the rounds, with clipping norms C_t, s is the deviation of a normal number
+    z for which the mean over t of P(|z| <= C_t) is the mean share of gradients not longer than
+    C_t.  ``noise`` is the deviation of the noise of a share.  The mean share is first reduced by
+    one deviation of its noise, which makes s larger, and too large where the noise is large.
     """
     half = len(descent.norms) // 2
     norms, shares = descent.norms[half:], descent.shares[half:]
@@ -92,9 +112,11 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
 def newton_step(
     mapped: MappedFeatures, theta: Array, gradient: Array, noise: float, square: float
 ) -> Closing:
-    """Return least squares from a gradient at theta whose coordinates have noise.
+    """Return least squares from the mean gradient at theta, with the covariance of its error.
 
-    ``square`` is the expected squared length of its sampling error.
+    ``noise`` is the deviation of the gradient's noise in each coordinate, and ``square`` the
+    expected squared length of its sampling error.  The covariance is H^-1 V H^-1, where V is that
+    of the noise, of the sampling error, and of the error of H times d together.
     """
     spread: Any = mapped.spread
     root: Any = mapped.features.root
@@ -103,32 +125,42 @@ def newton_step(
     curvature[:size, :size] = unshortened(spread) * (root.T @ spread.matrix @ root)
     inverse = np.linalg.inv(curvature)
     step = -inverse @ gradient
-    pushed = curvature @ step
-    middle = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
-    # The curvature has errors too: noise on products, which the slopes of the step multiply, noise
-    # on the centre, which the constant multiplies, and the effect of shortening.
+    curvature_times_step = curvature @ step
+    gradient_covariance = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
+    # The sampling error is taken to have a covariance proportional to H, of trace `square`.
+    # H has errors too.  Noise t on products, times the slopes v of the step, has the covariance
+    # t^2 / 2 (|v|^2 I + v v').  Noise on the centre changes the products of the constant with the
+    # other features.  What remains of the shortening of rows is an error of UNEVEN times H d.
     slopes = root @ step[:size]
-    of_slopes = spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
+    product_covariance = (
+        spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
+    )
     if constant:
         centre_square = (constant * spread.moments.centre_noise) ** 2
-        of_slopes += centre_square * step[-1] ** 2 * np.eye(size)
-        middle[-1, -1] += centre_square * (slopes @ slopes)
-    middle[:size, :size] += root.T @ of_slopes @ root
-    middle += UNEVEN**2 * np.outer(pushed, pushed)
+        product_covariance += centre_square * step[-1] ** 2 * np.eye(size)
+        gradient_covariance[-1, -1] += centre_square * (slopes @ slopes)
+    gradient_covariance[:size, :size] += root.T @ product_covariance @ root
+    gradient_covariance += UNEVEN**2 * np.outer(curvature_times_step, curvature_times_step)
     to_clipped = linear_part(mapped, theta.size)
     to_clipped_step = to_clipped @ inverse
     return Closing(
-        to_clipped @ (theta + step), to_clipped_step @ middle @ to_clipped_step.T, spread
+        to_clipped @ (theta + step),
+        to_clipped_step @ gradient_covariance @ to_clipped_step.T,
+        spread,
     )
 
 
 def unshortened(spread: Spread) -> float:
-    """Return the factor for the products of shortened rows, whose trace is known."""
+    """Return the factor for the products of shortened rows that makes their trace right.
+
+    The right trace is the mean squared length of rows, which the first release has measured.
+    """
     moments = spread.moments
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
     prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
-    # The measured factor and the prior mean are averaged by their precision.
+    # The measured factor, square / trace, and the middle of FACTORS are averaged with weights in
+    # proportion to the inverse of their variances.
     measured_variance = (moments.square_noise / trace) ** 2
     factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
         prior_variance + measured_variance
@@ -137,16 +169,20 @@ def unshortened(spread: Spread) -> float:
 
 
 def linear_part(mapped: MappedFeatures, size: int) -> Array:
-    """Return the matrix from coefficients of mapped rows to coefficients of clipped rows."""
+    """Return the matrix that turns coefficients of mapped rows into those of clipped rows.
+
+    Its last row gives the constant, if the model has one.
+    """
     columns = [mapped.features.coefficients(unit[:, None]) for unit in np.eye(size)]
     matrix = np.array([np.append(slopes[:, 0], constant) for slopes, constant in columns]).T
     return matrix if mapped.features.intercept else matrix[:-1]
 
 
 def coefficient_errors(closing: Closing) -> tuple[Array, Array]:
-    """Return coefficients and the covariance of their error.
+    """Return the coefficients and the covariance of their error.
 
-    Raises `ParameterError` where noise hides the least eigenvalue of the products.
+    Raises `ParameterError` where noise hides the least eigenvalue of the products: the noise matrix
+    of p features has a norm of about its deviation times sqrt(2 p).
     """
     values: Any = np.linalg.eigvalsh(closing.spread.matrix)
     refuse_hidden(values, closing.spread.noise * math.sqrt(2 * values.size))

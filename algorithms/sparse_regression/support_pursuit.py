@@ -1,4 +1,10 @@
-"""Least squares on few columns of public features and noisy labels: which columns, what weights.
+"""Sparse regression on public features and noisy labels: subspace pursuit and its normal equations.
+
+The labels carry the noise that makes them private, so everything here is post-processing.  Columns
+are chosen by subspace pursuit; on the chosen columns X the coefficients t solve a least squares
+problem through its normal equations ``G t = c``, G = X'W X and c = X'W y, with the labels' weights
+on the diagonal of W (1 where none are given).  With a link f the model is
+y = f(<x, theta>) + error, and f is replaced by its tangent at the last theta.
 
 References: Dai & Milenkovic (2009), Algorithm 1; Donoho & Johnstone (1994) for the threshold.
 """
@@ -20,39 +26,40 @@ from algorithms.base.row_blocks import row_products, sum_over_blocks, weighted_r
 from algorithms.sparse_regression.links import Link
 
 Indices = NDArray[np.intp]
-SETTLED = 1e-9  # relative change of coefficients after which rounds stop
+SETTLED = 1e-9  # rounds stop where the coefficients change by at most this share of their norm
 
 
 @dataclass(frozen=True, slots=True)
 class NormalEquations:
-    """``G t = c`` for the coefficients t of some columns, and the labels' own square."""
+    """The normal equations ``G t = c`` for the coefficients t of some columns of the features."""
 
-    columns: Indices
-    gram: Array
-    products: Array
-    square: float
-    records: int
+    columns: Indices  # their numbers among all features
+    gram: Array  # G, the weighted inner products of the columns
+    products: Array  # c, the weighted inner products of the columns with the labels
+    square: float  # the weighted sum of squared labels
+    records: int  # the number of rows whose weight is not 0
 
     def only(self, positions: Indices) -> NormalEquations:
-        """Return the equations of the columns at these positions."""
-        inside = self.gram[np.ix_(positions, positions)]
+        """Return the equations of the columns at these positions within `columns`."""
+        inner_gram = self.gram[np.ix_(positions, positions)]
         return NormalEquations(
-            self.columns[positions], inside, self.products[positions], self.square, self.records
+            self.columns[positions], inner_gram, self.products[positions], self.square, self.records
         )
 
     def solution(self) -> Array:
-        """Return the shortest coefficients of least squares."""
+        """Return the least squares coefficients, of several solutions the shortest."""
         return np.asarray(np.linalg.lstsq(self.gram, self.products, rcond=1e-12)[0], dtype=float)
 
     def residual(self) -> float:
-        """Return the sum of squares that the coefficients leave."""
+        """Return the residual sum of squares of the least squares coefficients."""
         return max(self.square - float(self.products @ self.solution()), 0.0)
 
     def significant(self, features: int) -> NormalEquations:
         """Return the equations without the columns that noise alone would explain.
 
-        One after the other, the column whose loss costs least is left out, while the sum of squares
-        grows by less than ``2 ln(features)`` variances of the residuals.
+        Backward elimination: without column j the residual sum of squares grows by
+        t_j^2 / (G^-1)_jj.  The column of the least growth is left out, one after another, while
+        that growth is at most ``2 ln(features)`` times the variance of the residuals at the start.
         """
         equations = self
         limit = 2 * math.log(max(features, 2)) * self.residual() / self.records
@@ -67,23 +74,34 @@ class NormalEquations:
 
 
 class PublicRows(NamedTuple):
-    """Public features and noisy labels, and how the labels follow from the features."""
+    """Public features and noisy labels, and the link f by which the labels follow from them."""
 
     link: Link
     data: tuple[Any, ...]  # features, labels, and perhaps the weights of the labels
     executor: Executor | None = None
 
     def equations(self, columns: Indices, theta: Array) -> NormalEquations:
-        """Return the equations of the columns, with the link replaced by its tangent at theta."""
-        total = self._sum(TangentMoments(self.link, columns, theta))
-        k = len(columns)
+        """Return the equations of the columns, with the link replaced by its tangent at theta.
+
+        With f and its derivative f' at <x, theta>, f' x takes the place of a row x, and
+        y - f + f' <x, theta> that of its label y.
+        """
+        products = self._sum(TangentMoments(self.link, columns, theta))
+        count = len(columns)
         weights = self.data[-1] if len(self.data) > 2 else np.ones(len(self.data[1]))
         return NormalEquations(
-            columns, total[:k, :k], total[:k, k], float(total[k, k]), int(np.count_nonzero(weights))
+            columns,
+            products[:count, :count],
+            products[:count, count],
+            float(products[count, count]),
+            int(np.count_nonzero(weights)),
         )
 
     def slopes(self, theta: Array) -> Array:
-        """Return the weighted sum of ``f'(<x, theta>) (y - f(<x, theta>)) x`` over the rows."""
+        """Return the weighted sum of ``f'(<x, theta>) (y - f(<x, theta>)) x`` over the rows.
+
+        It is minus the gradient of half the weighted sum of squared residuals.
+        """
         return self._sum(WeightedSlopes(self.link, theta))
 
     def lengths(self) -> Array:
@@ -96,10 +114,12 @@ class PublicRows(NamedTuple):
 
 
 def pursued_support(rows: PublicRows, sparsity: int, rounds: int) -> NormalEquations:
-    """Return the equations of the ``sparsity`` columns that explain the labels best.
+    """Return the equations of the ``sparsity`` columns that subspace pursuit chooses.
 
-    Each round adds the columns of the largest gradient to those kept, solves least squares on all
-    of them, and keeps the ``sparsity`` largest terms: Dai & Milenkovic (2009).
+    Each round adds the ``sparsity`` columns with the largest entries of the gradient, over the
+    length of the column, to those kept, solves least squares on all of them, and keeps the
+    ``sparsity`` columns with the largest coefficients times lengths: Dai & Milenkovic (2009).  With
+    a linear link it stops once the residual sum of squares no longer decreases.
     """
     lengths, features = rows.lengths(), rows.data[0].shape[1]
     theta, best, best_residual = np.zeros(features), None, math.inf
@@ -111,29 +131,29 @@ def pursued_support(rows: PublicRows, sparsity: int, rounds: int) -> NormalEquat
         merged = rows.equations(columns, theta)
         terms = merged.solution() * lengths[columns]
         pruned = merged.only(np.flatnonzero(keep_largest(terms, sparsity)))
-        residual, before = pruned.residual(), theta
+        residual, last_theta = pruned.residual(), theta
         if rows.link.low == rows.link.high and residual >= best_residual:
             break
         best, best_residual = pruned, residual
         theta = np.zeros(features)
         theta[pruned.columns] = pruned.solution()
-        if np.linalg.norm(theta - before) <= SETTLED * np.linalg.norm(theta):
+        if np.linalg.norm(theta - last_theta) <= SETTLED * np.linalg.norm(theta):
             break
-    nothing = np.zeros(0, dtype=np.intp)
-    return rows.equations(nothing, theta) if best is None else best
+    no_columns = np.zeros(0, dtype=np.intp)
+    return rows.equations(no_columns, theta) if best is None else best
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TangentMoments:
-    """All products of the columns ``f' x_j`` and ``y - f + f' <x, theta>`` of a block's rows."""
+    """The inner products of the columns ``f' x_j`` and ``y - f + f' <x, theta>`` over a block."""
 
     link: Link
     columns: Indices
     theta: Array
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return a square matrix, the labels' column last."""
+        """Return the square matrix of these products, the column of the labels last."""
         x, y = block[:2]
         inner = row_products(x, self.theta)
         slope = self.link.derivative(inner)
@@ -147,20 +167,21 @@ class TangentMoments:
         augmented = np.column_stack([selected * slope[:, None], target])
         if len(block) > 2:
             augmented *= np.sqrt(block[2])[:, None]
-        products: Array = np.einsum("ij,ik->jk", augmented, augmented)  # not BLAS: see row_products
+        # einsum is used instead of BLAS, as in `row_products`.
+        products: Array = np.einsum("ij,ik->jk", augmented, augmented)
         return products
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedSlopes:
-    """The slopes of half the weighted sum of squares over a block's rows, downhill."""
+    """Minus the gradient of half the weighted sum of squared residuals over a block of rows."""
 
     link: Link
     theta: Array
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector."""
+        """Return the vector, with one entry for each feature."""
         inner = row_products(block[0], self.theta)
         slopes = (block[1] - self.link.function(inner)) * self.link.derivative(inner)
         return weighted_row_sum(block[0], slopes if len(block) < 3 else slopes * block[2])

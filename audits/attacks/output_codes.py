@@ -1,7 +1,9 @@
-"""Events of a release: small integer codes of its outputs, the best one chosen on pilot runs.
+"""An audit by codes of the output: whole numbers such as the lowest bit of a float.
 
-Any function of an output is as private as the output, so every code can be tested by `audit`.
-Runs that chose the code never enter the test.
+Any function of an output is at least as private as the output, so a privacy claim can be tested on
+every code.  Pilot runs choose the code that tells the two values of a pair apart best, and group
+its values into *levels* by their log-odds, ln(P(code | first value) / P(code | second value)).  The
+other runs, which had no part in the choice, test the claim on the levels.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ from audits.claims.findings import Finding
 
 Codes = NDArray[np.int64]
 CodedRelease = Callable[[Any, np.random.Generator, int], Codes]
-# Codes are grouped by their log-odds: those between two of these edges are one level.
+# The edges between the levels, in nats of absolute log-odds.  Level 0 is below the first edge.
+# Level k or -k, by the sign of the log-odds, is from edge k to edge k + 1, counted from 1.
 LEVEL_EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
-MIN_PILOT_COUNT = 5  # a code that the pilot runs show this often is an atom
+# A code that the pilot runs show at least this often has log-odds of its own; all others share one.
+MIN_PILOT_COUNT = 5
 RUNS_PER_PILOT_RUN = 8  # one in this many runs is a pilot run, which chooses the code
 
 
@@ -43,22 +47,22 @@ def audit_by_codes(
 ) -> Finding:
     """Try to falsify a claim by the most informative of several codes of an output; see `audit`.
 
-    ``coded(value, rng, size)`` returns ``size`` rows of ``len(names)`` codes.  An eighth of the
-    runs choose a code and estimate the log-odds of its values; `audit` uses the rest, and its
-    ``confidence`` is that of the finding.
+    ``coded(value, rng, size)`` draws ``size`` outputs for a value and returns their codes: a row
+    for each output and a column for each of ``names``.  An eighth of the runs are pilot runs,
+    unless that leaves too few; `audit` tests the claim on the rest at ``confidence``.
     """
     start = time.perf_counter()
     claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
-    pilot = min(runs // RUNS_PER_PILOT_RUN, runs - RUNS.low)
-    first_codes = coded(pair[0], source, pilot // 2)
-    second_codes = coded(pair[1], source, pilot - pilot // 2)
-    levels, code_name = most_informative_code(first_codes, second_codes, names)
+    pilot_runs = min(runs // RUNS_PER_PILOT_RUN, runs - RUNS.low)
+    first_codes = coded(pair[0], source, pilot_runs // 2)
+    second_codes = coded(pair[1], source, pilot_runs - pilot_runs // 2)
+    level_of, code_name = most_informative_code(first_codes, second_codes, names)
 
     def leveled(value: Any, noise: np.random.Generator, size: int) -> Codes:
-        return levels(coded(value, noise, size))
+        return level_of(coded(value, noise, size))
 
-    finding = distinguish(leveled, pair, claim, runs - pilot, confidence, delta, source)
+    finding = distinguish(leveled, pair, claim, runs - pilot_runs, confidence, delta, source)
     return dataclasses.replace(
         finding,
         runs=runs,
@@ -82,9 +86,10 @@ def check_arguments(
 def most_informative_code(
     first: Codes, second: Codes, names: Sequence[str]
 ) -> tuple[Callable[[Codes], Codes], str]:
-    """The level of an output by its most informative code, or by all together, and the code's name.
+    """A function from the codes of outputs to levels, and the name of the code it uses.
 
-    A level is the log-odds of the first value, rounded.
+    It uses the one code with the greatest `_pilot_epsilon_lower`, or the sum of the log-odds of all
+    codes where that is greater still.
     """
     scores = [_log_odds_of_code(column, first, second) for column in range(len(names))]
     if len(names) > 1:
@@ -97,27 +102,33 @@ def most_informative_code(
 
 
 def _log_odds_of_code(column: int, first: Codes, second: Codes) -> Callable[[Codes], Array]:
-    """The log-odds of one code of an output, with a pseudo-run a side, as a function of all codes.
+    """A function that returns the log-odds of one code from the rows of all codes.
 
-    Rare and unseen codes are pooled: each alone would seem to reveal its side by chance.
+    They are ln((n_1 + 1) / (n_2 + 1)), with n_1 and n_2 the pilot runs of the first and of the
+    second value that show the code.  Rare and unseen codes share one value: each alone would seem
+    to reveal its side by chance.
     """
     pooled = np.concatenate([first[:, column], second[:, column]])
-    values, at = np.unique(pooled, return_inverse=True)
-    ones, zeros = (
-        np.bincount(side, minlength=values.size) for side in (at[: len(first)], at[len(first) :])
+    values, code_index = np.unique(pooled, return_inverse=True)
+    first_side, second_side = (
+        np.bincount(side, minlength=values.size)
+        for side in (code_index[: len(first)], code_index[len(first) :])
     )
-    often = ones + zeros >= MIN_PILOT_COUNT
-    # the last of the counts is that of all rare codes together
+    is_frequent = first_side + second_side >= MIN_PILOT_COUNT
+    # The last of the counts is that of all rare codes together.
     first_counts, second_counts = (
-        np.append(side[often], side[~often].sum()) + 1.0 for side in (ones, zeros)
+        np.append(side[is_frequent], side[~is_frequent].sum()) + 1.0
+        for side in (first_side, second_side)
     )
-    frequent, odds = values[often], np.log(first_counts / second_counts)
+    frequent, log_odds = values[is_frequent], np.log(first_counts / second_counts)
 
     def score(codes: Codes) -> Array:
         code = codes[:, column]
-        at = np.searchsorted(frequent, code)
-        is_listed = np.append(frequent, 0)[at] == code
-        return np.where(is_listed & (at < frequent.size), odds[at], odds[-1])
+        code_index = np.searchsorted(frequent, code)
+        is_listed = np.append(frequent, 0)[code_index] == code
+        return np.where(
+            is_listed & (code_index < frequent.size), log_odds[code_index], log_odds[-1]
+        )
 
     return score
 
@@ -128,12 +139,17 @@ def _level(score: Array) -> Codes:
 
 
 def _pilot_epsilon_lower(first: Array, second: Array) -> float:
-    """A lower bound on epsilon that the pilot suggests: the best cut of the levels."""
-    a, b = _level(first), _level(second)
+    """About the lower bound on epsilon that the levels promise, by the pilot runs.
+
+    For each cut c the first value is guessed at levels of at least c, and the second at levels of
+    at most -c.  With the share of right guesses s, of two more guesses than there are and one of
+    these right, epsilon is at least about ln(s / (1 - s)) less two standard errors.
+    """
+    first_levels, second_levels = _level(first), _level(second)
     best = 0.0
     for cut in range(1, LEVEL_EDGES.size + 1):
-        right = np.count_nonzero(a >= cut) + np.count_nonzero(b <= -cut)
-        wrong = np.count_nonzero(a <= -cut) + np.count_nonzero(b >= cut)
+        right = np.count_nonzero(first_levels >= cut) + np.count_nonzero(second_levels <= -cut)
+        wrong = np.count_nonzero(first_levels <= -cut) + np.count_nonzero(second_levels >= cut)
         share = (right + 1.0) / (right + wrong + 2.0)
         error = 1 / np.sqrt((right + wrong + 2.0) * share * (1 - share))
         best = max(best, float(np.log(share / (1 - share)) - 2 * error))

@@ -31,8 +31,8 @@ from mechanisms.base.supports import RealLine
 def exact(mechanism: Mechanism, epsilon: float) -> float:
     """Compute delta at ``epsilon`` from the mechanism's own density at its worst pair.
 
-    The value comes from enumeration, or from quadrature with an error of about 1e-12.  It does not
-    use the declared loss, so it checks it.
+    The value is a sum over all outputs, or a quadrature with an error of about 1e-12.  The declared
+    loss is not used, so the value is a check of it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def hockey_stick(mechanism: Mechanism, pair: tuple[Any, Any], epsilon: float) ->
 def hockey_sticks(
     mechanism: Mechanism, pair: tuple[Any, Any], epsilons: Sequence[float]
 ) -> list[float]:
-    """`hockey_stick` of one pair at each epsilon; the densities of cells are computed once."""
+    """`hockey_stick` of one pair at each epsilon; cells have their densities computed only once."""
     first_value, second_value = pair
     cells = mechanism.support.cells(first_value, second_value)
     if cells is not None:
@@ -87,9 +87,12 @@ def hockey_sticks(
 
 
 def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
-    """Least epsilon at which `exact` is at most ``delta``, by bisection to 1e-9; rounded down."""
+    """Least epsilon at which `exact` is at most ``delta``, rounded down by a share of up to 1e-9.
+
+    It is infinite where it is not found at 1, 2, 4, ... or 256 or below.
+    """
     delta = DELTA.check("delta", delta)
-    # the error of quadrature is about 1e-12, so a smaller divergence counts as 0
+    # The error of quadrature is about 1e-12, so a smaller divergence counts as 0.
     target = max(delta, 1e-12)
     _, high = grow_until(lambda e: exact(mechanism, e) <= target, 1.0, 500.0)
     if high > 500:
@@ -110,9 +113,10 @@ def _integrate_on_line(
 ) -> float:
     """The divergence on the line: Gauss-Legendre on panels inside which the integrand is smooth.
 
-    Panels end at the two values, at jumps of the densities, at sign changes of the integrand, and
-    at points around the values that grow apart from 1/4 of the density's width to some 1700 widths.
-    On a bounded line they are 256 equal parts, and outputs at its ends are added as point masses.
+    Panels end at the two values, at jumps of the densities, where ln p - ln q - epsilon changes
+    its sign, and at points around the values: up to 16 widths of the density they are 1/4 of a
+    width apart, and then their distance from the value grows by a factor 1.25 to some 1700 widths.
+    A bounded line has 256 equal parts instead, and its two ends are added as point masses.
     """
 
     def log_density_of(value: float) -> Callable[[Array], Array]:
@@ -125,7 +129,7 @@ def _integrate_on_line(
         at_ends = float(np.sum(_hockey_stick_terms(log_p(ends), log_q(ends), epsilon)))
         points = np.concatenate([np.linspace(line.ends[0], line.ends[1], 257), np.array(values)])
     else:
-        # the density integrates to 1, so 1 / (its height at the centre) is about its width
+        # The density integrates to 1, so 1 / (its height at the centre) is about its width.
         width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
         ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
         points = np.concatenate([v + side * ladder for v in values for side in (-1, 1)])
@@ -133,10 +137,10 @@ def _integrate_on_line(
     points = np.unique(points if line.ends is None else np.clip(points, *line.ends))
 
     def excess(x: Array) -> Array:
-        with np.errstate(invalid="ignore"):  # both densities are 0
+        with np.errstate(invalid="ignore"):  # where both densities are 0
             return log_p(x) - log_q(x) - epsilon
 
-    # the integrand has a kink where the sign changes: a panel ends there
+    # The integrand has a kink where the sign changes: a panel ends there.
     sign = excess(points) > 0
     changes = np.flatnonzero(sign[:-1] != sign[1:])
     kinks = _sign_changes(excess, points[changes], points[changes + 1], sign[changes + 1])
@@ -149,10 +153,10 @@ def _integrate_on_line(
 def _sign_changes(
     excess: Callable[[Array], Array], low: Array, high: Array, rising: NDArray[np.bool_]
 ) -> Array:
-    """The last float before the sign change, for all cells at once.
+    """For each cell from ``low`` to ``high``, the last float before the sign of ``excess`` changes.
 
-    Each round cuts a cell into ``parts`` and keeps the part with the change; about 80 halvings
-    reach neighbouring floats.
+    ``rising`` says whether the sign is positive at the upper end.  Each round cuts every cell into
+    ``parts`` and keeps the part with the change; about 80 halvings reach neighbouring floats.
     """
     parts = max(2, min(64, 2048 // max(1, low.size)))
     shares = np.arange(1, parts)[:, None] / parts
@@ -160,10 +164,10 @@ def _sign_changes(
     for _ in range(math.ceil(80 / math.log2(parts))):
         middle = (low + high) / 2
         if ((middle == low) | (middle == high)).all():
-            break  # neighbouring floats, or nothing to look for
+            break  # all ends are neighbouring floats, or there are no cells
         inner = np.minimum(low + shares * (high - low), high)
         before = (excess(inner.ravel()) > 0).reshape(inner.shape) != rising
-        # the first point behind the change, or the end of the cell
+        # The first point behind the change, or the end of the cell.
         change = np.where(before.all(axis=0), parts - 1, before.argmin(axis=0))
         edges = np.concatenate([low[None], inner, high[None]])
         low, high = edges[change, column], edges[change + 1, column]

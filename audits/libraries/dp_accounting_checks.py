@@ -1,4 +1,9 @@
-"""dp-accounting: NaN as noise, and its accountants against certified lower bounds."""
+"""Checks of Google's dp-accounting.
+
+Its accountants must refuse NaN as noise, and an epsilon that they report as an upper bound must not
+be below the certified lower bound of `Tight`.  `CHECKS` lists the checks with the versions that are
+known to fail them.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +21,20 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
 library: Any = importlib.import_module("dp_accounting")
+# The accountants of the library: the module and the class in it.
 ACCOUNTANTS = {"rdp": "RdpAccountant", "pld": "PLDAccountant"}
 
 
 def make_accountant(kind: str) -> Any:
-    """A fresh accountant."""
+    """A new accountant of the module ``kind``, which has composed nothing yet."""
     module = importlib.import_module(f"dp_accounting.{kind}")
     return getattr(module, ACCOUNTANTS[kind])()
 
 
 def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """NaN as noise must be refused, and must never cost 0."""
+    """Release events with NaN as noise: each must be refused, or have an epsilon above 0."""
     del settings, rng
-    nan, free = float("nan"), []
+    nan, uncharged = float("nan"), []
     events = [library.GaussianDpEvent(nan), library.LaplaceDpEvent(nan), library.ZCDpEvent(nan)]
     logging.disable(logging.CRITICAL)
     try:
@@ -39,14 +45,18 @@ def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
                 except Exception:  # refused, as it should be
                     continue
                 if not epsilon > 0:
-                    free.append(f"{kind} of {type(event).__name__} is {epsilon:g}")
+                    uncharged.append(f"{kind} of {type(event).__name__} is {epsilon:g}")
     finally:
         logging.disable(logging.NOTSET)
-    witness = f"noise NaN: {'; '.join(free)}" if free else "noise NaN is refused everywhere"
-    return CheckResult(bool(free), witness, None, 2 * len(events))
+    witness = (
+        f"noise NaN: {'; '.join(uncharged)}" if uncharged else "noise NaN is refused everywhere"
+    )
+    return CheckResult(bool(uncharged), witness, None, 2 * len(events))
 
 
 def _check_against(kind: str, event: Any, plan: Plan) -> Any:
+    """The check of an accountant's epsilon for an event, which ``plan`` describes as well."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
         return compare_with_certified(
@@ -57,7 +67,7 @@ def _check_against(kind: str, event: Any, plan: Plan) -> Any:
 
 
 def small_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Training with much noise, at a small delta."""
+    """The epsilon of 10,000 sampled Gaussians with much noise, at delta 1e-10."""
     del settings, rng
     rate, noise, steps, delta = 0.05, 6.0, 10_000, 1e-10
     event = library.PoissonSampledDpEvent(rate, library.GaussianDpEvent(noise))
@@ -67,7 +77,7 @@ def small_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def renyi_of_order_one_and_a_half(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Renyi divergences of sampled Gaussians at an order that is no integer."""
+    """The Renyi divergence of a sampled Gaussian at order 1.5: wrong if off by a share of 1e-3."""
     del settings, rng
     order, rate, noise = 1.5, 0.3, 10.0
     rdp = importlib.import_module("dp_accounting.rdp")
@@ -85,7 +95,7 @@ def renyi_of_order_one_and_a_half(settings: Settings, rng: np.random.Generator) 
     return CheckResult(not abs(reported / truth - 1) < 1e-3, witness)
 
 
-# the same releases as an event of the library and as a plan
+# The same releases as an event of the library and as a plan.
 PLANS: dict[str, tuple[Any, Plan]] = {
     "100 Gaussians": (
         library.SelfComposedDpEvent(library.GaussianDpEvent(10.0), 100),

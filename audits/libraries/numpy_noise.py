@@ -1,4 +1,7 @@
-"""numpy's noise added to a float: the textbook sampler, which its low-order bits reveal.
+"""Checks of numpy's noise added to a float, the textbook sampler.
+
+The low-order bits of the sum reveal the number under the noise, so a claim of privacy is false for
+the floats that are released, though it holds for sums of real numbers.
 
 Reference: Mironov (2012).
 """
@@ -19,26 +22,32 @@ from audits.libraries.checks import CheckFunction, CheckResult, LibraryCheck, re
 from audits.results.rows import Settings
 
 PURE_CLAIM = PureLoss(1.0)
-GAUSSIAN_SCALE = 3.7306317  # calibrated to (1, 1e-5), Balle & Wang (2018)
+# The standard deviation for epsilon 1 and delta 1e-5 at sensitivity 1, after Balle & Wang (2018).
+GAUSSIAN_SCALE = 3.7306317
+# The installed version is expected to fail, whichever it is.
 FAULTY_VERSIONS = (np.__version__,)
 KNOWN_SINCE = "Mironov (2012); numpy promises no privacy"
 
 
 def laplace(value: float, rng: np.random.Generator, size: int) -> Any:
-    """Laplace noise of scale 1 on one number."""
+    """Draws of one number plus Laplace noise of scale 1."""
     return value + rng.laplace(size=size)
 
 
 def gaussian(value: float, rng: np.random.Generator, size: int) -> Any:
-    """Gaussian noise for (1, 1e-5) on one number."""
+    """Draws of one number plus Gaussian noise for epsilon 1 and delta 1e-5."""
     return value + rng.normal(scale=GAUSSIAN_SCALE, size=size)
 
 
 def _check_with(
-    release: Callable[..., Any], claim: Loss, by: Callable[..., Finding]
+    release: Callable[..., Any], claim: Loss, audit_release: Callable[..., Finding]
 ) -> CheckFunction:
+    """The check that audits a release of 0 against 1 with one of the two audits."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
-        finding = by(release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng)
+        finding = audit_release(
+            release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng
+        )
         return result_of_finding(finding, claim)
 
     return run_check

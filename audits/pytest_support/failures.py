@@ -1,4 +1,4 @@
-"""The text of a failed test: what was claimed, what was seen, and how to repeat it."""
+"""The text of a failed privacy test in pytest: the claim, what was seen, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mechanisms.base.mechanism import Mechanism
 
 
 class ClaimFailed(pytest.fail.Exception, AssertionError):  # type: ignore[misc,name-defined]
-    """A claim of a test is false: by the accountant, or by an attack."""
+    """The failure of a test whose privacy claim the accountant or an attack has shown false."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The settings of one audit of a session, and the command that repeats it."""
+    """The settings of one audit in a pytest session, and the command that repeats it."""
 
     runs: int
     confidence: float
@@ -29,7 +29,7 @@ class Trial:
 
 
 def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
-    """The lower bound of the attack, and the probability that it is wrong."""
+    """The lower bound on epsilon from an attack, and the probability that it is wrong."""
     chance = 1 - trial.confidence
     return (
         f"epsilon >= {epsilon:.6g} at delta = {delta:.4g}, wrong with chance {chance:.2g} at most"
@@ -37,7 +37,7 @@ def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
 
 
 def failure_text(headline: str, trial: Trial, **facts: str) -> str:
-    """A headline, the facts, and the command that repeats the audit."""
+    """A headline, then a line for each fact, for the seed, and for the command that repeats it."""
     facts |= {"seed": str(trial.seed), "repeat": trial.repeat_command}
     return "\n".join([headline, *(f"  {name:<8}{fact}" for name, fact in facts.items())])
 
@@ -60,7 +60,7 @@ def type_text(value: Any) -> str:
 
 @contextmanager
 def report_parameter_errors() -> Iterator[None]:
-    """Fail the test with the message of a `ParameterError`."""
+    """Turn a `ParameterError` into a failed test with its message and no traceback."""
     try:
         yield
     except ParameterError as error:

@@ -1,4 +1,8 @@
-"""The report as terminal tables."""
+"""The report of audits as text and tables in a terminal.
+
+A report has one row for each audited subject, such as a mechanism, a check of a library, a claim
+of a paper, or the user's own code.  Other files of this folder write the same result as a page.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ from audits.results.short_names import short_name
 
 
 def print_report(result: Result, console: Console) -> None:
-    """Print the verdict, what the runs could have seen, a summary, and tables by kind."""
+    """Print the verdict, then a summary if there are many rows, tables by kind, and notes."""
     rows = result.rows
     _print_verdict(result, console)
     priority_rows = first_rows(rows) if needs_summary(rows) else []
@@ -47,7 +51,7 @@ def print_report(result: Result, console: Console) -> None:
     tables = [("Look at these first", priority_rows)]
     for kind in dict.fromkeys(row.kind for row in rows):
         rows_of_kind = [row for row in rows if row.kind == kind and row not in priority_rows]
-        # what is wrong stands above what is not
+        # Rows that are not as expected stand above the others.
         tables.append((title_of(kind), sorted(rows_of_kind, key=lambda row: row.as_expected)))
     for title, rows_of_kind in tables:
         if rows_of_kind:
@@ -65,7 +69,7 @@ def print_report(result: Result, console: Console) -> None:
 
 
 def _print_verdict(result: Result, console: Console) -> None:
-    """The first lines of a report."""
+    """Print the first lines of a report: the verdict, what audits could see, their confidence."""
     rows, seed = result.rows, result.request.seed
     style = "bold"
     if not all(row.as_expected for row in rows):
@@ -75,7 +79,7 @@ def _print_verdict(result: Result, console: Console) -> None:
     console.print(Text(verdict_sentence(rows), style))
     if power := power_sentence(result, power_of(result)):
         console.print(Text(power))
-    # of one's own code nothing is expected
+    # Of the user's own code no outcome is expected in advance.
     if foreign_rows := [row for row in rows if not row.own]:
         expected_count = sum(row.as_expected for row in foreign_rows)
         console.print(Text(f"{expected_count} of {len(foreign_rows)} as expected."))
@@ -86,7 +90,7 @@ def _print_verdict(result: Result, console: Console) -> None:
 
 
 def _counts(rows: Sequence[ReportRow]) -> Table:
-    """How many rows of each kind fell and survived."""
+    """The table that counts the audits of each kind, and their outcomes."""
     table = borderless_table("Counts")
     table.add_column("kind", overflow="fold")
     for name in ("audits", *(outcome.name for outcome in Outcome), "as expected"):
@@ -96,19 +100,21 @@ def _counts(rows: Sequence[ReportRow]) -> Table:
         outcome_counts = [
             str(sum(row.outcome is outcome for row in rows_of_kind)) for outcome in Outcome
         ]
-        right = "-" if rows_of_kind[0].own else str(sum(row.as_expected for row in rows_of_kind))
+        as_expected_cell = (
+            "-" if rows_of_kind[0].own else str(sum(row.as_expected for row in rows_of_kind))
+        )
         name = title_of(kind).partition(":")[0].partition(" (")[0]
-        table.add_row(literal_text(name), str(len(rows_of_kind)), *outcome_counts, right)
+        table.add_row(literal_text(name), str(len(rows_of_kind)), *outcome_counts, as_expected_cell)
     return table
 
 
 def literal_text(value: object) -> Text:
-    """Text that rich shows literally: no markup, no escapes."""
+    """Text that the library rich shows as it is: no markup, and control characters escaped."""
     return Text(escape_control(value))
 
 
 def borderless_table(title: str, *, head: bool = True) -> Table:
-    """A table without borders."""
+    """A table with a title and no borders, with or without the row of column heads."""
     return Table(
         title=literal_text(title),
         title_justify="left",
@@ -122,9 +128,11 @@ def borderless_table(title: str, *, head: bool = True) -> Table:
 
 
 def _table(title: str, rows: Sequence[ReportRow]) -> Table:
+    """The table of some rows: the subject, its claim, the bounds on epsilon, and the verdict."""
     table = borderless_table(f"{title} ({bound_percent(rows)})")
-    # evidence stands under its subject: in a column of its own it is too narrow to read
-    below = {
+    # The evidence stands under its subject, since a column of its own would be too narrow to read.
+    # For each kind of row this is what the head of the column calls the evidence.
+    evidence_heads = {
         "specimen": "what caught it",
         "paper": "why",
         "library": "seen",
@@ -132,10 +140,10 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
         "scores": "seen",
     }
     kinds = {row.kind for row in rows}
-    shown = {below[kind] for kind in kinds if kind in below}
-    table.add_column(", ".join(["subject", *sorted(shown)[:1]]), overflow="fold")
-    exact = "provable" if kinds == {"paper"} else "exact"
-    for name in ("claimed", exact, "at least", "verdict"):
+    shown_heads = {evidence_heads[kind] for kind in kinds if kind in evidence_heads}
+    table.add_column(", ".join(["subject", *sorted(shown_heads)[:1]]), overflow="fold")
+    exact_head = "provable" if kinds == {"paper"} else "exact"
+    for name in ("claimed", exact_head, "at least", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         wrong = not row.as_expected
@@ -143,7 +151,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
         subject = literal_text(short_name(row.subject))
         if not row.decisive:
             subject.append("\n").append(literal_text(row.why_inconclusive))
-        if row.kind in below:
+        if row.kind in evidence_heads:
             subject.append("\n").append(literal_text(row.evidence)).append("\n")
         table.add_row(
             subject,
@@ -156,6 +164,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
 
 
 def _print_facts(row: ReportRow, console: Console) -> None:
+    """Print the facts of one row, and its curve delta(epsilon) if samples gave one."""
     table = borderless_table(row.subject, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -1,4 +1,8 @@
-"""California housing (1990 census) between public bounds: the embedded real data set."""
+"""California housing (1990 census; Pace & Barry 1997): the real data set that audits train on.
+
+Each of the 20,640 records is a group of blocks of the census.  All columns are scaled to [-1, 1] by
+public bounds, since bounds taken from the data would not be private.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,9 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-# Public bounds, stated without the data: by the map of California, the census's own limits, and
-# round numbers.  What lies outside is clipped.
+# Least and largest value of each number: from the map of California, the census's own limits, and
+# round numbers, not from the data.  What lies outside is clipped.  Rooms, bedrooms, people and
+# households are counts per record; ages are in years, incomes in 10,000 dollars.
 BOUNDS = {
     "longitude": (-125.0, -114.0),
     "latitude": (32.0, 42.0),
@@ -26,33 +31,37 @@ BOUNDS = {
     "households": (0.0, 1600.0),
     "median_income": (0.0, 10.0),
 }
-TARGET, TARGET_BOUNDS = "median_house_value", (0.0, 500_001.0)
-PLACES = ("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")
-RECORDS = 20_640
-TRAIN = 0.8
+TARGET, TARGET_BOUNDS = "median_house_value", (0.0, 500_001.0)  # dollars
+PLACES = ("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")  # values of ocean_proximity
+RECORDS = 20_640  # of the complete file
+TRAIN = 0.8  # share of the records in the training part
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Housing:
-    """Features and target in [-1, 1], split by a public seed; ``names`` of the features."""
+    """Features and target in [-1, 1], as (features, target) of a training and of a test part."""
 
     names: tuple[str, ...]
     train: tuple[Array, Array]
     test: tuple[Array, Array]
 
     def neighbour(self) -> tuple[Array, Array]:
-        """The training data with its first record replaced by its most extreme opposite."""
+        """The training data with the first record replaced by the one that differs most from it."""
         x, y = self.train[0].copy(), self.train[1].copy()
-        # Every feature and the target move to the bound that is further away.
+        # Every feature and the target move to the bound, -1 or 1, that is farther away.
         x[0] = np.where(x[0] > 0, -1.0, 1.0)
         y[0] = -1.0 if y[0] > 0 else 1.0
         return x, y
 
 
 def load() -> Housing:
-    """Read the embedded data; a missing entry becomes the middle of its bounds."""
-    # a wheel has the data inside the package, a checkout in the folder next to it
+    """Read the data, scale them, and split them; a missing entry becomes the middle of its bounds.
+
+    Each value of ``ocean_proximity`` becomes a feature of zeros and ones, and the last feature is
+    the constant 1.  The split is the same every time.
+    """
+    # A wheel has the data inside the package, a checkout in the folder next to it.
     package = Path(str(resources.files("audits")))
     inside = package / "data" / "housing.csv.gz"
     checkout = package.parent / "examples" / "data" / "california_housing" / "housing.csv.gz"
@@ -73,6 +82,7 @@ def load() -> Housing:
 
 
 def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) -> Array:
+    """One column, mapped linearly from its bounds to [-1, 1] and clipped."""
     low, high = bounds
     column = np.array([float(row[name] or "nan") for row in rows])
     scaled: Array = np.clip(2 * (column - low) / (high - low) - 1, -1.0, 1.0)
