@@ -1,5 +1,8 @@
 """The sparse vector technique: the index of the first answer above a threshold.
 
+Laplace noise is added to the threshold once, and to every answer in turn; only the index of the
+first noisy answer above the noisy threshold is released.
+
 References: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017).
 """
 
@@ -39,7 +42,8 @@ from mechanisms.families.selection import (
     scaled_difference,
 )
 
-# Steps away from a kink that Gauss-Legendre cells may take; at 80 no more than e^-40 is left.
+# Distances from a kink at which Gauss-Legendre panels end, in scales of the threshold's noise.
+# Beyond 80 no more than e^-40 of the probability is left.
 QUADRATURE_STEPS = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])
 QUADRATURE_STEPS = np.concatenate([-QUADRATURE_STEPS[:0:-1], QUADRATURE_STEPS])
 
@@ -85,7 +89,7 @@ class AboveThreshold(ScoreMechanism):
             sampler = partial(draw_first_above, threshold=self.threshold)
             return drawn_winners(sampler, answers, self.drawn_scale, size, source)
         shape = draw_shape(size, answers.shape)
-        # answer + 2 scale L_i >= threshold + scale L
+        # Compared are answer + 2 scale L_i and threshold + scale L, divided by the scale.
         noisy = source.laplace(scale=2.0, size=shape)
         noisy += scaled_difference(answers, self.threshold, self.scale)
         above = noisy >= source.laplace(size=(*shape[:-1], 1))
@@ -103,8 +107,9 @@ class AboveThreshold(ScoreMechanism):
     @property
     def loss(self) -> PureLoss:
         """Pure epsilon ``2 sensitivity / scale``, or three quarters of it if monotone."""
-        # sensitivity / scale moves the threshold along with the answers below it; the one above
-        # may move against it, by 2 sensitivity at noise 2 scale, but not if all move alike
+        # To move the threshold's noise along with the answers below costs sensitivity / scale.  The
+        # answer above then has to move by up to 2 sensitivity at noise of 2 scale, which costs as
+        # much again, but by half of that where all answers move in one direction.
         return PureLoss(
             round_up_ratio((1.5 if self.monotone else 2) * self.charged_sensitivity, self.scale)
         )
@@ -146,8 +151,9 @@ def log_first_above_probabilities(heights: Array) -> Array:
     ``heights`` are answers minus the threshold, over the scale.  Piecewise quadrature, exact to
     about 1e-14 relative, also for unlikely outcomes.
     """
-    # P(first is i) = int f(z) prod_{j < i} F((z - h_j) / 2) (1 - F((z - h_i) / 2)) dz with f and
-    # F of the standard Laplace distribution: kinks at 0 and h_j, exponentials far away from them
+    # P(first is i) = int f(z) prod_{j < i} F((z - h_j) / 2) (1 - F((z - h_i) / 2)) dz with the
+    # density f and the distribution function F of the standard Laplace law.  The integrand has
+    # kinks at 0 and at the heights h_j, and falls exponentially far away from them.
     kinks = np.unique(np.append(heights, 0.0))
     # Steps are even, so that ladders share them.
     steps = 2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS

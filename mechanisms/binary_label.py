@@ -1,5 +1,9 @@
 """A bounded number, rounded to an end of its range and released by randomised response.
 
+The number is rounded to +-bound at random, without bias.  The sign of that is reported with
+probability ``keep``, else the opposite sign; the reports are scaled so that their expectation is
+the number.
+
 References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 """
 
@@ -51,7 +55,7 @@ class BinaryLabel(FixedLengthMeanOracle):
     keep: float = param(
         Interval(0.5, 1.0, "()"),
         "probability of the sign of a number of full size",
-        typical=(0.7310585786300049,),
+        typical=(0.7310585786300049,),  # e / (1 + e), at which epsilon is 1
         knob=True,
     )
     larger: str = out_of_range("larger number")
@@ -88,7 +92,7 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of binary randomised response."""
+        """The loss of binary randomised response: the sign, or its opposite."""
         return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
@@ -103,7 +107,7 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     @property
     def support(self) -> FiniteRows:
-        """Two numbers."""
+        """The two numbers that are reported."""
         return FiniteRows(2, lambda: np.array([-self.length, self.length]))
 
     @property

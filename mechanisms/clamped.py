@@ -61,7 +61,8 @@ class Clamped(PostProcessing):
         between = (reported > self.low) & (reported < self.high)
         inside = np.where(between, self.inner.terms(reported, value), -np.inf)
         below = self.inner.log_below(self.low, value)
-        # the noise is symmetric about its centre
+        # The noise is symmetric about its centre, so the mass above `high` is that below the mirror
+        # image of `high`.
         above = self.inner.log_below(
             2 * np.asarray(self.inner.noise_centre(value)) - self.high, value
         )

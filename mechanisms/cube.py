@@ -1,5 +1,9 @@
 """A vector of the cube, reported as a random corner of a larger cube.
 
+The vector is first rounded to a corner of its own cube at random, without bias.  Corners of the
+larger cube with more coordinates of its signs than not have one probability, all others a smaller
+one.  The larger cube is such that the expectation of a report is the vector.
+
 References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 """
 
@@ -51,7 +55,7 @@ class CubeLinf(FixedLengthMeanOracle):
     """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
-    # both closed half-cubes would cost ln(1 + e^epsilon) where the dimension is even
+    # With both half-cubes closed, an even dimension would cost ln(1 + e^epsilon).
     reference: ClassVar[str] = (
         "Duchi, Jordan & Wainwright (2018), Section 4.2; Nguyên et al. (2016) for even dimensions"
     )
@@ -61,7 +65,7 @@ class CubeLinf(FixedLengthMeanOracle):
     keep: float = param(
         Interval(0.5, 1.0, "()"),
         "keep / (1 - keep) is the ratio of the two probabilities",
-        typical=(0.7310585786300049,),
+        typical=(0.7310585786300049,),  # e / (1 + e), at which epsilon is 1
         knob=True,
     )
     longer: str = out_of_range("greater vector")
@@ -84,10 +88,10 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is flipped if a coin of probability keep says so: to agree with the
-        # user's corner, or not.  The densities are 2 keep and 2 (1 - keep) times uniform.  A corner
-        # halfway is reported with probability 2 (1 - keep); otherwise all is drawn again.  Only
-        # exact bits decide.
+        # A uniform corner is drawn.  A coin of probability keep decides whether the report is on
+        # the side of the user's corner; where the drawn one is on the other side, its opposite is
+        # taken.  A corner halfway is reported with probability 2 (1 - keep); otherwise all is
+        # drawn again.  Only exact bits decide.
         reported = np.empty_like(corners)
         pending = np.arange(len(corners))
         while pending.size:
@@ -103,7 +107,8 @@ class CubeLinf(FixedLengthMeanOracle):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of a corner, summed."""
         vectors, reports = self.values.check(value), np.asarray(output, dtype=float)
-        # P(z | v) = lie + (truth - lie) P(more than half of the rounded coordinates agree with z)
+        # P(z | v) is proportional to 1 - keep + (2 keep - 1) P(more than half of the coordinates
+        # of the rounded v have the sign of those of z).
         agree = (1 + np.sign(reports) * (vectors / self.radius)) / 2
         majority = majority_probability(agree)
         terms = np.log1p(-self.keep + (2 * self.keep - 1) * majority) - math.log(self._mean_weight)
@@ -114,8 +119,8 @@ class CubeLinf(FixedLengthMeanOracle):
     @property
     def end(self) -> float:
         """The absolute value of every coordinate of a report, which makes it unbiased."""
-        # sum_z P(z | V) <z, V> = (2 keep - 1) / total E|S| / 2, where S adds d random signs and
-        # E|S| = d C(2m, m) / 4^m with m = floor(d/2)
+        # For corners z and V of the cube of side 2, E<z, V> = (keep - 1/2) E|S| / W, where W is the
+        # mean weight, S the sum of d random signs, and E|S| = d C(2m, m) / 4^m with m = floor(d/2).
         per_coordinate = (
             (self.keep - 0.5)
             / self._mean_weight
@@ -162,7 +167,7 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def support(self) -> FiniteRows:
-        """The corners."""
+        """The corners of the larger cube."""
         ends = np.array([-self.end, self.end])
         return FiniteRows(2**self.dimension, lambda: ends[bit_rows(self.dimension)])
 

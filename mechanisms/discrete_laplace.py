@@ -1,4 +1,7 @@
-"""Discrete Laplace (geometric) noise on integers, exact.
+"""Discrete Laplace (two-sided geometric) noise for integers, with exact draws.
+
+The noise is an integer k with probability proportional to exp(-|k| / scale).  No floating-point
+error of a draw changes these probabilities, which the loss assumes.
 
 References: Ghosh, Roughgarden & Sundararajan (2012); proofs in docs/proofs/discrete.md.
 """
@@ -78,7 +81,8 @@ class DiscreteLaplace(AdditiveNoise):
         numpy.ndarray
             Natural logarithms, one for every value.
         """
-        # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0; above, that of k > m
+        # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0.  For larger m it is 1 less
+        # P(k > m), the mirror image of that.
         m, scale = np.floor(np.subtract(x, value)), self.drawn_scale
         far = (np.minimum(m, 0) - 0.0) / scale - math.log1p(math.exp(-1 / scale))
         beyond = -(np.maximum(m, 0) + 1) / scale - math.log1p(math.exp(-1 / scale))
@@ -87,7 +91,7 @@ class DiscreteLaplace(AdditiveNoise):
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        # the variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}
+        # The variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}.
         return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.drawn_scale)))
 
     def expected_maximum(self, dimension: int) -> float:
@@ -124,12 +128,12 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The scale of the noise."""
+        """The scale of the drawn noise, and step 0.0, as no value is rounded to a grid."""
         return {"drawn_scale": self.drawn_scale, "step": 0.0}
 
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
-        """The table of the noise."""
+        """The table of integers that the exact draws of the noise use."""
         return [IntegerNoise(self.drawn_scale, 1).table]
 
     @property
@@ -150,10 +154,10 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def support(self) -> Lattice:
-        """The integers."""
+        """The integers; those beyond 70 scales from the value have a mass below 1e-30."""
         return Lattice(70 * self.drawn_scale)
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """EXACT."""
+        """EXACT: the noise and the sum are integers."""
         return EXACT

@@ -96,7 +96,8 @@ class Exponential(SelectionMechanism):
         float
             ``scale ln(candidates)`` in the units of the scores, and what rounding adds.
         """
-        # a softmax maximises the expected score over the scale plus the entropy, at most ln k
+        # A softmax maximises the expected score over the scale plus the entropy, which is at most
+        # the logarithm of the number of candidates.
         return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property

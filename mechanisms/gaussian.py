@@ -41,7 +41,7 @@ class Gaussian(RealNoise):
     power: ClassVar[int] = 2
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
-    # 3.7306334 is (1, 1e-5)
+    # At the typical scale the cost is epsilon 1 at delta 1e-5.
     scale: float = param(
         POSITIVE,
         "standard deviation of the noise, in the units of the query",

@@ -1,5 +1,8 @@
 """Hadamard response: a column of a Hadamard matrix where the label's row is probably +1.
 
+Each user reports the index of one column, of about log2(labels) bits.  A report supports the labels
+whose rows have +1 in that column.
+
 References: Acharya, Sun & Zhang (2019).
 """
 
@@ -45,7 +48,7 @@ class HadamardResponse(FrequencyOracle):
     reference: ClassVar[str] = "Acharya, Sun & Zhang (2019)"
 
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
-    # .7310586 is e / (e + 1)
+    # At the typical value, e / (e + 1), epsilon is 1.
     keep: float = param(
         Interval(0.5, 1.0, "()"),
         "probability that the label's row is +1 at the column",
@@ -75,12 +78,15 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """A quarter of the columns each, which is half of those of a sign."""
+        """The probabilities that a report supports the true label only, and a given other only.
+
+        Of the columns with either sign in the label's row, half have +1 in the other row.
+        """
         return self.keep / 2, (1 - self.keep) / 2
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """One column index."""
+        """One column index for each user."""
         return (), np.intp
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
@@ -119,7 +125,7 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def support(self) -> Labels:
-        """The columns."""
+        """The columns of the matrix, by their index."""
         return Labels(self.order)
 
 

@@ -1,5 +1,9 @@
 """Local hashing: a public random hash of the label, released by randomised response.
 
+Each user draws a hash function from labels to buckets.  The report is the function, with the
+label's bucket or, with probability 1 - ``keep``, another one.  It supports all labels that the
+function maps to the reported bucket.
+
 References: Bassily & Smith (2015); Wang, Blocki, Li & Jha (2017).
 """
 
@@ -19,7 +23,8 @@ from mechanisms.base import FiniteRows, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, calibrated_safely
 
-MAX_PRIME = 2**31 - 1  # a prime; products of two residues fit into 64 bits
+# The largest prime below 2^31, so that products of two residues fit into 64 bits.
+MAX_PRIME = 2**31 - 1
 
 
 @final
@@ -48,7 +53,7 @@ class LocalHashing(FrequencyOracle):
 
     k: int = param(IntegerRange(2, MAX_PRIME), "number of labels 0 .. k-1", typical=(5,))
     buckets: int = param(IntegerRange(2, MAX_PRIME), "number of buckets", typical=(3,))
-    # .5761169 is e / (e + 2)
+    # At the typical value, e / (e + 2) with 3 buckets, epsilon is 1.
     keep: float = param(
         lambda self: Interval(1 / self.buckets, 1.0, "()"),
         "probability of the label's own bucket, in (1 / buckets, 1)",
@@ -110,7 +115,10 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """Randomised response among the buckets, where the hashes differ."""
+        """The probabilities that a report supports the true label only, and a given other only.
+
+        The two labels must be in different buckets, of which randomised response reports one.
+        """
         lie = (1 - self.keep) / (self.buckets - 1)
         return (1 - self.collision) * self.keep, (1 - self.collision) * lie
 

@@ -146,7 +146,7 @@ class NoisyMax(SelectionMechanism):
 
     @property
     def _by_weights(self) -> Exponential:
-        """The mechanism that Gumbel noise makes."""
+        """The exponential mechanism, which has the law of the winner with Gumbel noise."""
         return Exponential(self.scale, self.sensitivity, self.monotone, self.arithmetic)
 
 
@@ -167,7 +167,7 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
     v, weights, _ = gauss_legendre_panels(kinks, 20)
     away = np.abs(v[:, None] - s)
-    # ln f and ln F of the Laplace distribution at v - s_j
+    # The logarithms of f and F, density and distribution function of the Laplace law, at v - s_j.
     log_f = -away - np.log(2)
     log_cdf = np.where(v[:, None] < s, log_f, np.log1p(-np.exp(log_f)))
     terms = np.log(weights)[:, None] + log_f - log_cdf + log_cdf.sum(axis=1, keepdims=True)

@@ -1,4 +1,8 @@
-"""A bounded number, reported from a piece of an interval.
+"""A bounded number, reported as a random number from a piece of an interval around it, or outside.
+
+The interval [-C, C] is wider than the range of the number.  A report is uniform on the piece of the
+number with probability ``keep``, else uniform on the rest of the interval, and its expectation is
+the number.
 
 References: Wang et al. (2019), Algorithm 2.
 """
@@ -53,11 +57,12 @@ class PiecewiseUniform(MeanOracle):
     reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: unbiased to 2^-46 of the radius"
 
-    # In units of the radius, with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C],
-    # C = (e + 1) / (e - 1), and the piece of v is [l, l + C - 1], l = ((C + 1) v - (C - 1)) / 2.
+    # In units of the radius and with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C]
+    # with C = (e + 1) / (e - 1).  The piece of v is [l, l + C - 1] with
+    # l = ((C + 1) v - (C - 1)) / 2.
 
     radius: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
-    # ln-odds 1/2
+    # At the typical value ln(keep / (1 - keep)) is 1/2 and epsilon 1.
     keep: float = param(
         Interval(0.5, 1.0, "()"),
         "probability of the piece around the number",
@@ -72,7 +77,8 @@ class PiecewiseUniform(MeanOracle):
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
         if self.arithmetic is EXACT:
-            # a cell of the number's piece, or of the rest; the report is the middle of the cell
+            # The interval is divided into cells.  A cell of the piece or of the rest is drawn, and
+            # its middle is reported.
             piece, starts = piece_cells(self.keep), self._first_cells(numbers)
             in_piece = bernoulli(self.keep, shape, source)
             outside: Any = source.integers(0, 2 * CENTRES, shape)
@@ -138,7 +144,7 @@ class PiecewiseUniform(MeanOracle):
     @property
     def loss(self) -> PairLoss:
         """The loss of three outcomes: the piece of one value, of the other, and the rest."""
-        # the other's piece is a share (C - 1) / (C + 1) = (1 - keep) / keep of this one's rest
+        # The piece of the other value is a share (C - 1) / (C + 1) = (1 - keep) / keep of the rest.
         return response_pair(self.keep, (1 - self.keep) * (1 - self.keep) / self.keep)
 
     @property
@@ -146,7 +152,7 @@ class PiecewiseUniform(MeanOracle):
         """The widths of the piece and of the rest, in a unit of length."""
         if self.arithmetic is EXACT:
             return {"piece": piece_cells(self.keep), "rest": 2 * CENTRES, "unit": self._step}
-        # exact floats: keep is above 1/2
+        # These differences are exact in floats, since keep is above 1/2.
         unit = self.radius / (2 * self.keep - 1)
         return {"piece": 2 * (1 - self.keep), "rest": 2 * self.keep, "unit": unit}
 
@@ -183,7 +189,9 @@ class PiecewiseUniform(MeanOracle):
 @functools.lru_cache(maxsize=256)
 def piece_cells(keep: float) -> int:
     """Return the number of cells of a piece, rounded up so that other cells stay probable."""
-    # (1 - keep) / 2 CENTRES against keep / piece: at most the square of (1 - keep) / keep
+    # A cell of the rest has the probability (1 - keep) / (2 CENTRES), a cell of the piece keep over
+    # the number of its cells.  The ratio of the first to the second must not be below
+    # ((1 - keep) / keep)^2 = e^-epsilon.
     return math.ceil(2 * CENTRES * (1 - Fraction(keep)) / Fraction(keep))
 
 

@@ -42,7 +42,7 @@ class RandomizedResponse(FrequencyOracle):
     reference: ClassVar[str] = "Warner (1965); Kairouz, Bonawitz & Ramage (2016)"
 
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(10,))
-    # .2319693 is ln-odds 1 against each other label of ten
+    # At the typical value, e / (e + 9) with 10 labels, epsilon is 1.
     keep: float = param(
         lambda self: Interval(1 / self.k, 1.0, "()"),
         "probability of the true label, in (1 / k, 1)",
@@ -66,17 +66,17 @@ class RandomizedResponse(FrequencyOracle):
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """The probabilities of the two labels, as a report supports one label."""
+        """The probabilities of the true label and of another, as a report supports one label."""
         return self.own_label_probability, self.other_label_probability
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """One label."""
+        """One label for each user."""
         return (), np.intp
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Return labels, kept or moved by 1 to ``k - 1`` steps around the circle."""
-        # drawing a step for every user is faster than selecting those who need one
+        # To draw a step for every user is faster than to select those who need one.
         word = smallest_uint(2 * self.k)
         reported = rng.integers(1, self.k, labels.size, word)
         reported *= ~bernoulli(self.keep, labels.shape, rng)
@@ -105,5 +105,5 @@ class RandomizedResponse(FrequencyOracle):
 
     @property
     def support(self) -> Labels:
-        """The labels."""
+        """All labels, since any of them can be reported."""
         return Labels(self.k)

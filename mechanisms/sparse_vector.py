@@ -31,8 +31,10 @@ from mechanisms.base import (
 from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
-CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells next to an answer, in units of its noise
-CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
+# Distances of the edges of cells from an answer, in scales of its noise.
+CELL_STEPS = 0.5 * 2.0 ** np.arange(8)
+# Edges of cells between two neighbours' answers, as fractions of the way from one to the other.
+CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)
 
 
 @final
@@ -92,7 +94,7 @@ class SparseVector(Mechanism):
         scale = self.answer_noise.drawn_scale
         away = np.abs(scaled_difference(noisy, chosen, scale))
         spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * scale))
-        # an index without its number, a number without its index, and infinity are impossible
+        # An index without its number, a number without its index, and infinity are impossible.
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
         terms: Array = np.where(possible, log_index + spread, -np.inf)
         return terms if each or answers.ndim == 1 else terms.sum(axis=-1)
@@ -155,8 +157,8 @@ class IndexAndValue(Support):
         edges = [self._cell_edges(*centre_pair) for centre_pair in zip(*centres, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
-            # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b) for both signs.  The mass
-            # beyond an edge is b times the density there.
+            # The integral of e^(-+(x - c) / b) from c - h to c + h is 2 b sinh(h / b) for both
+            # signs.  The mass beyond an edge is b times the density there.
             half = scaled_difference(inner[1:], inner[:-1], 2 * scale)
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])

@@ -1,5 +1,9 @@
 """Staircase noise on a number: the smallest expected error of all pure mechanisms.
 
+The density of the noise is constant on steps and falls on both sides of 0.  A *stair* is as wide as
+the sensitivity.  From its upper to its lower part the density falls by the factor e^-epsilon, and
+the next stair begins at the density of the lower part.
+
 References: Geng & Viswanath (2014), Theorem 2.
 """
 
@@ -98,7 +102,7 @@ class Staircase(AdditiveNoise):
         knob=True,
     )
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
-    # typical: the best one at epsilon 1
+    # The first typical share is the best one at epsilon 1.
     upper: float = param(
         SHARE,
         "share of a stair that is its upper part; 'best': the least expected error, "
@@ -203,7 +207,8 @@ class Staircase(AdditiveNoise):
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise."""
-        # |noise| = sensitivity (S + U): a geometric stair S and an independent place U on it
+        # |noise| is the width of a stair times S + U, with the number S of the stair, which is
+        # geometric, and the place U on it, which is independent of S.
         b, g = math.exp(-self._log_ratio), self.drawn_upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
         share = g / (g + (1 - g) * b)
@@ -229,7 +234,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def values(self) -> Reals:
-        """Numbers."""
+        """Single numbers."""
         return Reals(self.sensitivity, axes=0)
 
     @property
@@ -254,7 +259,7 @@ class Staircase(AdditiveNoise):
         return -math.expm1(-self._log_ratio) / (2 * self.drawn_stair * share)
 
 
-@functools.lru_cache(maxsize=64)  # densities need it at every point
+@functools.lru_cache(maxsize=64)  # every evaluation of a density asks for it
 def _steps_of_grid(
     scale: float, sensitivity: float, share: float, coarser: float
 ) -> IntegerStaircase:

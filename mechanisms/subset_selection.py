@@ -1,5 +1,8 @@
 """Subset selection: a few labels, which include the true one more often than any other.
 
+Each user reports a random set of ``size`` labels.  It contains the true label with probability
+``keep``, and its other labels are a uniform choice from the rest.
+
 References: Wang et al. (2016); Ye & Barg (2018).
 """
 
@@ -50,7 +53,7 @@ class SubsetSelection(FrequencyOracle):
         "number of labels in a report, from 1 to k - 1",
         typical=(2,),
     )
-    # .5761169 is 2e / (2e + 4)
+    # At the typical value, 2e / (2e + 4) for 2 of 6 labels, epsilon is 1.
     keep: float = param(
         lambda self: Interval(self.size / self.k, 1.0, "()"),
         "probability that the true label is among them, in (size / k, 1)",

@@ -1,4 +1,7 @@
-"""Laplace noise within a bound: an (epsilon, delta) mechanism.
+"""Laplace noise conditioned to lie within a bound: an (epsilon, delta) mechanism.
+
+A release is never farther from the value than the bound.  So some outputs are possible for one of
+two neighbours only, and delta is at least their probability.
 
 References: Geng, Ding, Guo & Kumar (2020).
 """
@@ -148,7 +151,8 @@ class TruncatedLaplace(RealNoise):
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            # continuous noise within a whole number of steps, rounded to the middle of its step
+            # This is continuous noise within a whole number of steps of the grid, rounded to the
+            # middle of its step.
             k = grid.grid_exponent(self.scale)
             noise = self._cells.draw(math.prod(shape), source).reshape(shape)
             return grid.add_steps(real, k, noise, middle=True)

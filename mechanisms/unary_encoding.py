@@ -1,5 +1,8 @@
 """Unary encoding: one random bit for every label, more often 1 at the true label.
 
+Each user reports ``k`` independent bits.  The number of ones at a label, corrected for the ones of
+other users, estimates how many users have it.
+
 References: Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017).
 """
 
@@ -25,7 +28,7 @@ from mechanisms.families.frequency_oracle import (
     randomise_in_blocks,
 )
 
-MIN_PROBABILITY = 1e-300
+MIN_PROBABILITY = 1e-300  # the least probability of a bit that is accepted
 
 
 @final
@@ -48,14 +51,15 @@ class UnaryEncoding(FrequencyOracle):
     reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
 
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
-    # a fair coin at the true label has the least variance
+    # With a fair coin at the true label, the default, estimates have the least variance.
     p: float = param(
         Interval(MIN_PROBABILITY, 1.0, "()"),
         "probability of a 1 at the true label",
         typical=(0.5,),
         default=0.5,
     )
-    # .2689414 is 1 / (e + 1); there is no default, which no number says as well as NaN
+    # At the typical value, 1 / (e + 1), epsilon is 1 for p = 1/2.  The default NaN is refused, so
+    # that the field is required.
     q: float = param(
         lambda self: Interval(MIN_PROBABILITY, self.p, "[)"),
         "probability of a 1 at any other label, below `p`; required",
