@@ -1,4 +1,8 @@
-"""Losses bounded by their epsilon, and the loss of the exponential mechanism."""
+"""The loss of bounded range, which is that of the exponential mechanism.
+
+A release has range epsilon if for any two neighbours all its log-ratios ln(P/Q) lie in an interval
+[t - epsilon, t].  That is stronger than epsilon-DP, which allows them between -epsilon and epsilon.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +69,9 @@ class BoundedRangeLoss(BoundedLoss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the supremum of two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
-        # q(t) (e^t - e^eps) with q(t) = (e^-t - e^-e0) / (1 - e^-e0)
-        #   = (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0)  at its greatest
+        # With the range e0, the two-point pair has log-ratios t and t - e0, and Q has the mass
+        # q(t) = (e^-t - e^-e0) / (1 - e^-e0) at t.  The greatest q(t) (e^t - e^eps) over t is
+        # (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0).
         e = epsilons(epsilon)
         root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
         greatest: Array = root * root / -math.expm1(-self.epsilon)

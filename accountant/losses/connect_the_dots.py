@@ -20,7 +20,9 @@ from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 
-HULL_PASSES = 30  # over all points at once, before one goes from point to point
+# The most passes over all points at once with which `lower_hull` begins; then it goes from point to
+# point.
+HULL_PASSES = 30
 Profile = Callable[[Array], Array]
 
 
@@ -65,7 +67,7 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
 
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     """Return a pair whose profile is below ``profile``, which tends to ``infinity``."""
-    # x = 0, where every profile is 1 and falls at most with slope -1, is a point, too.
+    # At x = 0 every profile is 1 and falls with a slope of -1 at most, so that is a point, too.
     x = np.append(0.0, np.exp(points))
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
     slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])

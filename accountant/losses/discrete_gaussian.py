@@ -23,8 +23,9 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 
-MAX_LISTED_OUTCOMES = 4096  # atoms of a loss
-LISTED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
+MAX_LISTED_OUTCOMES = 4096  # the largest number of outcomes that a loss lists
+# Outcomes within so many scales of either number are listed; all but 1e-300 of the mass is there.
+LISTED_DEVIATIONS = 37.5
 SHIFT = IntegerRange(1, MAX_LISTED_OUTCOMES)
 # From this scale on a narrower continuous Gaussian costs less than the concentrated bound.
 CONTINUOUS_FROM = 6.0

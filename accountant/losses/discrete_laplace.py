@@ -1,4 +1,4 @@
-"""The loss of discrete Laplace noise."""
+"""The loss of discrete Laplace noise, the two-sided geometric law, on whole numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP, round_up_printed_ratio, round_up_sum
 
-MAX_SHIFT = 2047  # a loss lists one outcome for each step
+MAX_SHIFT = 2047  # the largest shift of a loss, which lists one outcome for each step of it
 SHIFT = IntegerRange(1, MAX_SHIFT)
 
 
@@ -59,7 +59,8 @@ class DiscreteLaplaceLoss(FiniteLoss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the privacy profile, each term without cancellation."""
-        # P(x <= 0) = 1/(1+q) has loss N/t; x = 1, 2, ... has (N - 2x)/t and mass (1-q)/(1+q) q^x.
+        # With the scale t, the shift N and q = e^{-1/t}: all x <= 0 together have the mass 1/(1+q)
+        # and the loss N/t; x = 1, 2, ... has the mass (1-q)/(1+q) q^x and the loss (N - 2x)/t.
         # Over the m outcomes x >= 1 whose loss exceeds epsilon the sum is geometric:
         # delta = [1 - e^{eps - N/t} + (1 - q^m) (q - e^{eps - (N-m)/t})] / (1+q)
         e, t, n = epsilons(epsilon), self.scale, self.shift

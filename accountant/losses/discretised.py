@@ -1,4 +1,8 @@
-"""Losses of finitely many values that dominate another loss, or are dominated by it."""
+"""Losses of finitely many values that dominate another loss, or are dominated by it.
+
+Their profiles lie above or below that of the other loss at every epsilon.  They are computed in
+`accountant/losses/connect_the_dots.py`; here they become `Loss` objects.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 @final
 @dataclass(frozen=True, eq=False)
 class DiscretisedLoss(FiniteLoss):
-    """A loss with finitely many values; ``infinity`` is the mass beyond them."""
+    """A loss with finitely many values, their masses under P, and the mass at infinity."""
 
     loss: Array
     mass: Array

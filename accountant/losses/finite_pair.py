@@ -1,4 +1,7 @@
-"""Losses of finite pairs of distributions."""
+"""Privacy losses of two distributions on finitely many outcomes.
+
+Outcome i has probability p_i on one data set and q_i on its neighbour, and the loss ln(p_i / q_i).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP, round_up, round_up_sum
 
-OWN_ROUNDING = 8 * ULP  # of a pair of exact floats: merged masses and logarithms
+# The error of the logarithms of masses where p and q are exact floats: outcomes are merged, and
+# logarithms rounded.
+OWN_ROUNDING = 8 * ULP
 
 
 @final
@@ -121,8 +126,8 @@ class PairLoss(FiniteLoss):
     def _finite(self) -> tuple[Array, Array]:
         common = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
         p, q = np.array(common).reshape(-1, 2).T
-        # ln p/q, without cancellation where p and q are near and without overflow where one is far
-        # larger.
+        # ln p/q is computed without cancellation where p and q are near each other, and without
+        # overflow where one is far larger.
         similar = np.abs(p - q) < q / 2
         gap = np.where(similar, (p - q) / np.where(similar, q, 1.0), 0.0)
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
@@ -137,10 +142,10 @@ class PairLoss(FiniteLoss):
 def response_pair(
     greater_mass: float, lesser_mass: float, ulps: float = 4.0, moved: float = 0.0
 ) -> PairLoss:
-    """Return three outcomes: ``greater_mass``, ``lesser_mass`` and, alike on both, the rest.
+    """Return the pair of three outcomes with the masses g, l, 1 - g - l, and l, g, 1 - g - l.
 
-    The greater mass is rounded up and the lesser down, which moves the pair apart; ``moved`` is by
-    how much the caller has moved them already.
+    g is ``greater_mass`` and l ``lesser_mass``.  g is rounded up and l down, which moves the pair
+    apart; ``moved`` is by how much the caller has moved them already.
     """
     rounding = moved + (2 * ulps + 16) * ULP
     greater_mass, lesser_mass = (

@@ -33,9 +33,12 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
 
-# Different shifts whose closed forms are all summed; those of more are interpolated in the shift.
+# Up to so many different shifts, all closed forms are summed.  For more of them the cumulant is
+# interpolated in the shift.
 MAX_EXACT_LOSSES = 2000
-INTERPOLATION_LIMIT = 0.1  # |z| m up to which a cumulant is smooth enough in the shift for that
+# The cumulant at z is smooth enough in the shift to be interpolated up to this |z| times the largest
+# shift.
+INTERPOLATION_LIMIT = 0.1
 
 
 class Shifted(HasCumulant, Protocol):

@@ -19,8 +19,10 @@ from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import MAX_EXPONENT
 
-PANELS, POINTS = 128, 16  # of the rule between 0 and its end
-NEGLIGIBLE = 50.0  # e-foldings below the largest value, where an integral ends
+# Panels of the Gauss-Legendre rule between 0 and its end, and points of each panel.
+PANELS, POINTS = 128, 16
+# An integral ends where its integrand is below e^-50 of its largest value.
+NEGLIGIBLE = 50.0
 
 
 class Profiled(Protocol):
@@ -84,7 +86,7 @@ def _integration_limit(loss: Profiled, a: float) -> float:
 
 @functools.lru_cache(maxsize=16)
 def _profile_on_ladder(loss: Profiled) -> tuple[Array, Array]:
-    """Return epsilons, far apart, and the profile at each."""
+    """Return epsilons from 2^-6 to 2^9 in steps of the factor 2^(1/4), and the profile at each."""
     ladder: Array = 2.0 ** np.arange(-6, 9.1, 0.25)
     return ladder, loss.profile(ladder)
 

@@ -37,16 +37,17 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 from accountant.numerics.quadrature import MAX_POINTS
 from accountant.numerics.rounding import ULP
 
-TAIL_DEVIATIONS = 9.7  # Phi(-9.7) is 1.5e-22: what lies beyond the ends of a rule
-TAIL_ERROR = 1e-20  # more than what that is of a moment
-DIGITS = 42.0  # the rule misses about e^-42 of a moment
-FARTHEST_OUTPUT = 1e100  # where the search for the output of a loss ends
+# How far beyond the drift a trapezoid rule reaches, in deviations; Phi(-9.7) is 1.5e-22.
+TAIL_DEVIATIONS = 9.7
+TAIL_ERROR = 1e-20  # a bound on the share of a moment that lies beyond the ends of a rule
+DIGITS = 42.0  # the step of a rule is such that it misses about e^-42 of a moment
+FARTHEST_OUTPUT = 1e100  # the search for the output of a loss ends here
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MixturePair:
-    """P to the right of 0, Q to the left; `mirrored` is (Q, P)."""
+    """The pair (P, Q): P is the mixture to the right of 0, Q the one to the left."""
 
     right: Side
     left: Side
@@ -134,7 +135,7 @@ class MixturePair:
 
     def cell_masses(self, edges: Array) -> CellMasses:
         """Return the masses of the loss between edges, under P and under Q."""
-        # The outputs of the edges; infinite where the loss never gets there.
+        # The outputs whose losses are the edges; infinite for an edge that the loss never reaches.
         x = np.where(edges >= self.max_loss, np.inf, -np.inf)
         attainable = (
             (edges > -self.mirrored.max_loss) & (edges < self.max_loss) & np.isfinite(edges)

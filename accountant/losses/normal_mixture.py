@@ -1,4 +1,8 @@
-"""A mixture of normal laws with means on one side of 0, by its ratio to the law at 0."""
+"""A mixture of normal laws N(m_j, 1), m_j >= 0, by the ratio of its density to that of N(0, 1).
+
+With weights w_j the ratio at x is sum_j w_j e^{m_j x - m_j^2 / 2}.  Pairs of such mixtures are in
+`accountant/losses/mixture_pair.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 
-MAX_SHIFT = 1e100  # over the scale
+MAX_SHIFT = 1e100  # the largest mean m_j, in standard deviations
 
 
 @final

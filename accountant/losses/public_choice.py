@@ -1,4 +1,9 @@
-"""The loss of a release whose kind is drawn by a public coin: one of several losses is paid."""
+"""The loss of a release whose kind is drawn by a public coin: one of several losses is paid.
+
+Part i has chance w_i, whatever the data are, and everybody sees which part was drawn.  So the
+profile is the weighted mean of the parts' profiles, and for the cumulants K_i the moment e^{K(z)} is
+that of the e^{K_i(z)}.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP
 
-CHANCE_ERROR = 1e-12  # of themselves: how inexact the chances may be
+CHANCE_ERROR = 1e-12  # the relative error that the chances may have
 
 
 @final
@@ -61,8 +66,9 @@ CGF = PublicChoiceCGF()
 class PublicChoice(Loss):
     """One of several losses, the i-th with chance ``weights[i]``, and it is seen which.
 
-    What is seen has the same law on both neighbours, so profiles and moments are means.  Where
-    that is a bound, because less is seen in truth, ``attained`` is a pair that is attained.
+    Which part is drawn has the same law on both neighbours, so profiles and moments are means.
+    Where in truth it is not seen, they are bounds, and ``attained`` is the loss of a pair that is
+    attained.
     """
 
     parts: tuple[Loss, ...]

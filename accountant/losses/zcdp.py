@@ -1,4 +1,7 @@
-"""The loss of zero-concentrated privacy."""
+"""The loss of zero-concentrated differential privacy (zCDP), as a bound over all such releases.
+
+A release is (xi, rho)-zCDP if its Rényi divergence of every order a > 1 is at most xi + rho a.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,7 @@ class ZCDPLoss(SymmetricLoss):
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
 
     def for_group(self, size: int) -> ZCDPLoss:
-        """Return rho times ``size^2`` (Bun & Steinke 2016, Prop. 1.9)."""
+        """Return the loss of a group, rho times ``size^2`` (Bun & Steinke 2016, Prop. 1.9)."""
         if self.xi:
             raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
         return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
