@@ -36,8 +36,8 @@ from accountant.numerics.rounding import ULP, round_up, round_up_square, round_u
 # Up to so many different shifts, all closed forms are summed.  For more of them the cumulant is
 # interpolated in the shift.
 MAX_EXACT_LOSSES = 2000
-# The cumulant at z is smooth enough in the shift to be interpolated up to this |z| times the largest
-# shift.
+# The cumulant at z is interpolated up to this |z| times the largest shift.
+# There it is smooth enough in the shift.
 INTERPOLATION_LIMIT = 0.1
 
 

@@ -1,8 +1,8 @@
 """The loss of a release whose kind is drawn by a public coin: one of several losses is paid.
 
 Part i has chance w_i, whatever the data are, and everybody sees which part was drawn.  So the
-profile is the weighted mean of the parts' profiles, and for the cumulants K_i the moment e^{K(z)} is
-that of the e^{K_i(z)}.
+profile is the weighted mean of the parts' profiles, and with the cumulants K_i the moment e^{K(z)}
+is that of the e^{K_i(z)}.
 """
 
 from __future__ import annotations

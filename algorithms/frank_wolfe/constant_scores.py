@@ -44,14 +44,17 @@ class ShiftedSlope:
     constant: float
 
     def __call__(self, inner: Array, y: Array) -> Array:
-        """Return the slope."""
+        """Return the slope of the loss at the predictions plus the constant."""
         return self.loss.slope(inner + self.constant, y)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BlockSlopes:
-    """The summed slopes of a block of records at every candidate, or what gives them."""
+    """The summed slopes of a block of records at every candidate constant.
+
+    For the squared loss it is the sum of residuals alone, from which all of them follow.
+    """
 
     bounds: Bounds
     loss: LinearLoss
@@ -59,7 +62,7 @@ class BlockSlopes:
     candidates: Array
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
-        """Return a sum for each candidate; of residuals one alone for the squared loss."""
+        """Return one sum for each candidate, or the sum of residuals for the squared loss."""
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
         inner = row_products(clipped_rows(block[0], self.bounds.x), self.theta)
         if self.loss is SQUARED:
@@ -93,7 +96,7 @@ class ConstantScores:
         return np.asarray(logit((np.arange(CANDIDATES) + 0.5) / CANDIDATES))
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
-        """Return one number for each candidate."""
+        """Return the score of each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
         mean = sum_over_blocks(work, data, self.executor) / records

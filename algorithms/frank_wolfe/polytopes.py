@@ -1,4 +1,6 @@
-"""Polytopes, given by the products of their vertices with a gradient.
+"""Polytopes over which Frank-Wolfe minimises: the l1 ball, the simplex, hulls of points, boxes.
+
+A round needs of a polytope only the inner products of its vertices with the gradient.
 
 References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 """
@@ -15,7 +17,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-MAX_BOX_FEATURES = 16  # coordinates of a box: 65,536 vertices
+MAX_BOX_FEATURES = 16  # most coordinates of a box, which then has 65,536 vertices
 
 
 class Polytope(Protocol):
@@ -31,7 +33,7 @@ class Polytope(Protocol):
         ...
 
     def vertex(self, index: int, features: int) -> Array:
-        """Return one vertex (features,)."""
+        """Return the vertex of this index, of shape (features,)."""
         ...
 
     def start(self, features: int) -> Array:
@@ -129,7 +131,7 @@ class Hull:
             raise ParameterError("vertices", "of infinite norm or NaN", "finite")
         points.flags.writeable = False
         self.points = points
-        # all vertices 0 would need noise of scale 0
+        # If all vertices were 0, the noise would have scale 0.
         self.norm = POSITIVE.check("norm of the vertices", norms.max())
 
     def __repr__(self) -> str:
@@ -146,7 +148,7 @@ class Hull:
         return len(self.points)
 
     def vertex(self, index: int, features: int) -> Array:
-        """Return a row."""
+        """Return the row of this index."""
         del features
         row: Array = self.points[index]
         return row

@@ -21,10 +21,11 @@ from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
 from mechanisms.families.bounded_scores import IndexArray
 
-# rounds until the first refresh of all bounds; each later refresh doubles the total
+# All bounds are recomputed after so many rounds, then whenever the number of rounds has doubled.
 FIRST_REFRESH = 16
-MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
-MAX_BUCKETS = 256  # most buckets at the start
+# How far bounds may exceed scores, in noise scales; before it is more, they are recomputed.
+MAX_SLACK = 1.0
+MAX_BUCKETS = 256  # about the most buckets by upper bound when the buckets are made
 
 
 @final
@@ -38,7 +39,7 @@ class SparseScores:
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # rounding may make a bound slightly too small
+        # Rounding may make a bound slightly too small; this is added to it.
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -133,8 +134,8 @@ class SparseScores:
 
     def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
         """Return the current slopes, and how far they can move until the next refresh."""
-        # an untouched margin shrinks by prod (1 - 2 / (t + 2)), that is to
-        # (m + 1) (m + 2) / ((u + 1) (u + 2)) of its size from m moves to u
+        # A margin that is not touched shrinks by the product of the factors 1 - 2 / (t + 2), which
+        # from m to u moves is (m + 1) (m + 2) / ((u + 1) (u + 2)).
         shrinkage = (
             (self.move_count + 1)
             * (self.move_count + 2)

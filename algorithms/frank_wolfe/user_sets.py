@@ -1,4 +1,8 @@
-"""A user's own sets, given by oracles: checked before anything is released, and at each use."""
+"""Sets of a user's own for Frank-Wolfe, given by oracles.
+
+The sensitivity of a fit follows from the norm or radius that the user declares.  So a sample of the
+set is checked against that before anything is released, and every point again when it is used.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +131,7 @@ class CheckedConvexSet:
         return point
 
     def contains(self, point: Array) -> bool:
-        """Return what the user's object says."""
+        """Return whether a point is in the set, as the user's object says."""
         return bool(self.inner.contains(point))
 
 

@@ -1,5 +1,9 @@
 """What linear models release: moments of features, then rounds of clipped gradients.
 
+The moments, and products where their noise is small, give a map of the features under which few
+gradient steps are enough.  All noise is Gaussian, so each release has a share of the squared budget
+mu^2, where mu is the parameter of Gaussian differential privacy.
+
 References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
 """
 
@@ -42,9 +46,9 @@ class Sizes(NamedTuple):
 class Shares(NamedTuple):
     """Shares of the squared budget, and what else the releases depend on."""
 
-    moments: float
-    products: float
-    kept: float = 0.0  # the weight of a record that is not clipped
+    moments: float  # share of the mean of rows and of squared lengths
+    products: float  # share of the products of features
+    kept: float = 0.0  # what a record that is not clipped adds to the count of those
     closing: float = 0.0  # share of a last gradient, which is not sampled
     # Centred rows are shortened to this multiple of the root of their mean squared length.
     shortened: float = 1.2
@@ -76,7 +80,11 @@ def private_plan(
     relation: Adjacency,
     rate: float | None = None,
 ) -> Sequential:
-    """Return the plan that meets (epsilon, delta): moments, products, gradients, a last one."""
+    """Return the plan that meets (epsilon, delta).
+
+    It has the moments, the products if asked for, the rounds of gradients, on Poisson samples if
+    there is a ``rate``, and a last gradient where `Shares` has a share for it.
+    """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
     counts = 1 if shares.kept else 0
@@ -116,7 +124,7 @@ def private_plan(
 
 
 def rounds_of(plan: Sequential | Repeat) -> Any:
-    """Return the part of a plan that repeats a gradient, or the whole plan."""
+    """Return the part of a plan that repeats a gradient, which may be the whole plan."""
     if isinstance(plan, Repeat):
         return plan
     return next(part for part in plan.parts if isinstance(part, Repeat))
@@ -154,5 +162,5 @@ def released_map(
 
 
 def noise_of(mechanism: Any) -> float:
-    """Return the deviation of a release's noise; 0 of none."""
+    """Return the standard deviation of a release's noise; 0 for a release without noise."""
     return float(getattr(mechanism, "scale", 0.0))

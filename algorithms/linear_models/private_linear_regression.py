@@ -64,7 +64,8 @@ from mechanisms.families.selection import BOOLEAN
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
 BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
-# Statistics are released if their noise, relative to a feature at its bound, is below this.
+# "auto" releases statistics where the norm of the noise on products is at most this share of the
+# square of a feature at its bound.
 QUIET = 1e-3
 
 

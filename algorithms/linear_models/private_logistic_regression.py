@@ -60,7 +60,7 @@ from mechanisms.families.selection import BOOLEAN
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
-# chosen once, on training parts (docs/classification.md says how)
+# These constants were chosen once, on training parts (docs/classification.md says how).
 SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
 CLIPS = (0.4, 2.0)  # least and largest clip over the root of the mean squared length of mapped rows
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`

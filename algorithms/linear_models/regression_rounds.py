@@ -22,16 +22,23 @@ from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squ
 from algorithms.linear_models.feature_moments import MappedFeatures
 from algorithms.linear_models.mapped_plan import Shares, rounds_of
 
-# chosen once, on training parts (docs/algorithms.md says how)
+# All constants were chosen once, on training parts (docs/algorithms.md says how).
 SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
-DAMPING = 0.5  # as a multiple of the norm of the noise on products
-ROUNDS, MOST_ROUNDS = 60, 200
-TRAVEL, SHORT_TRAVEL = 0.4, 24.0  # total of longest steps: over the signal, and at most
-LONG_TRAVEL = 0.01  # total of longest steps over a large signal
-LONGEST = 0.95  # largest share of the longest step that is surely stable
-LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7  # shares of records
-LEARNING_RATE = 0.4  # step of the logarithm of the clipping norm
-START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # norms, over the length of a row times the largest target
+# The ridge that is added to the eigenvalues of the map, as a multiple of the norm of the noise on
+# products.
+DAMPING = 0.5
+ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds
+# The total of all steps, in units of the longest stable step, is TRAVEL times the signal, at most
+# SHORT_TRAVEL.  For a large signal it is LONG_TRAVEL times the signal where that is more.
+TRAVEL, SHORT_TRAVEL = 0.4, 24.0
+LONG_TRAVEL = 0.01
+LONGEST = 0.95  # largest step, as a share of the longest step that is surely stable
+# The norm is to leave a share 1 - CLIPPED (CLIPPED_SIGNAL / signal)^CLIPPED_POWER of the records
+# unclipped, and at least the share LEAST_KEPT.
+LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
+LEARNING_RATE = 0.4  # the log of the norm moves by this times the error of that share
+# First, least and largest clipping norm, over the length of a mapped row times the largest target.
+START, LEAST, LARGEST = 0.5, 1e-4, 1.0
 
 
 class Descent(NamedTuple):
@@ -99,7 +106,7 @@ def descend_mapped(
         norm = max(norm * math.exp(LEARNING_RATE * (unclipped_share - share)), LEAST * unit)
         if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
-        # iterate t after a start weighs t
+        # Iterate t after a start weighs t in the mean.
         mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
     return Descent(mean, norms, shares)
 

@@ -24,13 +24,14 @@ from algorithms.base.row_blocks import clipped_rows, row_lengths
 # Shares of the squared budget: products of features, products with targets, squares of targets.
 SHARES = (0.55, 0.4, 0.05)
 ROUND_OFF = 1e-12  # a least eigenvalue below this part of the largest is round-off
+# The least eigenvalue of the products must be above this multiple of the norm of their noise.
 SEPARATION = 4.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class StatisticUnits:
-    """The units in which a record replaced moves the three parts by the roots of their shares."""
+    """The units in which a record moves the three parts by the roots of their shares at most."""
 
     gram: float
     products: float
@@ -50,7 +51,10 @@ class StatisticUnits:
 
 
 def statistics_sensitivity(records: int) -> float:
-    """Return how far a record moves the mean vector, as shares add up to 1; rounded up."""
+    """Return how far a record moves the mean vector in L2; rounded up.
+
+    It is 1 / records, as the shares add up to 1.
+    """
     return round_up(1 / records, 16)
 
 

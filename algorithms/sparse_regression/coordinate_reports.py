@@ -33,7 +33,7 @@ class Residuals:
     theta: Array
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
-        """Return one number a user."""
+        """Return the residual of each user."""
         support = np.flatnonzero(self.theta)
         inner = row_products(dense_columns(rows[0], support), self.theta[support])
         # A target of any size is clipped later, but it must be a finite float.
@@ -51,7 +51,7 @@ class SlopeReports:
     clip: float
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
-        """Return one number a user."""
+        """Return the number that each user reports."""
         part = np.clip(self.residuals(rows) / self.clip, -1.0, 1.0)
         return np.asarray(own_entries(rows[0], self.columns) * part)
 
@@ -64,7 +64,7 @@ class ProductReports:
     pairs: Indices
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
-        """Return one number a user."""
+        """Return the number that each user reports."""
         return own_entries(rows[0], self.pairs[0]) * own_entries(rows[0], self.pairs[1])
 
 
@@ -77,7 +77,7 @@ class SizeReports:
     levels: Array
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
-        """Return one number a user."""
+        """Return the number that each user reports."""
         sizes = np.abs(self.residuals(rows))
         return np.where(sizes > self.levels[places(len(sizes), len(self.levels))], 1.0, -1.0)
 

@@ -26,8 +26,10 @@ from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
 from algorithms.sparse_regression.support_pursuit import NormalEquations, PublicRows
 
-SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty selects more columns, and the refit drops some of them
-LASSO_PASSES = 2_000  # at most
+# The penalty over the universal sigma sqrt(2 ln p / n).  A smaller penalty selects more columns,
+# of which the refit drops some.
+SHARE_OF_UNIVERSAL = 0.7
+LASSO_PASSES = 2_000  # most passes of the Lasso's coordinate descent over the columns
 
 
 @dataclass(eq=False, repr=False)
@@ -143,7 +145,7 @@ class LabelLasso(LabelRegressor):
         return coefficients
 
     def _penalty(self, mechanism: Any, data: tuple[Any, ...], clip: float) -> float:
-        """Return the penalty asked for, or .7 of the universal one."""
+        """Return the penalty that was given, or `SHARE_OF_UNIVERSAL` times the universal one."""
         if self.penalty is not None:
             return self.penalty
         (X, labels), features = data[:2], data[0].shape[1]

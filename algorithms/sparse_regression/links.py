@@ -30,7 +30,7 @@ class Link:
     def __post_init__(self) -> None:
         low = POSITIVE.check("link.low", self.low)
         Interval(low, 1e300).check("link.high", self.high)
-        # the declared slope is checked where predictors may lie
+        # The declared bounds of the slope are checked where predictors may lie.
         slope = np.asarray(self.derivative(np.linspace(-50.0, 50.0, 20_001)))
         inside = (slope >= low * (1 - 1e-9)) & (slope <= self.high * (1 + 1e-9))
         if not inside.all():

@@ -22,12 +22,17 @@ Indices = NDArray[np.intp]
 ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
 SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
 CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
-MOST_PRODUCTS = 400  # pairs of candidates, at most
+# Most pairs of candidates whose products are measured, unless the sparsity alone makes more.
+MOST_PRODUCTS = 400
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
-BEYOND = 0.2  # share of the residuals that a clip may shorten
-FIRST_DEVIATION = 0.03  # deviation of a slope in the first round; later residuals are smaller
-PRODUCT_DEVIATION = 0.03  # deviation of a product of features
-NOISE_ALONE = 3.0  # noise alone explains squares of up to this many ln(features) variances
+BEYOND = 0.2  # largest share of the residuals that a clip may shorten
+# No more users are asked than give a slope in the first round, and a product of features, these
+# standard deviations.
+FIRST_DEVIATION = 0.03
+PRODUCT_DEVIATION = 0.03
+# A column counts as explained by noise alone if leaving it out costs at most this many times
+# ln(features) variances.
+NOISE_ALONE = 3.0
 GRAM_ERROR = 0.1  # relative error of a product or a clip, assumed where measurements are pooled
 
 
@@ -81,7 +86,7 @@ class NarrowingRounds:
         return self.variance * np.array([slopes, *round_users[1:]])
 
     def run(self, users: Asker) -> Array:
-        """Return theta."""
+        """Ask the users round by round, and return the coefficients theta."""
         everything: Indices = np.arange(self.features)
         theta = np.zeros(self.features)
         clip, candidate_columns, gram = self.reach, everything, np.zeros((0, 0))
@@ -107,7 +112,8 @@ class NarrowingRounds:
         with np.errstate(divide="ignore"):
             deviations = np.sqrt(self.variance / 4 / counts)  # a share is half of a report
         fits = shares + deviations <= BEYOND
-        # the first level that fails ends the search: larger ones hold more residuals
+        # Levels decrease, and beyond each lie more residuals than beyond the one before.  The last
+        # level before the first that fails is taken.
         return float(levels[int(np.argmin(np.append(fits, False)))])
 
     def _measure(
@@ -122,7 +128,8 @@ class NarrowingRounds:
 
     def _candidates(self) -> Indices:
         """Return the coordinates that are largest by the slopes of all rounds so far."""
-        # g_j + theta_j is the true coefficient where the other features are uncorrelated with x_j
+        # Where the other features are uncorrelated with x_j, and E x_j^2 = 1, g_j + theta_j is the
+        # true coefficient.
         total = sum((slopes.means + slopes.theta) / slopes.variances for slopes in self.seen)
         weight = sum(1 / slopes.variances for slopes in self.seen)
         rank = np.abs(total / np.maximum(weight, 1e-300))

@@ -1,4 +1,7 @@
-"""A privacy claim as an assertion, for any test framework or none."""
+"""A privacy claim as an assertion: `assert_private` raises `AssertionError` where it is false.
+
+It works in any test framework, or without one.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
+TOLERANCE = 1e-9  # a cost that exceeds the claim by at most this share of it is taken as rounding
 
 
 @without_values
@@ -112,7 +115,7 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
     elif not isinstance(finding.claim, Loss):
         verdict = f"{name} breaks its claim {claim!r}"
     else:
-        # the bound that refutes the claim is that of the claim's own delta, else that of its point
+        # The bound that refutes the claim is that at the finding's delta, else that at its point.
         delta, lower, point = finding.delta, finding.epsilon_lower, finding.point
         claimed = finding.claim.epsilon_at(delta)
         if point is not None and lower <= claimed:

@@ -1,4 +1,9 @@
-"""Audit of a declared mechanism: its own density is the score, its worst pair the pair."""
+"""Audit of a declared mechanism: its own density is the score, its worst pair the pair.
+
+The score of an output is the log-likelihood ratio ln(p / q) by the declared density.  A rule
+guesses the first value where the score is at least a cut, and the second value where it is at most
+a lower cut.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +27,11 @@ from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice, RealLine
 
-# Where to look for the worst pair: at these shares of the claim's epsilon.
+# The worst pair depends on epsilon: it is asked for at these shares of the claim's epsilon.
 EPSILON_SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
+# Share of the runs that are pilot runs, where the law of the scores is not known, and the most.
 PILOT_SHARE, MAX_PILOT_RUNS = 0.05, 50_000
-MAX_ENUMERATED = 1 << 16  # outputs; of more, pilot runs estimate the scores
+MAX_ENUMERATED = 1 << 16  # more outputs are not listed; pilot runs estimate the law of the scores
 SCORE_DESCRIPTION = "the declared log-likelihood ratio"
 
 
@@ -65,7 +71,8 @@ def audit_declared(
     objectives = [
         Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
     ]
-    # by its density no point of its own claim is refuted: also test a guess in every run
+    # Where the claim is the mechanism's own loss, its density can refute no point of the claim.
+    # Then only the first point, at epsilon 0 by a guess in every run, is tested as well.
     claims_own_loss = claim == mechanism.loss
     if claims_own_loss:
         objectives = [] if objective.delta == 0 else objectives[:1]
@@ -110,7 +117,7 @@ def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Arr
     ):
         return None
     values = [float(np.sum(value)) for value in pair]
-    # one over the density's height at its centre is about its width
+    # The density integrates to 1, so 1 over its height at the centre is about its width.
     width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
     ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
     points = [value + side * ladder for value in values for side in (-1, 1)]

@@ -32,7 +32,7 @@ from audits.values.descriptions import describe_pair
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-MIN_MEMBER_RUNS = 100  # smallest number of runs of one test
+MIN_MEMBER_RUNS = 100  # least number of runs of each test of a family
 Event = Callable[[NDArray[Any]], Any]
 
 
@@ -201,7 +201,7 @@ def audit_family(
         )
     rejected = _holm_rejections([member.finding for member in members], error)
     for at, member in enumerate(members):
-        # a claim that its own test falsifies may survive Holm's method, and the other way round
+        # A claim that its own test falsifies may survive Holm's method, and the other way round.
         outcome = member.finding.outcome
         if at in rejected:
             outcome = Outcome.FALSIFIED

@@ -164,7 +164,7 @@ class _PairSearch:
             scored = self.screen(candidates, runs_per_pair)
             if not scored:
                 return
-            # the best quarter stays, as many are varied from it, and as many are new
+            # The best quarter stays, as many pairs are varied from it, and as many are new.
             self.field = candidates = [pair for pair, _ in scored[: max(1, len(candidates) // 4)]]
             if done + 2 < rounds:
                 parents = [*self.field, *[None] * len(self.field)]  # None makes a new random pair

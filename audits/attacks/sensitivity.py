@@ -31,10 +31,10 @@ from audits.values.copies import own_copy
 from audits.values.tracebacks import without_values
 from mechanisms.base.values import Values
 
-TOLERANCE = 1e-9  # relative rounding error of an honest sum
+TOLERANCE = 1e-9  # a distance above the declared one by this share counts as rounding
 NORM = Interval(1.0, np.inf)
 BUDGET = IntegerRange(1)
-# share of the budget for structured neighbours; the rest climbs from the best
+# The share of the evaluations for structured neighbours; the others search near the best of these.
 STRUCTURED_SHARE = 0.7
 
 

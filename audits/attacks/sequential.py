@@ -1,7 +1,9 @@
 """Early stop: bet against the claim run by run, and stop when the wealth is a proof.
 
-Most of the error is for the bets, the rest for the exact bound after the last run.  The learner
-uses every run after it was bet on.  References: Ville (1939); Waudby-Smith & Ramdas (2024).
+A bet is on which of the two values a run released.  Under a true claim the wealth does not grow in
+expectation, so a large wealth at any time refutes the claim.  Most of the error probability is for
+the bets, the rest for the exact bound after the last run.  The learner of guesses uses every run
+after it was bet on.  References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
 from __future__ import annotations
@@ -51,11 +53,11 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-# runs before the first bet; factor by which the learning runs then grow
+# Runs before the first bet, and the factor by which the runs that are learned from grow after it.
 FIRST_RUNS, LEARNING_GROWTH = 24, 1.2
-BETTING_ERROR_SHARE = 0.8  # share of the error for the bets
-MAX_KEPT_NUMBERS = 1 << 25  # numbers of all outputs that are learned from: 256 MiB
-LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixed
+BETTING_ERROR_SHARE = 0.8  # share of the error probability that the bets may use
+MAX_KEPT_NUMBERS = 1 << 25  # most numbers in all outputs that are learned from: 256 MiB
+LEARNING_SHARE = 1 / 3  # the last rule is fixed after this share of the largest number of runs
 
 
 @without_values
@@ -130,7 +132,7 @@ def watch(
         raise ParameterError("claim", claim, "a loss to bet against, such as PureLoss(1.0)")
     tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon, error = claim.epsilon_at(tested_delta), 1 - confidence
-    # confidence of the bound at the horizon
+    # The confidence of the bound after the last run.
     bound_confidence = 1 - (1 - BETTING_ERROR_SHARE) * error
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
@@ -210,7 +212,7 @@ class _Bets:
         if self.exact is None:
             rule, score, unseen = self._learn(rng, executor)
         else:
-            # the claim's epsilon was rounded up: scores that equal it are to be guessed on too
+            # The claim's epsilon was rounded up, and scores that equal it are to be guessed on too.
             lowest_score, score = (1 - 1e-9) * self.epsilon, self.exact
             rule = ThresholdRule(score, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
         counts, all_runs = np.zeros(2, dtype=np.int64), self.objective.runs

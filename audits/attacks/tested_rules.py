@@ -118,7 +118,7 @@ def guess_in_blocks(
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known_outputs = append_runs(known_outputs, fresh)
-        # a rule with a low expected bound would only weaken the evidence of the next rule
+        # A rule with a low expected bound would only weaken the evidence of the next rule.
         expected, least_bound = rules[0].expected, 0.0
         if objective.runs >= MANY_RUNS:
             share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)
@@ -140,7 +140,7 @@ def most_refutable_point(
         for epsilon, delta in points
     ]
     best = max(objectives, key=trained.z_score, default=None)
-    # the bound is already a test at its own delta
+    # The bound is already a test at its own delta.
     return None if best is None or best.delta == objective.delta else best
 
 

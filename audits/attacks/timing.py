@@ -34,7 +34,7 @@ from mechanisms.base.mechanism import Mechanism
 
 PAIRS = IntegerRange(8, 100_000)  # with 8 pairs the least p-value is 2^-7
 BATCH = IntegerRange(1)
-# makes a batch of outputs from copies of the value
+# A function that draws a batch of outputs from copies of the value.
 Batch = Callable[[list[Any], np.random.Generator], Any]
 
 
@@ -129,14 +129,14 @@ def audit_timing(
     spent, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
     even = 2 * (pairs // 2)
-    # batches of the same value are compared, separately for each value
+    # Batches of the same value are compared, separately for each value.
     slower = spent[1:even:2] - spent[0:even:2]
     louder = noise[1:even:2] - noise[0:even:2]
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
     is_refuted = min(value_p, noise_p) < (1 - confidence) / 2
-    # the p-value is least if all signs are the same
+    # The p-value is least if all signs are the same: 2^(1 - pairs).
     can_refute = 2.0 ** (1 - pairs) < (1 - confidence) / 2
     unrefuted_outcome = Outcome.SURVIVED if can_refute else Outcome.INCONCLUSIVE
     compared = "the value" if value_p <= noise_p else "the noise"
@@ -176,7 +176,7 @@ def signed_rank_p(differences: Array) -> float:
     nonzero = differences[differences != 0]
     if nonzero.size == 0:
         return 1.0
-    # ranks are doubled, because the mean rank of ties may be a half
+    # Ranks are doubled, because the mean rank of ties may be half of an odd number.
     ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)
     largest_sum = int(ranks.sum())
     chance = np.zeros(largest_sum + 1)

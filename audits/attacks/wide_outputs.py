@@ -33,11 +33,14 @@ from audits.classifiers.training import TrainedScore, best_candidate
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
-KEPT_NUMBERS = 1 << 22  # numbers that are kept of the first runs, for the covariances
+# The outputs of the first runs are kept whole, for the covariances: so many numbers together, or
+# those of MIN_KEPT_RUNS runs if that is more, but of no more runs than screen at least.
+KEPT_NUMBERS = 1 << 22
 MIN_KEPT_RUNS = 16
 FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with each other
 MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
-MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
+# Least and largest share of the runs that screen, and least share that test.
+MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000  # share of the runs that train, and the most that do
 # All candidates learn from 500 runs, or from as many as have 2^21 numbers together if that is more,
 # but from no more runs than train; the summaries of these runs are the expensive part.
@@ -85,7 +88,7 @@ def few_outputs(known_outputs: OutputPair) -> bool:
         return False
     few = MAX_DISTINCT_SHARE * sum(map(len, sides))
     with np.errstate(invalid="ignore", over="ignore"):
-        # outputs of different sums differ, and sums cost less
+        # Outputs with different sums differ, and sums cost less than comparisons.
         sums = np.concatenate([side.reshape(len(side), -1).sum(axis=1) for side in sides])
     if np.unique(sums).size > few:
         return False

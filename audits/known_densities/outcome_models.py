@@ -46,7 +46,7 @@ def ten_outcomes(truth: float) -> OutcomePair:
 def laplace(truth: float) -> OutcomePair:
     """Laplace noise whose two values are ``truth`` scales apart."""
     x = np.linspace(0.0, truth, CELLS + 1)
-    # cells between the values, and one beyond either
+    # The cells lie between the values, and there is one more beyond either value.
     probabilities = 0.5 * np.concatenate([[1.0], -np.diff(np.exp(-x)), [math.exp(-truth)]])
     return OutcomePair("Laplace", probabilities, probabilities[::-1].copy())
 
@@ -61,7 +61,7 @@ def gaussian(truth: float, delta: float) -> OutcomePair:
     mechanism: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=truth, delta=delta)
     mu = 1 / mechanism.scale
     x = np.concatenate([[-np.inf], np.linspace(-8.5, 8.5 + mu, CELLS), [np.inf]])
-    # differences of the smaller tail, so that far cells keep their digits
+    # Masses are differences of the smaller tail, so that far cells keep their digits.
     first_masses, second_masses = (
         np.where(x[1:] + x[:-1] < 2 * at, np.diff(ndtr(x - at)), -np.diff(ndtr(at - x)))
         for at in (0.0, mu)

@@ -89,7 +89,7 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
         nu = 1 - lam * delta
         spent, solutions = [], []
         for higher, lower in ((p, q), (q, p)):
-            # the Lagrange multiplier if the bound is tight here
+            # This is the Lagrange multiplier if the bound is tight here.
             price = nu * (higher - odds * lower) / (odds * pooled)
             is_free, is_tight = price > lam, (price > 0) & (price <= lam)
             higher_allowed = np.where(is_tight, odds * pooled / (nu * (1 + odds)), higher / nu)
@@ -150,7 +150,7 @@ def guess_test_power(
 
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
-    # the number of guesses is binomial; its mass at 201 points is enough
+    # The number of guesses is binomial; its mass at 201 points is enough.
     low, high = (int(binom.ppf(x, runs, guess_rate)) for x in (1e-9, 1 - 1e-9))
     guesses = np.unique(np.linspace(low, high, 201).astype(np.int64))
     edges = np.concatenate([[-1.0], (guesses[1:] + guesses[:-1]) // 2, [runs]])

@@ -1,4 +1,8 @@
-"""The check of a library, and its row in a report."""
+"""What a check of another library is, what it returns, and how it becomes a row of a report.
+
+A check tests one claim of the library, such as that an epsilon is an upper bound, or that noise
+hides a value.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,12 @@ from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, ReportRow, Settings
 
-MAX_CHECKS = 50  # the verdicts of all libraries together hold at 1 - FAMILY_ERROR
+# The error of a row is shared among so many checks, so that the verdicts on all libraries together
+# hold with probability 1 - FAMILY_ERROR.
+MAX_CHECKS = 50
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_CHECKS
 NOT_A_NUMBER = float("nan")
-DELTA = 1e-5  # of accountants
+DELTA = 1e-5  # the delta at which accountants are asked for epsilon
 NOT_REPORTED = "no report that we know of"
 
 

@@ -13,9 +13,9 @@ from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from audits.results.short_names import short_name
 
-MAX_NAMES = 3  # in a sentence
-MAX_FIRST = 8  # rows of a summary
-FEW_ROWS = 20  # that need no summary
+MAX_NAMES = 3  # most names of subjects in a sentence
+MAX_FIRST = 8  # most rows that stand before the tables of kinds
+FEW_ROWS = 20  # a report of at most so many rows has no summary
 
 
 def verdict_sentence(rows: Sequence[ReportRow]) -> str:
