@@ -45,7 +45,8 @@ from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE = Interval(0.0, 1.0)
-LEAST_RATE = POSITIVE.low  # of a sample that is not empty: a rate below costs what this one does
+# A rate above 0 and below this one is charged like this one.
+LEAST_RATE = POSITIVE.low
 CGF = SampledCGF()
 RATIO_CGF = SampledRatioCGF()
 

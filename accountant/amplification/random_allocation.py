@@ -29,7 +29,8 @@ from accountant.plans.plan import Item, Plan, Release, as_plan
 
 STEPS = IntegerRange(1, 10**7)
 EPOCHS = IntegerRange(1)
-MAX_OUTCOMES = 20_000  # of an epoch: each is an atom of its loss
+MAX_OUTCOMES = 20_000  # most outcomes of an epoch, each of which is an atom of its loss
+# Two equal laws, whose loss is 0: what is known to be attained where no other pair is known.
 NOTHING = PairLoss((1.0,), (1.0,))
 
 

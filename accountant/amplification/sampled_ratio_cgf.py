@@ -36,17 +36,19 @@ from accountant.numerics.exponential_sums import (
 from accountant.numerics.logspace import log_mixture, logsumexp
 from accountant.numerics.quadrature import gauss_legendre_panels
 
-# Half the length of a density in l: a longer one, of noise with epsilon above 60, has no cumulant.
+# The largest half-length of a density in l.  A longer one, of noise with epsilon above 60, has no
+# cumulant here.
 MAX_SHIFT = 60.0
-PANEL = 1.5  # half-width of a panel in l, before it is cut into parts
+PANEL = 1.5  # largest half-width of a panel in l, before it is cut into parts
 # Ellipses around a part: heights of the upper semi-axis in l, below pi / 2, where r has its zeros.
 HEIGHTS = np.array([1.5, 1.0, 0.6, 0.3, 0.1, 0.03, 0.01, 0.003])
-POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # of a part, which are tried
-PARTS = tuple(2**k for k in range(9))  # into which a panel may be cut
-FILON_POINTS = 200  # of a panel at the largest frequency, above which Filon's rule is cheaper
-FILON_GOAL = 1e-13  # what Filon's rule may miss, over the moment
-Grid = tuple[int, int]  # parts of a panel, points of a part
-GOAL = 1e-17  # what the rule may miss, over the moment
+POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # numbers of points of a part that are tried
+PARTS = tuple(2**k for k in range(9))  # numbers of parts of a panel that are tried
+# Filon's rule is cheaper where a panel needs more points than this at the largest frequency.
+FILON_POINTS = 200
+FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment
+Grid = tuple[int, int]  # the numbers of parts of a panel and of points of a part
+GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment
 
 
 @final

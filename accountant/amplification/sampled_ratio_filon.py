@@ -30,13 +30,13 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ULP
 
-DEGREE = 28  # terms of the polynomial on a panel
-# Radians w = u half-width, from which on the recurrence of j_k, k < DEGREE, is stable upwards.  At
+DEGREE = 28  # number of terms of the polynomial on a panel
+# From these radians w = u half-width on, the recurrence of j_k, k < DEGREE, is stable upwards.  At
 # smaller frequencies, and up to half as much again, a panel is summed at `POINTS` points.
 STABLE_RADIANS = 2.0 * DEGREE
 POINTS = 96
-PANEL = 0.4  # half-width of a panel, in l
-CACHE_SIZE = 8192  # angles that are worked on together: 64 kB
+PANEL = 0.4  # largest half-width of a panel, in l
+CACHE_SIZE = 8192  # most angles that are worked on together: 64 kB
 # Ellipses around a panel with foci at its ends: sums of their semi-axes, in half-widths.
 RADII = np.array([1.3, 1.6, 1.8, 2.0, 2.3, 2.6, 2.9, 3.2, 3.6, 4.0, 4.4, 4.8, 5.4, 7.0, 10.0])
 

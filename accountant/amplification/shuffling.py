@@ -32,10 +32,11 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
-# Binary responses of so many users are exact: every number of yes among the others is tried, a
+# Up to so many users binary responses are exact: every number of yes among the others is tried, a
 # second's work.
 MAX_ENUMERATED_USERS = 1000
-MAX_LISTED_USERS = 5000  # whose attained pair is listed, an atom for each number of yes
+# Up to so many users the attained pair is listed, with an atom for each number of yes.
+MAX_LISTED_USERS = 5000
 # The profile takes milliseconds at each point, so that discretisations have fewer than usual.
 NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
 

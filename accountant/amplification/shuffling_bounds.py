@@ -28,9 +28,11 @@ from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, MAX_EXPONE
 # 1e-300.  A wider one is taken where what the last one misses is more than 1e-12 of a stick.
 DEVIATIONS = (9.5, 14.0, 21.0, 45.0)
 NEGLIGIBLE = 1e-12
-BLOCK = 32  # numbers of clones whose chances come from one logarithm, each from the one before
-CACHE_SIZE = 2**17  # entries of a matrix of epsilons and numbers of clones: 1 MB
-TINY = 1e-250  # more than what underflow takes
+# Of so many numbers of clones in turn, the first has its chance from a logarithm, and every
+# other one from the chance before it.
+BLOCK = 32
+CACHE_SIZE = 2**17  # most entries of a matrix of epsilons by numbers of clones: 1 MB
+TINY = 1e-250  # is added to a bound, and is more than what underflow takes away
 
 
 def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
@@ -49,10 +51,11 @@ def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
 
 
 def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -> Array:
-    """Return the part of the hockey sticks where the number of clones C is one of these, up.
+    """Return the part of the hockey sticks where the number of clones C is one of these.
 
-    With d = 1 - f and i + j = C + 1 heads and tails, P / Q = (d i + f j) / (f i + d j).  It is
-    above e^eps where i > m = floor((C + 1) share), and there P - e^eps Q sums to
+    It is rounded up.  With d = 1 - f and i + j = C + 1 heads and tails, P / Q is
+    (d i + f j) / (f i + d j).  That is above e^eps where i > m = floor((C + 1) share), and there
+    P - e^eps Q sums to
 
         alpha P(A >= m) - beta P(A > m) = alpha P(A = m) - (e^eps - 1) P(A > m),
 

@@ -29,10 +29,12 @@ from accountant.plans.plan import Item, Plan, Release, as_plan
 BATCHES = IntegerRange(1)
 # The outputs of one pair of data sets are put into cells up to 9 deviations from the mean.
 CELLS, REACH = 1000, 9.0
-FIRST_CELL_MASS = 1e-6  # of Q: the cell takes what all others are rounded by
+# About the mass of Q in the first cell, which takes what all others are rounded by.
+FIRST_CELL_MASS = 1e-6
 RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
-CELL_ACCURACY = 1e-11  # relative, of the mass of a cell
+CELL_ACCURACY = 1e-11  # a bound on the relative error of the mass of a cell
+# Two equal laws, whose loss is 0: what is known to be attained where no other pair is known.
 NOTHING = PairLoss((1.0,), (1.0,))
 
 

@@ -37,7 +37,8 @@ RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
 # Up to so large a batch its terms are summed one by one: there the incomplete beta function errs by
 # up to 5e-8, where few of very many records are sampled.
 MAX_SUMMED_BATCH = 64
-ROUNDED_UP = 1 + 1e-12  # binomial tails are inexact by about 1e-13 of themselves
+# Rates are raised by this factor, as binomial tails are inexact by about 1e-13 of themselves.
+ROUNDED_UP = 1 + 1e-12
 
 
 @final

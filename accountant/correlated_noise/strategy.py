@@ -19,11 +19,11 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan_fields import PlanField
 
-MAX_STEPS = 10**7  # of a run: vectors of 80 MB
+MAX_STEPS = 10**7  # most steps of a run: vectors have 80 MB
 STEPS = IntegerRange(1, MAX_STEPS)
-MAX_ENTRIES = 1 << 24  # of a matrix that is in memory as a whole: 128 MB
-LEAST_ENTRY = 1e-100  # for the largest entry: its square is far from underflow
-EXACT_SUM = 2.0**53  # up to which whole numbers are exact floats
+MAX_ENTRIES = 1 << 24  # most entries of a matrix that is in memory as a whole: 128 MB
+LEAST_ENTRY = 1e-100  # least value of a matrix's largest entry, whose square is far from underflow
+EXACT_SUM = 2.0**53  # whole numbers up to here are exact floats
 Entrywise = Callable[[Array], Array]
 
 

@@ -145,7 +145,8 @@ def _discrete_laplace(event: Any, relation: Adjacency) -> Plan:
         return PureLoss(a) if steps else FREE
     if steps <= MAX_SHIFT:
         return DiscreteLaplaceLoss(1 / a, steps)
-    # docs/proofs/discrete.md, part 2: no more than Laplace noise, a little closer
+    # This costs no more than Laplace noise on numbers a little farther apart: the shift s becomes
+    # s + (a / 2)^2 (docs/proofs/discrete.md, part 2).
     return LaplaceLoss(round_up(a * steps + (a / 2) ** 2, 8))
 
 
@@ -171,7 +172,7 @@ def _tree(event: Any, relation: Adjacency) -> Plan:
     leaf_counts = tuple(count for count in checked_counts if count)
     if not leaf_counts:
         return FREE
-    # a record is in one step of one tree, and moves only the nodes above that step
+    # A record is in one step of one tree, and moves only the nodes above that step.
     tree_sensitivity = sensitivity(BinaryTree(leaf_counts), Once())
     return GaussianLoss(round_up(contributions_moved(relation) * tree_sensitivity.value / noise))
 
@@ -230,7 +231,7 @@ def _approximate(event: Any, _: Adjacency) -> Plan:
 @_reads("ZCDpEvent")
 def _zcdp(event: Any, _: Adjacency) -> Plan:
     rho, xi = NON_NEGATIVE.check("rho", event.rho), NON_NEGATIVE.check("xi", event.xi)
-    # divergences of at most xi at every order are a largest loss of xi
+    # Divergences of at most xi at every order mean that the largest loss is xi.
     return ZCDPLoss(rho, xi) if rho else _of_size(PureLoss, xi)
 
 
@@ -241,7 +242,7 @@ def _exponential(event: Any, _: Adjacency) -> Plan:
 
 @_reads("PermuteAndFlipDpEvent")
 def _permute_and_flip(event: Any, _: Adjacency) -> Plan:
-    # docs/proofs/noisy_max.md: two candidates attain the loss of Laplace noise on a number
+    # Two candidates attain the loss of Laplace noise on a number (docs/proofs/noisy_max.md).
     return _of_size(LaplaceLoss, NON_NEGATIVE.check("epsilon", event.epsilon))
 
 
@@ -253,7 +254,7 @@ def _of_size(kind: Callable[[float], Plan], size: float) -> Plan:
 def _poisson(event: Any, relation: Adjacency) -> Plan:
     rate = RATE.check("sampling_probability", event.sampling_probability)
     if relation in PRESENCE_RELATIONS or says_what_presence_costs(event.event):
-        # noise is stated for one record's contribution, under each relation
+        # The noise is stated for one record's contribution, under each relation.
         return PoissonSampled(read_event(event.event, Adjacency.ADD_REMOVE), rate, relation)
     part = Stated(read_event(event.event, relation), relation)
     return PoissonSampled(part, rate, relation)
@@ -304,7 +305,7 @@ def _composed(event: Any, relation: Adjacency) -> Plan:
 @_reads("RepeatAndSelectDpEvent")
 def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     shape = Interval(0.0, math.inf).check("shape", event.shape)
-    # the bound for runs needs losses without infinity, so discrete Gaussians are taken by their rho
+    # The bound for runs needs losses without infinity: discrete Gaussians are taken by their rho.
     part = map_leaves(
         read_event(event.event, relation),
         lambda leaf: ZCDPLoss(leaf.rho) if isinstance(leaf, DiscreteGaussianLoss) else leaf,
@@ -319,7 +320,7 @@ def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     )
     if not reveal_chance or not is_separable:
         return Repeated(part, tries)
-    # docs/proofs/repeated.md, part 6: each run reveals the data with this chance
+    # Each run reveals the data with this chance (docs/proofs/repeated.md, part 6).
     clean_part = Sequential(n * _without_delta(loss) for loss, n in losses)
     any_reveals = min(round_up(tries.mean * reveal_chance, 64), math.nextafter(1.0, 0.0))
     clean_runs = Repeated(clean_part, _thinned(tries, 1 - reveal_chance))
@@ -339,6 +340,6 @@ def _thinned(tries: Tries, clean_chance: float) -> Tries:
         case PoissonTries():
             return PoissonTries(tries.mean * clean_chance)
         case GeometricTries() | LogarithmicTries() | NegativeBinomialTries():
-            # the chance to go on is multiplied by `clean_chance`
+            # The chance to go on is multiplied by `clean_chance`.
             return replace(tries, stop=min(tries.stop + (1 - tries.stop) * (1 - clean_chance), 1.0))
     raise TypeError(f"no law of tries: {type(tries).__name__}")

@@ -87,7 +87,7 @@ def from_flower(
     if strategy is not None:
         _check_strategy(events, str(method), strategy)
     rounds = [(_plan_of_round(event, str(method)), count) for event, count in events]
-    # equal rounds that follow each other are one part with a count
+    # Equal rounds that follow each other are one part with a count.
     return Sequential(
         Repeat(part, sum(count for _, count in equal_rounds))
         for part, equal_rounds in groupby(rounds, key=lambda part_and_count: part_and_count[0])
@@ -142,7 +142,7 @@ def _plan_of_round(event: tuple[float, int, int], method: str) -> Plan:
         # Flower says add-or-remove.  But the number of clients is fixed, and another client
         # replaces a removed one, so this is the cost of a client that sends nothing.
         return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
-    # one client in the place of another moves the sum by up to two clipping lengths
+    # One client in the place of another moves the sum by up to two clipping lengths.
     return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
 
 

@@ -14,7 +14,7 @@ from accountant.plans.plan import Plan, Repeat
 RATE = Interval(0.0, 1.0)
 COUNT = IntegerRange(0)
 ENTRY = "(noise_multiplier, sample_rate, steps)"
-CHECKPOINT = "privacy_accountant_state_dict"  # of PrivacyEngine.save_checkpoint
+CHECKPOINT = "privacy_accountant_state_dict"  # the key that PrivacyEngine.save_checkpoint uses
 
 
 @final

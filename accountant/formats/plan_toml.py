@@ -39,8 +39,8 @@ from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_
 from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import PlanFileError, parse_document
 
-MAX_FILE_SIZE = 1_000_000  # characters
-MAX_TOKEN_LENGTH = 1_000  # characters of a number or a bare key
+MAX_FILE_SIZE = 1_000_000  # most characters of a file
+MAX_TOKEN_LENGTH = 1_000  # most characters of a number or a bare key
 T = TypeVar("T")
 
 
@@ -141,7 +141,7 @@ def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) ->
     try:
         return part(PlanFile.from_dict(document, again))
     except PlanFileError as error:
-        # the error is at its key, or else at the last key above it that the text has
+        # The error is shown at its key, or else at the last key above it that the text has.
         offsets, path = key_offsets(text), error.path
         above = (path[:length] for length in range(len(path), 0, -1))
         offset = next((offsets[key] for key in above if key in offsets), 0)

@@ -15,7 +15,9 @@ from accountant.errors import ParameterError
 from accountant.formats.loader_facts import RATE, LoaderFacts
 
 POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
-SPLITTING = "BatchSplittingSampler"  # of Opacus' BatchMemoryManager
+SPLITTING = (
+    "BatchSplittingSampler"  # the sampler that Opacus' BatchMemoryManager puts into a loader
+)
 LIVE = "a DataLoader over a data set of known length, or what loader_facts returned of one"
 
 
