@@ -109,7 +109,7 @@ def _classes_of_labels(labels: Any) -> tuple[Any, Any]:
             check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)
     except (TypeError, ValueError) as error:
-        # scikit-learn's own messages show labels
+        # The messages of scikit-learn show labels, which are private: they are replaced.
         reason = "Unknown label type: "
         if "NaN" in str(error) or "infinity" in str(error):
             reason = "Input y contains NaN or infinity"

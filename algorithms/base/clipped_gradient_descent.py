@@ -96,7 +96,7 @@ class FeatureMap:
         return slopes, constant
 
     def row_weights(self, rows: Any) -> Array:
-        """Return what each record counts, by its clipped row; see `row_weights`."""
+        """Return the weight of each record, by its clipped row; see `row_weights`."""
         return row_weights(rows, self.row_bound, float(bool(self.intercept)))
 
     def lengths(self, rows: Any) -> Array:
@@ -200,7 +200,7 @@ class MeanOfClippedGradients:
         self.theta: Array = np.empty((0, 1))
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector; lengths are computed once for all rounds on the same arrays."""
+        """Return the answer; lengths are computed once for all rounds on the same arrays."""
         features = first_array(data)
         if not features.shape[0]:  # an empty sample
             return np.zeros(self.theta.size + (self._kept > 0))
@@ -252,6 +252,6 @@ def descend(
         gradient.theta = theta
         noisy = np.reshape(ledger.release(mechanism, gradient, shape=start.size), start.shape)
         theta = project_to_ball(theta - step * (noisy + penalty * theta), radius)
-        # iterate t weighs 2 t / (T (T + 1))
+        # Iterate t of T weighs 2 t / (T (T + 1)) in the mean.
         mean = mean + 2 / (t + 1) * (theta - mean)
     return mean if average else theta

@@ -105,7 +105,7 @@ class ErmBlockGradient:
     constant: float = 0.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector; the block may contain the factors of its rows.
+        """Return the summed gradient; the block may contain the factors that shorten its rows.
 
         A constant feature, if it is not 0, is the last one; rows are shortened without it.
         """
@@ -140,7 +140,7 @@ class MeanGradient:
         self.theta = np.empty(0)
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector; row lengths are computed once for all rounds on the same arrays."""
+        """Return the answer; row lengths are computed once for all rounds on the same arrays."""
         features = first_array(data)
         if not features.shape[0]:  # an empty sample
             return np.zeros(features.shape[1] + bool(self._constant))

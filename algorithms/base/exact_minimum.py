@@ -147,7 +147,7 @@ class BlockMoments:
     weights: Weights
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector."""
+        """Return the three sums as one vector."""
         rows = self.rows(block[0])
         weights = self.weights(rows, block)
         square = float(squared_lengths(rows) @ weights)
@@ -162,7 +162,7 @@ def record_weights(
     intercept: float = 0.0,
     weight_bound: float = 1.0,
 ) -> Array:
-    """Return what each record counts: by its length, and by its weight if the block has weights."""
+    """Return the weight of each record: by its length, and by the block's weights if it has any."""
     weights = row_weights(rows, row_bound, intercept)
     if len(block) > 2:
         weights = weights * np.clip(block[2] / weight_bound, 0.0, 1.0)

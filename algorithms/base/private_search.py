@@ -325,7 +325,7 @@ class SearchPlan:
         """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
         target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
 
-        # the cost is nearly proportional to the epsilon of a fit
+        # The cost of the search is nearly proportional to the epsilon of a fit.
         epsilon, best = target / 2, 0.0
         for _ in range(MAX_TRIALS):
             cost = Tight().epsilon(self.plan_of(epsilon, shape), delta)

@@ -69,7 +69,7 @@ def with_ends(
     if ends is not None:
         numbers |= dict(zip(("lower", "upper"), ends.reshape(-1, 2).T, strict=True))
     for header, column in numbers.items():
-        # a column of the frame may have the name
+        # The frame may already have a column of this name, which then gets a "_".
         extended[header + "_" * (header in extended)] = column.tolist()
     return extended
 

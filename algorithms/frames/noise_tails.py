@@ -1,4 +1,4 @@
-"""How far noise moves a weighted sum of released numbers.
+"""How far noise moves a weighted sum of released numbers: tails and quantiles for intervals.
 
 References: Fieller (1954), for intervals of a ratio.
 """
@@ -18,7 +18,8 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 
 Noise = DiscreteLaplace | DiscreteGaussian
 NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "gaussian"}
-APART = 1e-3  # nearer scales are moved apart by this share; a tail moves by at most as much
+# Scales nearer to each other than this share are moved apart; a tail moves by at most as much.
+APART = 1e-3
 NORMAL_FROM = 1e4  # at larger deviations a discrete Gaussian is treated as a normal one
 
 
@@ -26,14 +27,14 @@ def half_width(mechanism: Noise, level: float) -> int:
     """Return the least whole h with P(|noise| <= h) >= level."""
     outside, scale = 1 - level, mechanism.scale
     if isinstance(mechanism, DiscreteLaplace):
-        # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}
+        # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}, solved for h.
         scale = mechanism.drawn_scale
         return max(0, math.ceil(-scale * math.log(outside * (1 + math.exp(-1 / scale)) / 2)) - 1)
     if scale > NORMAL_FROM:
         return math.ceil(-scale * float(ndtri(outside / 2)))
     steps = np.arange(math.ceil(40 * scale) + 1)
     mass = np.exp(-((steps / scale) ** 2) / 2)
-    # the probability of each side of 0 up to h
+    # P(|k| <= h) for h = 0, 1, ...: both sides of 0 are summed.
     within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
     return least_integer_that(lambda h: bool(within[h] >= level), -1, len(steps) - 1)
 
@@ -43,8 +44,9 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
     if isinstance(mechanism, DiscreteGaussian):
         deviation = np.linalg.norm(weights, axis=1) * mechanism.scale
         return np.asarray(2 * ndtr(-x / np.maximum(deviation, 1e-300)))
-    # 1 / prod(1 + b_j^2 s^2) = sum_j c_j / (1 + b_j^2 s^2), c_j = prod_{i != j} of
-    # b_j^2 / (b_j^2 - b_i^2): the sum is a mixture of Laplace distributions with weights c_j
+    # The sum of Laplace noises of scales b_j has the characteristic function
+    # 1 / prod(1 + b_j^2 s^2) = sum_j c_j / (1 + b_j^2 s^2) with the product
+    # c_j = prod_{i != j} b_j^2 / (b_j^2 - b_i^2): it is a mixture of Laplace laws with weights c_j.
     scales = np.sort(np.abs(weights), axis=1)[:, ::-1] * mechanism.drawn_scale
     scales = np.maximum(scales, 1e-6 * scales[:, :1])
     for j in range(1, scales.shape[1]):
@@ -60,7 +62,8 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
 def quantile(mechanism: Noise, weights: Array, level: float) -> Array:
     """Return the x with P(|sum of weights * noise| <= x) = level, for every row of weights."""
     outside = 1 - level
-    # each of d terms exceeds its share with chance outside / d at most
+    # The search begins at a point where the tail is smaller: there each of the d terms exceeds its
+    # share of x with a probability of at most outside / d.
     upper_end = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2
     return furthest_that(
         lambda x: tail(mechanism, weights, x) <= outside, upper_end, np.zeros_like(upper_end)

@@ -133,7 +133,8 @@ class GaussianFrankWolfe(SetEstimator):
 
     def _curvature_and_noise(self, features: int) -> tuple[float, float]:
         loss, convex, _ = self._problem()
-        # the noise at the fixed minimiser has mean 0: a step loses sigma times the width
+        # The noise's product with the fixed minimiser has mean 0, so a step loses sigma times the
+        # width of the set.
         return self._curvature(loss, convex), convex.width(features)
 
     def _problem(self) -> tuple[LinearLoss, ConvexSet, float]:
@@ -158,7 +159,7 @@ class ClippedMeanGradient:
         self.theta: Array = np.empty(0)
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
-        """Return one vector; row lengths are computed once, for all rounds."""
+        """Return the mean gradient; row lengths are computed once, for all rounds."""
         x, y = data[0], np.clip(data[1], -self._y_bound, self._y_bound)
         if self._clip_factors is None:
             self._clip_factors = norm_clip_factors(x, self._row_bound)

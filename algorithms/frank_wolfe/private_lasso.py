@@ -212,7 +212,7 @@ class L1Estimator(PrivateRegressor):
         """Make the plan, run it, and keep the results; y is None where X gives the pairs."""
         if y is None:
             X, y = split_pairs(X)
-        # a subclass's plan may have no `sparse` argument
+        # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **sparse_argument)
         bounds, rng = self._bounds(), generator_of(self.random_state)

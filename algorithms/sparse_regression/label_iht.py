@@ -182,7 +182,7 @@ class LinkGradient:
     theta: Array
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
-        """Return one vector."""
+        """Return the gradient, with one entry for each feature."""
         x, y = block
         inner = row_products(x, self.theta)
         return weighted_row_sum(x, (self.link.function(inner) - y) * self.link.derivative(inner))

@@ -61,7 +61,7 @@ def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Re
         return calibrate(
             Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
         )
-    # about 5 ln(1 / inner epsilon) candidates, an inner epsilon of about an eighth
+    # There are about 5 ln(1 / inner epsilon) candidates, the inner epsilon being an eighth of this.
     candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
     any_noise = Gaussian(1.0)
     try:
@@ -71,7 +71,7 @@ def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Re
     except ParameterError:
         allowed = "small enough for noise='pure' (about 2.6 at most)"
         raise ParameterError("epsilon", epsilon, allowed) from None
-    # a label is at most the bound away from the reference value 0
+    # A label is at most the bound away from the reference value 0.
     inner = calibrate(
         Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
     )
@@ -233,7 +233,7 @@ def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> 
     bread, _ = _gram_and_pull(data, link, theta, weighted=False)
     meat, _ = _gram_and_pull(data, link, theta, weighted=True)
     inverse = np.linalg.pinv(bread, hermitian=True)
-    # the residuals of least squares are a little shorter than the errors
+    # The residuals of least squares are a little shorter than the errors, which this makes up for.
     variance = np.diag(inverse @ meat @ inverse) * users / (users - features)
     return normal_interval(theta, np.sqrt(np.maximum(variance, 0.0)), level)
 

@@ -51,7 +51,8 @@ from mechanisms.families.selection import BOOLEAN
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
-# chosen once on training parts (docs/classification.md says how)
+# The bound to which slopes of the loss are clipped, chosen once on training parts
+# (docs/classification.md says how).
 CLIP = 0.5
 ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
 CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the longest row by an eighth
@@ -250,7 +251,7 @@ class SparseERM(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        # rows are shortened as in the fit
+        # Rows are shortened as in the fit.
         factors = norm_clip_factors(X, self.row_bound)
         return clipped_row_products(X, factors, self.coef_) + self.intercept_
 
@@ -292,7 +293,7 @@ class SparseERM(PrivateRegressor):
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)
-        # steps below 2 / l are stable for smoothness l, which shortened rows bound
+        # Steps below 2 / l are stable for a loss of smoothness l, which shortened rows bound.
         longest = math.hypot(ROW_BOUND.check("row_bound", self.row_bound), self._constant())
         smooth = loss.smoothness * longest**2 + penalty
         return loss, penalty, 1.8 / smooth
