@@ -45,7 +45,7 @@ class ExactCGF(Generic[Member]):
     - `sum_cgf` and `cf_ratios` return a value and a number that its error does not exceed, for
       ``Re z > 0``;
     - `log_cf_bounds` returns upper bounds, of ``v`` and of every frequency above it (0 always is
-      one: it says that nothing is known, and then no contour is finite);
+      one, with which only smoothed contours have finitely many nodes);
     - `rough_cgf`, `rough_epsilon` and `quadrature_terms` are estimates: they decide what is tried
       and how long it takes, never what is proved.
     """
