@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from accountant.composition.composition import Neighbourhood, Query
+from accountant.composition.composition import EpsilonProblem, Neighbourhood
 from accountant.composition.contour import Contour
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
 
@@ -29,14 +29,14 @@ class ContourEngine(EngineNearEpsilon):
     name = "contour"
     planning_cost, contours_planned = 5e4, 1
 
-    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
         """Yield the neighbourhood with Chernoff's order; then that with the flattest tilt.
 
         The second may need fewer nodes.
         """
-        yield query.neighbourhood
-        if query.flat_neighbourhood is not query.neighbourhood:
-            yield query.flat_neighbourhood
+        yield problem.neighbourhood
+        if problem.flat_neighbourhood is not problem.neighbourhood:
+            yield problem.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield one contour, where it is affordable."""
@@ -51,9 +51,9 @@ class SmoothedContourEngine(EngineNearEpsilon):
     name = "smoothed contour"
     planning_cost, contours_planned = 4e6, 3
 
-    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
         """Yield the neighbourhood with the flattest tilt, where the transform decays soonest."""
-        yield query.flat_neighbourhood
+        yield problem.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield affordable contours with less and less smoothing."""
