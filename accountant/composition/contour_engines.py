@@ -19,7 +19,6 @@ MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
 LONG_NODES = 2**16  # nodes: before a longer contour a rough one is made, to choose the smoothing
 ROUGH_SMOOTHING = 500.0  # the smoothing of the rough contour, as a multiple of that of the long one
 LEAST_GAIN = 1.3  # a contour with more smoothing is tried if it has at least so many times as much
-LARGEST_EXCESS = 1e4  # a contour that is longer than this many times the limit says no smoothing
 REFINEMENTS, REFINEMENT = 4, 4.0  # contours at most, each with a quarter of the smoothing before
 
 
@@ -82,9 +81,10 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 smoothing /= REFINEMENT
                 contour = _with_smoothing(neighbourhood, smoothing)
             while not _is_affordable(contour) and contour.smoothing < 1:
-                # The number of nodes falls as the square root of the smoothing grows.
+                # The number of nodes falls as the square root of the smoothing grows, at least
+                # where the smoothing decides how fast the integrand decays.
                 excess = max(contour.nodes / MAX_NODES, contour.operations / MAX_OPERATIONS)
-                factor = max(excess**2, 2.0) if excess < LARGEST_EXCESS else 2.0
+                factor = min(max(excess**2, 2.0), 16.0)
                 contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return
