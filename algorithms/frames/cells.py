@@ -1,7 +1,7 @@
 """Cells of a table of counts or sums: one label or bin of each column that rows are sorted by.
 
-Labels of categories and flags, and edges of bins of numbers and dates, are public: they are given
-with the schema or the question, and never looked up in the rows.  An `Axis` is one such column.
+Labels and edges of bins are public: they are given with the schema or the question, or were
+released before, and are never looked up in the rows.  An `Axis` is one such column.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _of_one_width(values: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.intp]
     bin_position = bin_position * ((last_bin + 1) / (edges[-1] - edges[0]))
     bin_index: NDArray[np.intp] = bin_position.astype(np.intp)
     np.minimum(bin_index, last_bin, out=bin_index)
-    # Now the signed distance to the nearest edge, in widths of a bin.
+    # From here on the distance to the nearest edge, in widths of a bin.
     bin_position -= np.rint(bin_position)
     near_edge = np.flatnonzero(np.abs(bin_position, out=bin_position) < 1e-6)
     corrected, numbers = bin_index[near_edge], values[near_edge]
