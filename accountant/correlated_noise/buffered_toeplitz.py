@@ -25,7 +25,7 @@ from accountant.plans.plan_fields import plan_field
 
 DECAY = Interval(0.0, 1.0)
 WEIGHT = Interval(-1e6, 1e6)
-MAX_BUFFERS = 64
+MAX_BUFFERS = 64  # pairs of a decay and a weight
 POWER_ULPS = 16  # of a power and a product, and of their sum for each buffer
 
 

@@ -45,7 +45,7 @@ ALLOWED = (
     "a matrix of finite real numbers up to 1e100, not all below 1e-100 (multiply it and the scale "
     f"by one number), with at most {MAX_ENTRIES:,} entries"
 )
-SHOWN_ENTRIES = 64
+SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 
 
 @plan_field

@@ -21,7 +21,9 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
-SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
+# Points of the grids on which `removal_pair` takes the output of the last batch, and the log-ratio
+# of the pair's two masses.
+SIDE_CELLS = 120
 RATIO_CELLS = 1000
 
 
@@ -84,7 +86,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     q = np.outer(without, stays)
     has_mass = q >= UNDERFLOW
     ratio = np.log(np.maximum(p, UNDERFLOW) / np.where(has_mass, q, 1.0))
-    # merging cells is post-processing; cells with similar ratios lose least
+    # Merging cells is post-processing, so the pair stays a lower bound; cells with similar ratios
+    # are merged, as they lose least.
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
     masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))

@@ -13,7 +13,7 @@ from accountant.planning.calibration import calibrate, calibrate_near
 from accountant.plans.plan import Plan, Repeat
 from mechanisms.gaussian import Gaussian
 
-MAX_ROUNDS = 1000
+MAX_ROUNDS = 1000  # most rounds that `affordable_rounds` returns, and those without privacy
 
 
 @lru_cache(maxsize=64)

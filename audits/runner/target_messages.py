@@ -27,7 +27,7 @@ from audits.classifiers.output_features import (
 from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
-ARRAY, WORDS = 0, 1
+ARRAY, WORDS = 0, 1  # kinds of a message: an array of numpy, or JSON
 ARRAY_KINDS = "biufcmMUS"  # numpy's kinds of numbers, times and texts, which hold no objects
 SMALL = 1 << 53  # smaller whole numbers are sent as they are; they are exact as floats
 MAX_CODE = 1 << 64  # codes of structure and category have 64 bits

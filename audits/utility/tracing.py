@@ -30,7 +30,7 @@ from audits.minimax.families.bernoulli_products import BernoulliProducts
 from audits.minimax.families.fingerprints import append_ridge, checked_features, tracing_scores
 from audits.statistics.single_run import epsilon_lower_one_run
 
-FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)
+FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)  # at which true-positive rates are shown
 
 
 @final
