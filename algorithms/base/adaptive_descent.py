@@ -72,9 +72,9 @@ def signal_length(records: int, mu: float, size: int) -> float:
     """Return the signal ``n mu / (2 sqrt p)`` of n records and p = ``size`` coefficients.
 
     It is the greatest length 1 of a clipped gradient over the root mean squared length of the
-    noise, if a single round had the whole budget: a replaced record moves the mean by 2 / n, so
-    each of p coordinates has noise of deviation 2 / (n mu).  ``mu`` is that of the Gaussian release
-    which all rounds are together.
+    noise, if a single round had the whole budget: a replaced record moves the mean gradient by
+    2 / n at most, so each of p coordinates has noise of deviation about 2 / (n mu), shares left
+    aside.  ``mu`` is that of the Gaussian release which all rounds are together.
     """
     return records * mu / (2 * math.sqrt(size))
 
