@@ -21,7 +21,8 @@ from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
 from mechanisms.families.bounded_scores import IndexArray
 
-# rounds until the first refresh of all bounds; each later refresh doubles the total
+# Rounds until the first refresh of all bounds; each later refresh comes when their number has
+# doubled.
 FIRST_REFRESH = 16
 MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
 MAX_BUCKETS = 256  # most buckets at the start
@@ -38,7 +39,7 @@ class SparseScores:
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # rounding may make a bound slightly too small
+        # This is added to bounds, as rounding may make one slightly too small.
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -133,8 +134,8 @@ class SparseScores:
 
     def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
         """Return the current slopes, and how far they can move until the next refresh."""
-        # an untouched margin shrinks by prod (1 - 2 / (t + 2)), that is to
-        # (m + 1) (m + 2) / ((u + 1) (u + 2)) of its size from m moves to u
+        # The steps are 2 / (t + 2), so from m moves to u an untouched margin shrinks by the product
+        # of t / (t + 2) for t = m + 1 to u, which is (m + 1) (m + 2) / ((u + 1) (u + 2)).
         shrinkage = (
             (self.move_count + 1)
             * (self.move_count + 2)

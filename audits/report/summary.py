@@ -13,9 +13,9 @@ from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from audits.results.short_names import short_name
 
-MAX_NAMES = 3  # in a sentence
-MAX_FIRST = 8  # rows of a summary
-FEW_ROWS = 20  # that need no summary
+MAX_NAMES = 3  # names in a sentence; of others only the number is given
+MAX_FIRST = 8  # rows that are shown before the tables
+FEW_ROWS = 20  # largest number of rows of a report without a summary
 
 
 def verdict_sentence(rows: Sequence[ReportRow]) -> str:
