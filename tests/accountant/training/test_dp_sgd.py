@@ -269,6 +269,14 @@ def test_noise_is_found_from_epsilon(loader):
     assert 1.5 * (1 - 2e-6) <= Tight().epsilon(scheme.above[0], 1e-5) <= 1.5
 
 
+def test_a_statement_finds_its_noise_from_epsilon(monkeypatch):
+    monkeypatch.setattr("accountant.training.rows.LOADERS", ("poisson",))
+    found = dp_sgd(examples=200, batch=100, epochs=2, epsilon=3, delta=1e-5)
+    assert f"{found.noise:.4f}" == "1.7595"
+    assert 3 * (1 - 2e-6) <= found.epsilon <= 3
+    assert found.found == "noise"
+
+
 def test_the_longest_run_is_found():
     run = longest_run(TrainingRun(1000, 100), 2.0, ADD_REMOVE, 1.5, 1e-5)
     costs = [
