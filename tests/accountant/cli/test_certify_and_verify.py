@@ -140,6 +140,7 @@ def test_a_plan_without_a_proof_writes_no_file(tmp_path, capsys):
     assert ran(capsys, "certify", path, "--delta", "1e-6")[0] == 0
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_reports_say_what_was_checked(plan, proof, tmp_path, capsys):
     exact = Tight().certify(read_plan(plan), 1e-6).upper
     words = "Checked with ball arithmetic: epsilon of this plan at delta 1e-6 is at least 0.8644"

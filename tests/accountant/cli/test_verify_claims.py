@@ -71,6 +71,7 @@ def ran(capsys, *words):
     return status, out, err
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_a_plan_of_claims_is_proved_and_says_so(plan, proof, capsys):
     status, out, err = ran(capsys, "verify", proof)
     assert (status, err, out.count("\n")) == (0, "", 5)
