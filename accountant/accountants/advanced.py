@@ -21,7 +21,7 @@ from accountant.accountants.bounded_range_composition import (
     adaptive_epsilon,
     nonadaptive_epsilon,
 )
-from accountant.composition.composition import Composition, Query
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify, delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.plan_totals import infinity_mass
@@ -177,8 +177,8 @@ def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
 
     The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
     """
-    query = Query(_randomised_responses(epsilon_counts), delta, WIDTH)
-    return certify(query, ENGINES_NEAR_EPSILON).upper
+    problem = EpsilonProblem(_randomised_responses(epsilon_counts), delta, WIDTH)
+    return certify(problem, ENGINES_NEAR_EPSILON).upper
 
 
 def _randomised_responses(epsilon_counts: dict[float, int]) -> Composition:

@@ -32,7 +32,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, Query, costs_at_most
+from accountant.composition.composition import Composition, EpsilonProblem, costs_at_most
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -62,7 +62,7 @@ INEXACT_WIDTH = 1e-6
 COARSE_WIDTH = 1e-4
 LOOSE_WIDTH = 0.01
 ROUGH_WIDTH = 0.05
-QUICK_COST = 1e7  # complex products (20 ms): a cheaper query needs no rough answer first
+QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
 MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice above is too large
@@ -106,19 +106,21 @@ class Direction:
         composition = self.composition
         return not self.parts and composition.single_loss is None and composition.has_exact_cgf
 
-    def query(self, delta: float) -> Query:
-        """Return the query about the losses, with no smaller width than engines can reach."""
+    def problem(self, delta: float) -> EpsilonProblem:
+        """Return the problem for the losses, with no smaller width than engines can reach."""
         width = self.width
         if not self.composition.has_exact_cgf:
             is_coarse = any(loss.numerics.is_coarse for loss, _ in self.composition.items)
             width = max(width, COARSE_WIDTH if is_coarse else INEXACT_WIDTH)
-        return Query(self.composition, delta, width)
+        return EpsilonProblem(self.composition, delta, width)
 
-    def certify(self, delta: float, rival: float = 0.0, query: Query | None = None) -> Certificate:
+    def certify(
+        self, delta: float, rival: float = 0.0, problem: EpsilonProblem | None = None
+    ) -> Certificate:
         """Return the interval that holds epsilon at ``delta``.
 
         It may be wide where its upper end is at most ``rival``, a lower bound on the epsilon of
-        another direction.  ``query`` is the query about the losses, if the caller has made it.
+        another direction.  ``problem`` is that of the losses, if the caller has made it.
         """
         if delta == 0:
             total = Basic().one_way_epsilon(self.plan, 0.0)
@@ -127,11 +129,11 @@ class Direction:
         if self.parts:
             return self._certify_parallel(delta)
         if self.composition.single_loss is not None:
-            interval = certify(self.query(delta), ENGINES)
+            interval = certify(self.problem(delta), ENGINES)
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
                 interval = self._within_envelopes(interval, delta)
             return interval
-        interval = self._certify_losses(query or self.query(delta), rival)
+        interval = self._certify_losses(problem or self.problem(delta), rival)
         lower = min(self._least_of_choices(delta, interval), interval.upper)
         return replace(interval, lower=max(lower, interval.lower))
 
@@ -152,7 +154,7 @@ class Direction:
         is_single = self.composition.single_loss is not None
         if is_single or not self._is_determined_by_rdp:
             journal: Journal = []
-            certify(self.query(delta), ENGINES, journal=journal)
+            certify(self.problem(delta), ENGINES, journal=journal)
             has_bounds = not is_single and (self.has_envelopes or self._is_numerical)
             for engine, attempt in journal:
                 interval = attempt.result
@@ -174,22 +176,22 @@ class Direction:
         intervals: list[Certificate] = []
         lower = 0.0
         for part in self.parts:
-            query = part.query(delta)
-            interval = part.rough_certificate(query) if lower > 0 else NOTHING_KNOWN
+            problem = part.problem(delta)
+            interval = part.rough_certificate(problem) if lower > 0 else NOTHING_KNOWN
             if interval.upper > lower:
-                interval = part.certify(delta, lower, query)
+                interval = part.certify(delta, lower, problem)
             intervals.append(interval)
             lower = max(lower, interval.lower)
         worst = max(intervals, key=lambda interval: interval.upper)
         return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
-    def _certify_losses(self, query: Query, rival: float) -> Certificate:
+    def _certify_losses(self, problem: EpsilonProblem, rival: float) -> Certificate:
         """Return the interval of several losses, or of one that is released several times."""
-        delta, losses = query.delta, self.composition.items
+        delta, losses = problem.delta, self.composition.items
         if self._is_determined_by_rdp:
-            composed = query.outcome_bounds()
+            composed = problem.outcome_bounds()
         else:
-            composed = certify(query, ENGINES, rival)
+            composed = certify(problem, ENGINES, rival)
         if composed.upper == 0:
             return composed
         interval = composed
@@ -201,7 +203,7 @@ class Direction:
                 interval = self._within_envelopes(interval, delta)
             if interval.upper > rival and not self._is_numerical:
                 attained = Composition([(loss.attained_pair, n) for loss, n in losses])
-                lower = certify(Query(attained, delta, query.width), ENGINES).lower
+                lower = certify(EpsilonProblem(attained, delta, problem.width), ENGINES).lower
                 interval = replace(interval, lower=min(lower, interval.upper))
         elif interval.upper > rival and interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
             interval = self._within_envelopes(interval, delta)
@@ -307,19 +309,21 @@ class Direction:
         )
         return tuple(Direction(plan, self.width) for plan in plans)
 
-    def rough_certificate(self, query: Query) -> Certificate:
+    def rough_certificate(self, problem: EpsilonProblem) -> Certificate:
         """Return a wide interval where the narrow one takes long, else the trivial interval."""
         if not self.is_exact or self.choices or self.composition.releases > MAX_ROUGH_RELEASES:
             return NOTHING_KNOWN
-        if least_cost(query, ENGINES) < QUICK_COST:
+        if least_cost(problem, ENGINES) < QUICK_COST:
             return NOTHING_KNOWN
-        rough_interval = grid_certificate(self.composition.items, query.delta, ROUGH_WIDTH)
+        rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
         return rough_interval or NOTHING_KNOWN
 
-    def is_surely_within(self, epsilon: float, delta: float, like: Query | None = None) -> bool:
+    def is_surely_within(
+        self, epsilon: float, delta: float, like: EpsilonProblem | None = None
+    ) -> bool:
         """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``.
 
-        ``like`` is the query of the other direction, if that has been answered.
+        ``like`` is the problem of the other direction, if that has been answered.
         """
         if not 0 < epsilon < math.inf or delta == 0:
             return False
@@ -327,7 +331,7 @@ class Direction:
         if loss is not None and not self.parts:
             return loss.is_surely_within(epsilon, delta)
         if self.is_exact:
-            return costs_at_most(self.query(delta), epsilon, like)
+            return costs_at_most(self.problem(delta), epsilon, like)
         if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
             return True
         return chernoff_epsilon(self.plan, delta) <= epsilon

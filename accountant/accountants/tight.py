@@ -119,21 +119,21 @@ class Tight(Accountant):
         first_direction, *further_directions = (
             Direction(direction, self.width) for direction in directions(plan)
         )
-        first_query = first_direction.query(delta) if further_directions and delta > 0 else None
-        interval = first_direction.certify(delta, query=first_query)
+        first_problem = first_direction.problem(delta) if further_directions and delta > 0 else None
+        interval = first_direction.certify(delta, problem=first_problem)
         for direction in further_directions:
             if delta > 0 and interval.upper == 0 and direction.is_exact:
                 continue  # epsilon is 0: delta is the total variation, the same in both directions
-            if direction.is_surely_within(interval.lower, delta, first_query):
+            if direction.is_surely_within(interval.lower, delta, first_problem):
                 continue  # it cannot be the worse direction
-            query = direction.query(delta) if delta > 0 else None
+            problem = direction.problem(delta) if delta > 0 else None
             if (
-                query is not None
+                problem is not None
                 and interval.lower > 0
-                and direction.rough_certificate(query).upper <= interval.lower
+                and direction.rough_certificate(problem).upper <= interval.lower
             ):
                 continue
-            other_interval = direction.certify(delta, interval.lower, query)
+            other_interval = direction.certify(delta, interval.lower, problem)
             worse = max(interval, other_interval, key=lambda candidate: candidate.upper)
             lower = max(interval.lower, other_interval.lower)
             interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)

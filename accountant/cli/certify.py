@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accountant.composition.certificate import Certificate
     from accountant.proofs.checked_proof import CheckedProof
 
-NO_PROOF = 1
+NO_PROOF = 1  # exit status if no proof could be written for the plan
 
 
 def certify(

@@ -10,7 +10,7 @@ import typer
 
 # click's ClickException, be it click's own or the one inside typer
 CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
-USAGE, INTERRUPTED = 2, 130
+USAGE, INTERRUPTED = 2, 130  # exit statuses: bad usage or input, and Ctrl-C
 
 
 class CommandFailed(Exception):

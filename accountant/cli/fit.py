@@ -109,7 +109,11 @@ def fit(
     check_outputs(json)
     file = read_file(plan, again=True)
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
-    records_question = None if need is None or records is None else (need, records, bound)
+    records_question = (
+        None
+        if need is None or records is None
+        else _records_question(need, records, bound, releases)
+    )
     allocation = _report(releases, budget_of(file, epsilon, delta), records_question, json)
     if target is not None:
         from accountant.files import write_atomically
@@ -122,7 +126,7 @@ def fit(
 def _report(
     releases: Sequence[Wanted],
     budget: Budget,
-    records_question: tuple[str, str, str | None] | None,
+    records_question: Callable[[Budget], Needed] | None,
     json: str | None,
 ) -> Allocation:
     """Find and print the noise, and the number of records if ``records_question`` is given."""
@@ -133,7 +137,7 @@ def _report(
         allocation = allocate(releases, budget)
         facts, lines = allocation_facts(allocation), [str(allocation)]
         if records_question is not None:
-            needed = _records_needed(*records_question, releases, budget)
+            needed = records_question(budget)
             facts["records"] = dataclasses.asdict(needed)
             lines.append(str(needed))
     except BudgetExceeded as error:
@@ -143,10 +147,13 @@ def _report(
     return allocation
 
 
-def _records_needed(
-    need: str, records: str, bound: str | None, releases: Sequence[Wanted], budget: Budget
-) -> Needed:
-    """Return the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,..."""
+def _records_question(
+    need: str, records: str, bound: str | None, releases: Sequence[Wanted]
+) -> Callable[[Budget], Needed]:
+    """Return what finds the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,...
+
+    A wrong option is refused here, before any noise is looked for.
+    """
     from accountant.domains import POSITIVE, RECORDS
     from accountant.errors import ParameterError
     from accountant.planning.what_if import records_needed
@@ -158,7 +165,8 @@ def _records_needed(
     target = POSITIVE.check("--need", parse_number(error))
     record_count = RECORDS.check("--records", parse_number(records))
     lower_bound = None if bound is None else _lower_bound(bound)
-    return records_needed(releases, budget, labels.index(name), target, record_count, lower_bound)
+    place = labels.index(name)
+    return lambda budget: records_needed(releases, budget, place, target, record_count, lower_bound)
 
 
 def _lower_bound(option: str) -> Callable[[float, Budget], int]:

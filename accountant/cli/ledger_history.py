@@ -15,7 +15,7 @@ from accountant.cli.ledger_options import BookName, DatasetName, JsonFlag, PinFi
 if TYPE_CHECKING:
     from accountant.book.history import Line
 
-LINES_AT_ONCE = 1000
+LINES_AT_ONCE = 1000  # entries of the log that are read and written together
 
 Since = Annotated[
     str | None, typer.Option(metavar="N|TIME", help="After entry N, or from TIME (UTC) on.")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from accountant.book.book import Book
     from accountant.book.status import Status
 
+# Exit statuses: the book was changed or damaged; bad input, or a refusal to spend; other processes
+# locked the book for too long.
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # width of a terminal that every table fits
 

@@ -1,4 +1,10 @@
-"""``python -m accountant ledger open|close|raise|expire|quota|buckets``: terms of a data set."""
+"""``python -m accountant ledger open|close|raise|expire|quota|buckets``: terms of a data set.
+
+A book is a database of data sets, the privacy budget of each, and what was spent of it.  These
+commands set the terms on which a data set may be spent: its budget, the time at which it expires,
+and the quota of each author.  The docstring of each command is its ``--help``; the work is
+done by `accountant.book`.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +157,7 @@ def open_(
         proof=proved,
     )
     terms.checked_facts()
-    terms.checked_proof()  # checked before a book is made
+    terms.checked_proof()  # A bad proof is refused before a book is made.
     with open_book(book, pin, create=True, key=key) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
@@ -161,7 +167,9 @@ def _plan_and_budget(
 ) -> tuple[Plan | None, Budget, CheckedProof | None]:
     """Return the plan of a file, the budget, and the checked proof of what the plan costs.
 
-    The budget is as stated, else that of the file, else what all runs of the plan cost.
+    Arguments are the texts of the command line; ``plan`` and ``proof`` are paths, ``runs`` is the
+    number of runs of the plan, 1 if None.  Each of the budget's two numbers is as stated, else that
+    of the file; else delta is 0, and epsilon is what all runs of the plan cost at delta.
     """
     from accountant.accountants.budget import Budget
     from accountant.accountants.tight import Tight
@@ -173,27 +181,29 @@ def _plan_and_budget(
     from accountant.formats.plan_toml import read_file
     from accountant.plans.plan import Repeat
 
-    file = None if plan is None else read_file(plan)
-    file_budget = None if file is None else file.budget
-    at = 0.0 if file_budget is None else file_budget.delta
+    plan_file = None if plan is None else read_file(plan)
+    file_budget = None if plan_file is None else plan_file.budget
+    budget_delta = 0.0 if file_budget is None else file_budget.delta
     if delta is not None:
-        at = DELTA.check("--delta", parse_number(delta))
-    whole_plan = None if file is None else file.plan
+        budget_delta = DELTA.check("--delta", parse_number(delta))
+    whole_plan = None if plan_file is None else plan_file.plan
     budget_epsilon = None if file_budget is None else file_budget.epsilon
     if epsilon is not None:
         budget_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
     if whole_plan is None:
         if budget_epsilon is None:
             raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
-        return None, Budget(budget_epsilon, at), None
+        return None, Budget(budget_epsilon, budget_delta), None
     run_count = 1 if runs is None else RUNS.check("--runs", runs)
     all_runs = whole_plan if run_count == 1 else Repeat(whole_plan, run_count)
-    proved = proof_of_plan(all_runs, at, proof)
+    proved = proof_of_plan(all_runs, budget_delta, proof)
     if budget_epsilon is None:
-        budget_epsilon = Tight().epsilon(all_runs, at) if proved is None else proved.epsilon
+        budget_epsilon = (
+            Tight().epsilon(all_runs, budget_delta) if proved is None else proved.epsilon
+        )
         if budget_epsilon == float("inf"):
-            raise ParameterError("--delta", at, "one at which the plan has an epsilon")
-    return whole_plan, Budget(budget_epsilon, at), proved
+            raise ParameterError("--delta", budget_delta, "one at which the plan has an epsilon")
+    return whole_plan, Budget(budget_epsilon, budget_delta), proved
 
 
 def close(
@@ -232,10 +242,12 @@ def raise_(
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
 
-    e = POSITIVE.check("--epsilon", parse_number(epsilon))
-    d = None if delta is None else DELTA.check("--delta", parse_number(delta))
+    new_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
+    new_delta = None if delta is None else DELTA.check("--delta", parse_number(delta))
     with open_book(book, pin, key=key) as opened_book:
-        budget = Budget(e, opened_book.status(name).budget.delta if d is None else d)
+        budget = Budget(
+            new_epsilon, opened_book.status(name).budget.delta if new_delta is None else new_delta
+        )
         print_statuses([opened_book.raise_budget(name, budget, reason)], json)
 
 
@@ -291,7 +303,7 @@ def quota(
     if json:
         print_json({"dataset": name, "quotas": selected_quotas.to_records()})
         return
-    # numbers stand first, so that lines begin alike
+    # Numbers stand first, so that the columns line up whatever the names of authors are.
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
     for author_quota in selected_quotas:
         limit = "" if author_quota.quota is None else f"{author_quota.quota:g}"

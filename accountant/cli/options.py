@@ -35,7 +35,7 @@ ProofFile = Annotated[
         help="A proof of the plan's cost that `certify` wrote: check it, and say so.",
     ),
 ]
-EXCEEDED = 1
+EXCEEDED = 1  # exit status if the budget does not suffice
 
 
 def allocation_facts(table: Allocation) -> dict[str, Any]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from accountant.training.statement import TrainingStatement
 
 PROGRAM = "python -m accountant training"
-DIFFERS = 1
-# options that --opacus takes: they check what the file says, or ask for more numbers
+DIFFERS = 1  # exit status if a statement has a number that the run does not have
+# Options that may be given with --opacus: they check what the file says, or ask for more numbers.
 OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
 OPACUS_RECORD = (
     "a JSON file of json.dump(opacus_record(engine, loader), file), by accountant.formats.opacus"

@@ -13,7 +13,7 @@ from accountant.cli.options import Json, Runs, check_outputs, print_report, repe
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
-UNPROVED = 1
+UNPROVED = 1  # exit status if a claim was not proved
 MOST_PARTS = 12  # parts of a plan that are printed at most
 WIDTH = 100  # columns of the table of mechanisms
 

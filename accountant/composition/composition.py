@@ -1,9 +1,10 @@
-"""Privacy losses composed in one direction, and the questions that engines answer about them.
+"""Privacy losses composed in one direction, and the problems that engines solve for them.
 
 A `Composition` is the sum S of independent losses.  Its cumulant is K(a) = ln E e^{aS}, and its
-delta at an epsilon e is delta(e) = E (1 - e^{e - S})_+.  A `Query` asks for the epsilon at a given
-delta; a `Neighbourhood` asks for delta near a given epsilon.  The tilt is the order a > 0 at which
-Chernoff's bound ``delta(e) <= c(a) e^{-a e}`` is least, the saddle point of K(a) - a e.
+delta at an epsilon e is delta(e) = E (1 - e^{e - S})_+.  An `EpsilonProblem` asks for the epsilon
+at a given delta; a `Neighbourhood` asks for delta near a given epsilon.  The tilt is the order
+a > 0 at which Chernoff's bound ``delta(e) <= c(a) e^{-a e}`` is least, the saddle point of
+K(a) - a e.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ class Neighbourhood:
         return self.width * max(self.epsilon, 1e-3 / self.tilt) / (self.tilt + 1) * 0.6
 
 
-class Query:
+class EpsilonProblem:
     """The epsilon of a composition at ``delta``, wanted with a ``width`` relative to epsilon."""
 
     def __init__(self, composition: Composition, delta: float, width: float) -> None:
@@ -299,14 +300,16 @@ def neighbourhood_at(
 
 
 @ignore_overflow
-def costs_at_most(query: Query, epsilon: float, like: Query | None = None) -> bool:
-    """Return whether a quick upper bound proves that the epsilon of a query is at most ``epsilon``.
+def costs_at_most(
+    problem: EpsilonProblem, epsilon: float, like: EpsilonProblem | None = None
+) -> bool:
+    """Return whether a quick upper bound proves that a problem's epsilon is at most ``epsilon``.
 
-    False means only that no quick bound proves it.  ``like`` is an answered query about a similar
+    False means only that no quick bound proves it.  ``like`` is an answered problem about a similar
     composition, such as the other direction of the plan, whose contour can be used again.
     """
-    composition, cgf = query.composition, query.composition.cgf
-    finite_delta = query.delta - composition.infinity * (1 + 8 * ULP)
+    composition, cgf = problem.composition, problem.composition.cgf
+    finite_delta = problem.delta - composition.infinity * (1 + 8 * ULP)
     if finite_delta <= 0:
         return False
     if composition.max_loss <= epsilon:
@@ -320,9 +323,9 @@ def costs_at_most(query: Query, epsilon: float, like: Query | None = None) -> bo
             contour.integrate()
             if contour.bounds(epsilon)[1] <= log_delta:
                 return True
-    if query.rough_epsilon is None:
-        return composition.chernoff(query.delta) <= epsilon
-    tilt = query.neighbourhood.tilt
+    if problem.rough_epsilon is None:
+        return composition.chernoff(problem.delta) <= epsilon
+    tilt = problem.neighbourhood.tilt
     # Chernoff's bound: an estimate at all orders first, and a proof at the best order if it passes
     orders = tilt * TILT_FACTORS
     rough_exponents = log_chernoff(cgf.rough_at(orders), orders) - orders * epsilon

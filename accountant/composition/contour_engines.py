@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from accountant.composition.composition import Neighbourhood, Query
+from accountant.composition.composition import EpsilonProblem, Neighbourhood
 from accountant.composition.contour import Contour
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
 
@@ -19,7 +19,6 @@ MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
 LONG_NODES = 2**16  # nodes: before a longer contour a rough one is made, to choose the smoothing
 ROUGH_SMOOTHING = 500.0  # the smoothing of the rough contour, as a multiple of that of the long one
 LEAST_GAIN = 1.3  # a contour with more smoothing is tried if it has at least so many times as much
-LARGEST_EXCESS = 1e4  # a contour that is longer than this many times the limit says no smoothing
 REFINEMENTS, REFINEMENT = 4, 4.0  # contours at most, each with a quarter of the smoothing before
 
 
@@ -29,14 +28,14 @@ class ContourEngine(EngineNearEpsilon):
     name = "contour"
     planning_cost, contours_planned = 5e4, 1
 
-    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
         """Yield the neighbourhood with Chernoff's order; then that with the flattest tilt.
 
         The second may need fewer nodes.
         """
-        yield query.neighbourhood
-        if query.flat_neighbourhood is not query.neighbourhood:
-            yield query.flat_neighbourhood
+        yield problem.neighbourhood
+        if problem.flat_neighbourhood is not problem.neighbourhood:
+            yield problem.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield one contour, where it is affordable."""
@@ -51,9 +50,9 @@ class SmoothedContourEngine(EngineNearEpsilon):
     name = "smoothed contour"
     planning_cost, contours_planned = 4e6, 3
 
-    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
         """Yield the neighbourhood with the flattest tilt, where the transform decays soonest."""
-        yield query.flat_neighbourhood
+        yield problem.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield affordable contours with less and less smoothing."""
@@ -82,9 +81,10 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 smoothing /= REFINEMENT
                 contour = _with_smoothing(neighbourhood, smoothing)
             while not _is_affordable(contour) and contour.smoothing < 1:
-                # The number of nodes falls as the square root of the smoothing grows.
+                # The number of nodes falls as the square root of the smoothing grows, at least
+                # where the smoothing decides how fast the integrand decays.
                 excess = max(contour.nodes / MAX_NODES, contour.operations / MAX_OPERATIONS)
-                factor = max(excess**2, 2.0) if excess < LARGEST_EXCESS else 2.0
+                factor = min(max(excess**2, 2.0), 16.0)
                 contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return

@@ -24,8 +24,8 @@ from accountant.composition.closed_form import ClosedForm, closed_form
 from accountant.composition.composition import (
     TILT_FACTORS,
     Composition,
+    EpsilonProblem,
     Neighbourhood,
-    Query,
     ignore_overflow,
 )
 from accountant.numerics.rounding import ULP, round_up
@@ -94,7 +94,7 @@ class Engine(ABC):
         return cost
 
     @abstractmethod
-    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield attempts; each may use the result of the one before."""
 
 
@@ -108,34 +108,34 @@ class EngineNearEpsilon(Engine):
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield attempts to bound delta near an epsilon."""
 
-    def neighbourhoods(self, query: Query) -> Iterator[Neighbourhood]:
+    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
         """Yield the neighbourhoods of epsilon for which bounds on delta are made."""
-        yield query.neighbourhood
+        yield problem.neighbourhood
 
-    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield attempts to bracket the epsilon of a composition with exact cumulants."""
-        if not query.composition.has_exact_cgf:
+        if not problem.composition.has_exact_cgf:
             return
-        for neighbourhood in self.neighbourhoods(query):
+        for neighbourhood in self.neighbourhoods(problem):
             for attempt in self.near(neighbourhood):
-                yield Attempt(attempt.cost, partial(_bracket, query, neighbourhood, attempt))
+                yield Attempt(attempt.cost, partial(_bracket, problem, neighbourhood, attempt))
 
 
 def _bracket(
-    query: Query, neighbourhood: Neighbourhood, attempt: Attempt[DeltaBounds]
+    problem: EpsilonProblem, neighbourhood: Neighbourhood, attempt: Attempt[DeltaBounds]
 ) -> Certificate:
-    """Return the interval of epsilon where bounds on delta cross the delta of the query."""
-    delta_bounds, max_loss = attempt.answer(), query.composition.max_loss
+    """Return the interval of epsilon where bounds on delta cross the delta of the problem."""
+    delta_bounds, max_loss = attempt.answer(), problem.composition.max_loss
     lower, upper = bracket_epsilon(
         delta_bounds.bounds,
-        query.log_delta,
+        problem.log_delta,
         neighbourhood.epsilon,
         neighbourhood.tilt,
         max_loss,
     )
     upper = min(upper, max_loss)
     nodes = math.ceil(delta_bounds.nodes)
-    return query.of_mechanisms(Certificate(min(lower, upper), upper, delta_bounds.name, nodes))
+    return problem.of_mechanisms(Certificate(min(lower, upper), upper, delta_bounds.name, nodes))
 
 
 AnyEngine = TypeVar("AnyEngine", bound=Engine)
@@ -174,43 +174,43 @@ def cheapest_first(
 
 @ignore_overflow
 def certify(
-    query: Query,
+    problem: EpsilonProblem,
     engines: tuple[Engine, ...],
     rival: float = 0.0,
     journal: Journal | None = None,
 ) -> Certificate:
-    """Return an interval that contains the epsilon of a query.
+    """Return an interval that contains the epsilon of a problem.
 
     The search ends early, with a wide interval, when the upper end is at most ``rival``: another
     direction of the plan is then known to need at least as large an epsilon.  The interval is also
     wide where no engine can do better.  Every attempt that was planned is appended to ``journal``;
     those that were made have a result.
     """
-    if (loss := query.composition.single_loss) is not None:
-        return closed_form(loss, query.delta)
-    interval = query.outcome_bounds()
-    if query.finite_delta[0] <= 0 or query.is_narrow(interval) or interval.upper <= rival:
+    if (loss := problem.composition.single_loss) is not None:
+        return closed_form(loss, problem.delta)
+    interval = problem.outcome_bounds()
+    if problem.finite_delta[0] <= 0 or problem.is_narrow(interval) or interval.upper <= rival:
         return interval
     attempts = cheapest_first(
-        query.composition, engines, lambda engine: engine.attempts(query), journal
+        problem.composition, engines, lambda engine: engine.attempts(problem), journal
     )
     for engine, attempt in attempts:
-        if query.is_narrow(interval, engine.least_width):
+        if problem.is_narrow(interval, engine.least_width):
             continue
         interval = intersection(attempt.answer(), interval)
-        if query.is_narrow(interval) or interval.upper <= rival:
+        if problem.is_narrow(interval) or interval.upper <= rival:
             break
     return interval
 
 
 @ignore_overflow
-def least_cost(query: Query, engines: tuple[Engine, ...]) -> float:
+def least_cost(problem: EpsilonProblem, engines: tuple[Engine, ...]) -> float:
     """Return the cost of the cheapest attempt; 0 where no attempt is needed."""
-    if query.composition.single_loss is not None or query.finite_delta[0] <= 0:
+    if problem.composition.single_loss is not None or problem.finite_delta[0] <= 0:
         return 0.0
-    if query.is_narrow(query.outcome_bounds()):
+    if problem.is_narrow(problem.outcome_bounds()):
         return 0.0
-    attempts = cheapest_first(query.composition, engines, lambda engine: engine.attempts(query))
+    attempts = cheapest_first(problem.composition, engines, lambda engine: engine.attempts(problem))
     return next((attempt.cost for _, attempt in attempts), math.inf)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 
 from accountant.composition.certificate import Certificate
-from accountant.composition.composition import Composition, Query, total_rounding
+from accountant.composition.composition import Composition, EpsilonProblem, total_rounding
 from accountant.composition.engine import Attempt, Engine, certify
 from accountant.composition.exact_cgf import with_exact_cgf
 
@@ -36,25 +36,25 @@ class FinitePairsEngine(Engine):
     def __init__(self, engines: tuple[Engine, ...]) -> None:
         self._engines = engines
 
-    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield the sum of the finite losses."""
-        composition = query.composition
+        composition = problem.composition
         if composition.has_exact_cgf and len(composition.items) > MAX_LOSSES:
             return
         cost = COST + COST_OF_ONE * len(composition.items)
-        yield Attempt(cost, lambda: self._certified(query))
+        yield Attempt(cost, lambda: self._certified(problem))
 
-    def _certified(self, query: Query) -> Certificate:
-        items, delta = query.composition.items, query.delta
-        width = max(query.width, self.least_width)
-        max_terms = MAX_TERMS if query.composition.has_exact_cgf else math.inf
+    def _certified(self, problem: EpsilonProblem) -> Certificate:
+        items, delta = problem.composition.items, problem.delta
+        width = max(problem.width, self.least_width)
+        max_terms = MAX_TERMS if problem.composition.has_exact_cgf else math.inf
         losses_above = with_exact_cgf(items, delta, upper=True, max_terms=max_terms)
-        above = certify(Query(Composition(losses_above), delta, width), self._engines)
+        above = certify(EpsilonProblem(Composition(losses_above), delta, width), self._engines)
         lower = 0.0
         if not any(loss.numerics.is_numerical for loss, _ in items):
             pairs = [(loss.attained_pair, count) for loss, count in items]
             losses_below = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
             composition_below = Composition(losses_below, total_rounding(pairs))
-            lower = certify(Query(composition_below, delta, width), self._engines).lower
+            lower = certify(EpsilonProblem(composition_below, delta, width), self._engines).lower
         engine = f"{above.engine}, {self.name}"
         return Certificate(min(lower, above.upper), above.upper, engine, above.nodes)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.composition import Query, total_rounding
+from accountant.composition.composition import EpsilonProblem, total_rounding
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.composition.grid_bounds import GridBounds
 from accountant.composition.grid_pairs import centred_offset
@@ -239,19 +239,19 @@ class GridPairsEngine(Engine):
     planning_cost = 5e6
     least_width = 1e-7
 
-    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield one attempt, unless so many releases would add up too much round-off."""
-        items, releases = query.composition.items, query.composition.releases
+        items, releases = problem.composition.items, problem.composition.releases
         if releases > MAX_RELEASES:
             return
-        width = max(query.width, self.least_width)
+        width = max(problem.width, self.least_width)
         all_numerics = [loss.numerics for loss, _ in items]
         if any(numerics.is_coarse for numerics in all_numerics):
             are_bounds = any(numerics.is_upper_envelope for numerics in all_numerics)
             width = COARSE_WIDTH if are_bounds else EXPENSIVE_WIDTH
 
         def certified() -> Certificate:
-            return grid_certificate(items, query.delta, width) or NOTHING_KNOWN
+            return grid_certificate(items, problem.delta, width) or NOTHING_KNOWN
 
         # a sum of n losses is sqrt(n) times as wide as one loss, and so is its lattice
         cost_of_a_loss = self.planning_cost + POINTS_COST * math.sqrt(releases)

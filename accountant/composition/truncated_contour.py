@@ -17,7 +17,7 @@ import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
-from accountant.composition.composition import Query
+from accountant.composition.composition import EpsilonProblem
 from accountant.composition.contour import Contour
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.numerics import Array, Complex
@@ -152,19 +152,19 @@ class TruncatedContourEngine(Engine):
     name = "truncated contour"
     planning_cost, planning_cost_of_a_loss = 4e6, 1e6  # complex products, to tabulate the losses
 
-    def attempts(self, query: Query) -> Iterator[Attempt[Certificate]]:
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cuts come closer to epsilon from above."""
-        if not query.composition.has_exact_cgf or query.rough_epsilon is None:
+        if not problem.composition.has_exact_cgf or problem.rough_epsilon is None:
             return
-        cut, floor, last_width = query.rough_epsilon, 0.0, math.inf
-        losses, counts = query.composition.losses_and_counts
+        cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
+        losses, counts = problem.composition.losses_and_counts
         for _ in range(MAX_ATTEMPTS):
             part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
-            contour = None if part is None else TruncatedContour(part, query.log_delta[0], cut)
+            contour = None if part is None else TruncatedContour(part, problem.log_delta[0], cut)
             if contour is None or not contour.is_affordable:
                 return
             attempt = Attempt(
-                contour.contour.operations, functools.partial(_bracket, query, contour)
+                contour.contour.operations, functools.partial(_bracket, problem, contour)
             )
             yield attempt
             if attempt.result is None:
@@ -178,13 +178,13 @@ class TruncatedContourEngine(Engine):
             last_width = attempt.result.width
 
 
-def _bracket(query: Query, contour: TruncatedContour) -> Certificate:
+def _bracket(problem: EpsilonProblem, contour: TruncatedContour) -> Certificate:
     """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
     contour.integrate()
-    cut, log_delta = contour.largest, query.log_delta
+    cut, log_delta = contour.largest, problem.log_delta
     if contour.bounds(cut)[1] > log_delta[0]:
         return NOTHING_KNOWN
-    max_epsilon = min(cut, query.composition.max_loss)
+    max_epsilon = min(cut, problem.composition.max_loss)
     lower, upper = bracket_epsilon(contour.bounds, log_delta, 0.8 * cut, contour.tilt, max_epsilon)
     interval = Certificate(min(lower, upper), upper, contour.name, math.ceil(contour.nodes))
-    return query.of_mechanisms(interval)
+    return problem.of_mechanisms(interval)

@@ -42,7 +42,7 @@ ALLOWED = (
     "a row of numbers for each diagonal, from the main one down, as scipy.linalg.solve_banded "
     f"takes them: finite, at most 1e100, not all below 1e-100, with at most {MAX_ENTRIES:,} entries"
 )
-SHOWN_ENTRIES = 64
+SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 
 
 @plan_field

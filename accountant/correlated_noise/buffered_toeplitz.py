@@ -25,8 +25,10 @@ from accountant.plans.plan_fields import plan_field
 
 DECAY = Interval(0.0, 1.0)
 WEIGHT = Interval(-1e6, 1e6)
-MAX_BUFFERS = 64
-POWER_ULPS = 16  # of a power and a product, and of their sum for each buffer
+MAX_BUFFERS = 64  # pairs of a decay and a weight
+# Relative error of a coefficient, in units in the last place, for each buffer: that of a power, a
+# product and the sum.
+POWER_ULPS = 16
 
 
 @plan_field
@@ -77,7 +79,7 @@ class BufferedToeplitz(Strategy):
 
     @property
     def coefficients(self) -> Array:
-        """The first column."""
+        """The first column: 1, then ``sum_i weights[i] decays[i]^(d - 1)``."""
         column = np.ones(self.steps)
         column[1:] = 0.0
         with np.errstate(under="ignore"):
@@ -124,7 +126,9 @@ class BufferedToeplitz(Strategy):
         """Return that of the Toeplitz matrix, more by the round-off of its coefficients."""
         sensitivity = self.toeplitz.sensitivity_under(participation)
         ulps = POWER_ULPS * len(self.decays)
-        if min(self.weights) >= 0:  # sums of positive terms: each is right to so many ulps
+        if (
+            min(self.weights) >= 0
+        ):  # Without cancellation each coefficient is right to so many ulps.
             return replace(sensitivity, value=round_up(sensitivity.value, ulps), squared=None)
         sizes = replace(self, weights=tuple(map(abs, self.weights))).toeplitz
         round_off = ulps * ULP * sizes.sensitivity_under(participation).value
@@ -135,7 +139,11 @@ class BufferedToeplitz(Strategy):
         return self.toeplitz.times(steps, entrywise)
 
     def recovered(self, rows: Array) -> Array:
-        """Return the solution, with a few buffers that run along the rows."""
+        """Return the solution x of C x = rows.
+
+        Buffer k holds ``sum_(d >= 1) decays[k]^(d - 1) x_(i - d)``, so row i of C x is x_i plus the
+        weighted sum of the buffers.
+        """
         values = np.asarray(rows, dtype=float)
         flat = values.reshape(self.steps, -1)
         decays, weights = np.array(self.decays), np.array(self.weights)

@@ -1,4 +1,7 @@
-"""A strategy given as a matrix, also from a file.
+"""A strategy of a matrix mechanism that is given entry by entry, also from a file.
+
+Its sensitivity is the greatest norm of a sum of columns, over the patterns of steps that a record
+may be used in; it follows from the inner products of columns (`gram_bounds`).
 
 References: Denisov, McMahan, Rush, Smith & Thakurta (2022); Choquette-Choo, McMahan, Rush &
 Thakurta (2023), Equation 5, for absolute inner products.
@@ -45,7 +48,7 @@ ALLOWED = (
     "a matrix of finite real numbers up to 1e100, not all below 1e-100 (multiply it and the scale "
     f"by one number), with at most {MAX_ENTRIES:,} entries"
 )
-SHOWN_ENTRIES = 64
+SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 
 
 @plan_field
@@ -166,7 +169,7 @@ class StrategyMatrix(Strategy):
 
     @property
     def bands(self) -> int | None:
-        """The diagonals of a lower triangular matrix, else None."""
+        """The number of diagonals down to the last that is not 0; None if not lower triangular."""
         row, column = np.nonzero(self.entries)
         reach = row - column
         square = self.rows == self.columns
@@ -181,12 +184,12 @@ class StrategyMatrix(Strategy):
 
     @property
     def log_volume(self) -> float:
-        """The sum of logarithms of the diagonal, or that of a triangle of the same Gram matrix."""
+        """The sum of ``ln |d_i|`` over the diagonal of the matrix, or of its QR triangle."""
         triangle = self.entries if self.bands else np.linalg.qr(self.entries, mode="r")
         return float(np.log(np.abs(np.diagonal(triangle))).sum())
 
     def sensitivity_under(self, participation: Participation) -> Sensitivity:
-        """Return the greatest norm, by the theorems for inner products of columns."""
+        """Return the greatest norm of a sum of columns, or a bound of it, by inner products."""
         power = math.frexp(self.largest_entry)[1]
         scaled = np.ldexp(self.entries, -power)
         match participation:
@@ -210,7 +213,7 @@ class StrategyMatrix(Strategy):
         return product.reshape(self.rows, *values.shape[1:])
 
     def recovered(self, rows: Array) -> Array:
-        """Return the solution of the triangle, or of least squares."""
+        """Return the solution x of C x = rows, by substitution or by least squares."""
         values = np.asarray(rows, dtype=float)
         flat = values.reshape(self.rows, -1)
         if self.bands is None:
@@ -223,16 +226,18 @@ class StrategyMatrix(Strategy):
         return solved
 
     def rounded(self, bits: int) -> StrategyMatrix:
-        """Return the matrix with rounded entries."""
+        """Return the matrix with entries rounded to multiples of 2^-bits."""
         return StrategyMatrix(np.ldexp(np.rint(np.ldexp(self.entries, bits)), -bits))
 
 
 def certified_sensitivity(
     pattern_sum: PatternSum, scaled: Array, power: int, uses: int, integral: bool
 ) -> Sensitivity:
-    """Return the root of a sum of inner products of columns of ``scaled``, rounded up.
+    """Return the root of a sum of inner products of columns, rounded up.
 
-    ``scaled`` is the matrix over 2^power; its columns may be those of its diagonals.
+    ``pattern_sum`` is the sum for the columns of ``scaled``, which is the matrix over 2^power.
+    ``uses`` is the number of columns in a pattern, and ``integral`` says whether all entries are
+    whole numbers: then a sum below 2^53 is exact.
     """
     longest = float(np.einsum("ij,ij->j", scaled, scaled).max())
     total = math.ldexp(pattern_sum.total, 2 * power)

@@ -1,4 +1,7 @@
-"""Participation: in which steps of a run one record may be used.
+"""Participation: in which steps of a training run one record may be used.
+
+The sensitivity of a matrix mechanism, which adds correlated noise to the sums of n steps, depends
+on it: it is the greatest change by one record over all sets of steps that are admitted here.
 
 References: Choquette-Choo, McMahan, Rush & Thakurta (2023), "Multi-epoch matrix factorization
 mechanisms for private machine learning", Section 2; Choquette-Choo et al. (2023), "(Amplified)
@@ -14,11 +17,14 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.plans.plan_fields import PlanField, plan_field
 
-COUNT = IntegerRange(1, 10**9)
+COUNT = IntegerRange(1, 10**9)  # of uses, of steps between them, or of epochs
 
 
 class Participation(PlanField):
-    """The steps in which one record may be used; in each it moves the sum by a vector.
+    """The steps in which one record may be used: `Once`, `MinSeparation` or `FixedEpochs`.
+
+    In each of these steps the record changes the step's sum by a vector of norm at most 1; in the
+    others it changes nothing.
 
     Examples
     --------
@@ -35,7 +41,7 @@ class Participation(PlanField):
 @final
 @dataclass(frozen=True, slots=True)
 class Once(Participation):
-    """A record is used in at most one step, whichever it is.
+    """A record is used in at most one step, and that may be any step.
 
     Examples
     --------
@@ -51,15 +57,15 @@ class Once(Participation):
 class MinSeparation(Participation):
     """A record is used in at most ``participations`` steps, any two ``separation`` or more apart.
 
-    Steps i < j are ``j - i`` apart, so 1 allows every step.  TensorFlow Privacy counts the steps
-    between two uses instead, which is one less.
+    Steps i < j are ``j - i`` apart, so a separation of 1 allows uses in any steps.  TensorFlow
+    Privacy counts the steps between two uses instead, which is one less.
 
     Parameters
     ----------
     participations : int
-        Most steps that use a record, at least 1.
+        Largest number of steps that use a record, at least 1.
     separation : int
-        Least distance of two such steps, at least 1.
+        Smallest distance of two such steps, at least 1.
 
     References
     ----------
@@ -80,17 +86,20 @@ class MinSeparation(Participation):
             object.__setattr__(self, name, COUNT.check(name, getattr(self, name)))
 
     def most(self, steps: int) -> int:
-        """Return the most uses that fit into a run.
+        """Return how many times a run of this length can use a record: k or ceil(steps / b).
+
+        Here k is ``participations`` and b is ``separation``: uses in steps 1, 1 + b, 1 + 2 b, ...
+        fit as often as possible.
 
         Parameters
         ----------
         steps : int
-            Of the run.
+            Number of steps of the run.
 
         Returns
         -------
         int
-            At most ``participations``.
+            The smaller of the two numbers.
         """
         return min(self.participations, -(-steps // self.separation))
 
@@ -101,10 +110,13 @@ class MinSeparation(Participation):
 class FixedEpochs(Participation):
     """Every epoch uses a record once, in the same place: steps r, r + n / k, r + 2 n / k, ...
 
+    Here n is the number of steps of the run, k the number of epochs, and r is any step of the
+    first epoch.
+
     Parameters
     ----------
     epochs : int
-        Epochs k, at least 1; they divide the number n of steps.
+        Number of epochs k, at least 1; it must divide n.
 
     References
     ----------
@@ -123,22 +135,22 @@ class FixedEpochs(Participation):
         object.__setattr__(self, "epochs", COUNT.check("epochs", self.epochs))
 
     def period(self, steps: int) -> int:
-        """Return the steps of one epoch.
+        """Return the number of steps in one epoch, n / k.
 
         Parameters
         ----------
         steps : int
-            Of the run.
+            Number of steps of the run, n.
 
         Returns
         -------
         int
-            The steps over the epochs.
+            The distance of two uses of a record.
 
         Raises
         ------
         ParameterError
-            If that is no whole number.
+            If the epochs do not divide the steps.
         """
         if steps % self.epochs:
             fits = f"a divisor of the {steps} steps"

@@ -35,21 +35,21 @@ def cyclic_poisson(
     Parameters
     ----------
     strategy : Strategy
-        Of at most as many bands as groups, lower triangular.
+        A lower triangular strategy with at most as many bands as groups.
     scale : float
         Standard deviation of the noise that is added to C x.
     rate : float
-        With which a step samples each record of its group, from 0 to 1.
+        Probability with which a step samples each record of its group, from 0 to 1.
     groups : int, optional
-        Groups that take turns; as many as bands where it is left out.
+        Number of groups that take turns; that of the bands where it is left out.
     step_sensitivity : float
-        The greatest L2 norm of what a record adds to a step: the clip.
+        The greatest L2 norm of what a record adds to a step: the clipping norm.
 
     Returns
     -------
     Plan
-        Steps over groups, rounded up, times a `PoissonSampled` Gaussian, for add/remove
-        neighbours: of the longest column of C, rounded up.
+        A `PoissonSampled` Gaussian, repeated as often as a group has steps, for add/remove
+        neighbours.  Its sensitivity is the norm of the longest column of C, rounded up.
 
     Raises
     ------

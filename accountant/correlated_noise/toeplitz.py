@@ -1,4 +1,7 @@
-"""Toeplitz strategies: every step is weighed alike in the rows after it.
+"""Toeplitz strategies: each release is ``sum_d c_d x_(i-d)``, with the same coefficients for all i.
+
+The sensitivity is the greatest norm of a sum of columns, over the patterns of steps that a record
+may be used in.  Of coefficients that are not negative and do not rise, the earliest pattern has it.
 
 References: Fichtenberger, Henzinger & Upadhyay (2022); Kalinin & Lampert (2024), "Banded square
 root matrix factorization for differentially private model training", Theorem 2, for sensitivities.
@@ -32,9 +35,10 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan_fields import plan_field
 
-ENTRY = Interval(-1e100, 1e100)
+ENTRY = Interval(-1e100, 1e100)  # of a coefficient
 BLOCK = 1024  # rows and columns of a block in a product
-MAX_SEPARATE_DIAGONALS = 64  # that are added one after another, which is quicker than blocks
+# Coefficients up to which a product is summed diagonal by diagonal, which is quicker than blocks.
+MAX_SEPARATE_DIAGONALS = 64
 # Steps up to which a strategy that no theorem covers is also bounded as a dense matrix, whose
 # patterns are tried: a matrix of 1.3 MB, and seconds.
 MAX_DENSE_STEPS = 400
@@ -110,7 +114,11 @@ class Toeplitz(Strategy):
         return self.steps * math.log(abs(self.coefficients[0]))
 
     def sensitivity_under(self, participation: Participation) -> Sensitivity:
-        """Return the norm of the columns of the earliest pattern, where a theorem says so."""
+        """Return the norm of the sum of columns of the earliest pattern, or a bound.
+
+        It is exact for one use, for columns that do not meet, and for coefficients that are not
+        negative and, unless the uses are periodic, do not rise (Theorem 2 of Kalinin & Lampert).
+        """
         c, n = np.array(self.coefficients), self.steps
         match participation:
             case Once():
@@ -157,7 +165,7 @@ class Toeplitz(Strategy):
         return product.reshape(values.shape)
 
     def recovered(self, rows: Array) -> Array:
-        """Return the solution, row by row."""
+        """Return the solution x of C x = rows, row by row."""
         values = np.asarray(rows, dtype=float)
         if self.bands == 1 or not values.size:
             return values / self.coefficients[0]
@@ -181,9 +189,10 @@ def _of_pattern(
     exact: bool = True,
     disjoint: bool = False,
 ) -> Sensitivity:
-    """Return the norm of the sum of the columns 0, b, 2 b, ..., b the separation.
+    """Return the norm of the sum of the columns 0, b, 2 b, ..., rounded up, for n steps.
 
-    ``disjoint``: no two of the columns have a row in common.
+    Here b is the separation, and ``uses`` the number of columns.  If they are ``disjoint``, no two
+    columns have a row in common, so their squared norms add up.
     """
     integral = bool((c == np.rint(c)).all())
     power = math.frexp(float(np.abs(c).max()))[1]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
 
-MAX_SPLITS = 300_000  # of uses between two subtrees that are tried, a second's work
-BLOCK_SIZE = 1 << 22  # places of uses, in all patterns that are in memory together: 32 MB
+MAX_SPLITS = 300_000  # divisions of uses between two subtrees that are tried: a second's work
+BLOCK_SIZE = 1 << 22  # steps in all patterns that are in memory together: 32 MB
 
 
 def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> int:
@@ -65,7 +65,9 @@ class _Patterns:
 
     def greatest(self, heights: Sequence[int], max_uses: int) -> int:
         """Return the greatest value of at most so many uses in subtrees one after another."""
-        so_far = {0: [(0, 0)]}  # by the uses: the ends, counted from the next subtree, and values
+        # For each number of uses in the subtrees so far: the undominated pairs of end and value, an
+        # end counted from the first leaf of the next subtree.
+        so_far = {0: [(0, 0)]}
         for height in heights:
             ends: dict[int, list[tuple[int, int]]] = {}
             for uses, pairs in so_far.items():

@@ -1,4 +1,4 @@
-"""One release of the sum of several Poisson samples: gradient accumulation.
+"""The loss of one noisy sum of several Poisson samples, as gradient accumulation releases it.
 
 References: `docs/proofs/mixtures.md`, section 1, for the worst pair of such a sum.
 """
@@ -13,20 +13,22 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 
-ADDED = IntegerRange(1, 10_000)
-RARE = 1e-18  # counts that are rarer are taken for the largest count
+ADDED = IntegerRange(1, 10_000)  # number of samples that are added
+RARE = 1e-18  # probability of a count below which it is taken for the largest count
 ROUNDED_UP = 1 + 1e-10  # logarithms of factorials up to 10,000 are inexact by about 2e-11
 
 
 def added_samples(noise: float, rate: float, added: int) -> Loss:
     """Return the loss of Gaussian noise on the sum of ``added`` Poisson samples of one rate.
 
-    A record is in Bin(added, rate) of the samples, and each time it adds up to one clipping length.
+    A record is in Bin(added, rate) of the samples, and adds up to one clipping norm in each.
+    ``noise`` is the deviation of the noise over the clipping norm.
     """
     if added == 1 or rate in {0.0, 1.0}:
         return PoissonSampled(GaussianLoss(added / noise), rate)
     remaining_mass, shares = 1.0, {}
-    # rounding errors are subtracted from the fewest samples, because more only enlarge a loss
+    # Probabilities are rounded up, from the largest count down, and count 0 gets what remains: a
+    # shift of probability to more samples only enlarges the loss.
     for count, chance in reversed(_chances_of_counts(rate, added)):
         shares[float(count)] = min(chance, remaining_mass)
         remaining_mass -= shares[float(count)]
@@ -36,17 +38,18 @@ def added_samples(noise: float, rate: float, added: int) -> Loss:
 
 
 def _chances_of_counts(rate: float, added: int) -> list[tuple[int, float]]:
-    """Return of how many samples a record is part, from 1 on, with chances that are rounded up.
+    """Return (count, probability) for counts 1, 2, ... of Bin(added, rate), rounded up.
 
     Once a count is rarer than `RARE`, all larger ones are taken for the largest.
     """
     chances = []
     for count in range(1, added + 1):
-        # the binomial probability C(added, count) rate^count (1 - rate)^(added - count)
+        # The probability is C(added, count) rate^count (1 - rate)^(added - count).
         log_ways = math.lgamma(added + 1) - math.lgamma(count + 1) - math.lgamma(added - count + 1)
         log_chance = log_ways + count * math.log(rate) + (added - count) * math.log1p(-rate)
         chances.append((count, math.exp(log_chance) * ROUNDED_UP))
-        # the next count is rarer by this factor, and each later count by a smaller factor
+        # The next count is rarer by this factor, and each later count by a smaller factor.  So with
+        # a factor below 1/2 all later counts together are rarer than this one.
         factor = (added - count) / (count + 1) * rate / (1 - rate)
         if count < added and factor < 0.5 and chances[-1][1] < RARE:
             return [*chances, (added, RARE)]

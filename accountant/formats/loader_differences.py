@@ -1,4 +1,8 @@
-"""Where a history of Opacus claims other batches than a loader draws, in words, with the remedy."""
+"""Differences between the batches that a history of Opacus claims and those that a loader draws.
+
+A history is a list of (noise, sampling rate, steps), and claims Poisson samples of these rates.  A
+difference is a sentence that says what is wrong and what to do about it.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from accountant.errors import ParameterError
 from accountant.formats.loader_facts import WORDS, LoaderFacts
 from accountant.formats.opacus_steps import OpacusSteps
 
-SAME = 1e-9  # two rates that are computed from the same counts
-EMPTY = 1e-12  # chance of an empty batch in a run that is neglected
+SAME = 1e-9  # relative difference of two rates that count as the same
+EMPTY = 1e-12  # probability of an empty batch in a run up to which it is neglected
 
 
 def refuse_differences(steps: list[OpacusSteps], facts: LoaderFacts, problems: list[str]) -> None:
@@ -30,9 +34,10 @@ def differences(
     *,
     any_order: bool = False,
 ) -> list[str]:
-    """Return in words, with the remedy, where a history claims other batches than a loader's.
+    """Return the differences between a history and a loader, in words and with the remedy.
 
-    ``any_order`` leaves out that they are no Poisson samples: the loader's own cost is stated then.
+    ``epochs`` and ``batch`` are what the user meant to run, None if not said.  With ``any_order``
+    it is no difference that the loader draws no Poisson samples: then its own cost is stated.
     """
     count = sum(entry.steps * entry.added for entry in steps)  # number of batches
     rates = sorted({entry.rate for entry in steps if entry.steps})
@@ -110,7 +115,9 @@ def _left_out(facts: LoaderFacts, count: int) -> list[str]:
     if facts.drop_last:
         problems.append("drop_last leaves out a batch by its size: set drop_last=False")
     if facts.replicas > 1:
-        # a process without a record in a step gives no batch, so its later batches come too early
+        # A process without a record in a step gives no batch, so its later batches come too early.
+        # This bounds the probability that it happens: steps times processes times (1 - rate) to the
+        # number of records of a process.
         chance = (
             count * facts.replicas * (1 - (facts.rate or 1.0)) ** (facts.records // facts.replicas)
         )

@@ -1,4 +1,15 @@
-"""A requested release as a table of plain values, as files store it."""
+"""A requested release (`Wanted`) as a table of plain values, as plan files store it.
+
+A table has the ``kind`` of a mechanism or plan, its fields, and optionally ``name`` and ``count``:
+
+    {"kind": "Laplace", "scale": 2.0, "count": 4}                   the noise is given
+    {"kind": "Laplace", "error": "deviation", "target": 9.0}        an error not to be exceeded
+    {"kind": "Laplace", "weight": 1.0, "fitted": 2.5}               a weight, and what it led to
+
+With a ``target``, or with a ``weight`` of the error in the sum that is minimised over all
+releases, the mechanism's noise scale is left out: it is open until `fit` finds it and writes it
+down as ``fitted``.  `from_table` reads a table, `to_table` writes one.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +31,18 @@ from accountant.serialisation.plan_json import (
 )
 from accountant.serialisation.registry import constructor_fields, plan_kind
 
-NOISE_CHOICES = ("weight", "target")
-FITTED = "fitted"  # the scale that `fit` found from a weight or a target
+NOISE_CHOICES = ("weight", "target")  # keys from which the noise is found, instead of a scale
+FITTED = "fitted"  # key of the noise scale that `fit` found from a weight or a target
 ERROR_FORMS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A plan in a file with one open noise scale: a function of that scale."""
+    """A plan in which mechanisms lack their noise scale: a function from one scale to a plan.
+
+    ``text`` is the plan's table as JSON, so that equal templates compare as equal.
+    """
 
     text: str
 
@@ -38,30 +52,37 @@ class Template:
 
 
 def from_table(table: Any, path: KeyPath) -> Wanted:
-    """Return the release of a table, or raise `PlanFileError`."""
+    """Return the release of a table, or raise `PlanFileError`.
+
+    ``path`` leads to the table in its document; error messages show it.  With ``fitted`` the
+    release is a plan with that noise scale; the weight or target is then only checked.
+    """
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with a 'kind'")
-    inner = dict(table)
-    kind = plan_kind(str(inner.get("kind")))
+    mechanism_fields = dict(table)
+    kind = plan_kind(str(mechanism_fields.get("kind")))
     kind_fields = constructor_fields(kind) if kind else {}
     release_fields = {
-        key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES, FITTED) if key in inner
+        key: mechanism_fields.pop(key)
+        for key in ("name", "error", *NOISE_CHOICES, FITTED)
+        if key in mechanism_fields
     }
-    if "count" in inner and "count" not in kind_fields:
-        release_fields["count"] = inner.pop("count")
-    shares = [key for key in NOISE_CHOICES if key in release_fields]
+    if "count" in mechanism_fields and "count" not in kind_fields:
+        release_fields["count"] = mechanism_fields.pop("count")
+    given_choices = [key for key in NOISE_CHOICES if key in release_fields]
     fitted = release_fields.pop(FITTED, None)
-    if fitted is not None and not shares:
-        why = "absent: it stands beside a weight or a target; noise set by hand is a scale"
-        raise PlanFileError((*path, FITTED), fitted, why)
+    if fitted is not None and not given_choices:
+        reason = "absent: it stands beside a weight or a target; noise set by hand is a scale"
+        raise PlanFileError((*path, FITTED), fitted, reason)
     try:
         if "error" in release_fields:
             release_fields["error"] = _measure(release_fields["error"])
-        if not shares:
-            return Wanted(from_dict(inner, path), **release_fields)
+        if not given_choices:
+            return Wanted(from_dict(mechanism_fields, path), **release_fields)
         release_fields.setdefault("error", Deviation())
-        release = _release_without_noise(inner, path, release_fields)
-        release.error_at(release.unit)  # raises for a measure that the mechanism does not declare
+        release = _release_without_noise(mechanism_fields, path, release_fields)
+        # This raises if the mechanism does not declare the error that the measure asks for.
+        release.error_at(release.unit)
         if fitted is not None:
             plan = release.plan(POSITIVE.check(FITTED, fitted))
             release = Wanted(plan, release.error, count=release.count, name=release.name)
@@ -74,25 +95,31 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
 
 
 def _release_without_noise(
-    inner: dict[str, Any], path: KeyPath, release_fields: dict[str, Any]
+    mechanism_fields: dict[str, Any], path: KeyPath, release_fields: dict[str, Any]
 ) -> Wanted:
-    """Return a release whose noise is still open."""
-    # `from_dict` raises where the kind is unknown
-    kind = plan_kind(str(inner.get("kind"))) or type(from_dict(inner, path))
-    if _with_open_scales(inner, 1.0) == inner:
-        shares = " and ".join(key for key in NOISE_CHOICES if key in release_fields)
-        raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
-    from_dict(_with_open_scales(inner, 1.0), path)  # raises any other error with its path
+    """Return the release of a weight or target, whose noise is still open.
+
+    A mechanism with plain fields is stored as its class, any other plan as a `Template`.
+    """
+    # If the kind is unknown, `from_dict` raises the error that says so.
+    kind = plan_kind(str(mechanism_fields.get("kind"))) or type(from_dict(mechanism_fields, path))
+    if _with_open_scales(mechanism_fields, 1.0) == mechanism_fields:
+        given_choices = " and ".join(key for key in NOISE_CHOICES if key in release_fields)
+        raise PlanFileError(
+            path, given_choices, "absent where the noise is given, or no noise to find"
+        )
+    # Any other error of the table is raised here, with its path.
+    from_dict(_with_open_scales(mechanism_fields, 1.0), path)
     if hasattr(kind, "knob") and not any(
-        isinstance(value, (dict, list)) for value in inner.values()
+        isinstance(value, (dict, list)) for value in mechanism_fields.values()
     ):
-        plain_fields = {key: value for key, value in inner.items() if key != "kind"}
+        plain_fields = {key: value for key, value in mechanism_fields.items() if key != "kind"}
         return Wanted(kind, **release_fields, **plain_fields)
-    return Wanted(Template(json.dumps(inner, sort_keys=True)), **release_fields)
+    return Wanted(Template(json.dumps(mechanism_fields, sort_keys=True)), **release_fields)
 
 
 def to_table(release: Wanted) -> dict[str, Any]:
-    """Return the release as a table; a function is refused."""
+    """Return the release as a table; a family or an error that is a function is refused."""
     table: dict[str, Any] = {"name": release.name} if release.name else {}
     if isinstance(release.family, Plan):
         table |= to_dict(release.family)
@@ -117,6 +144,7 @@ def to_table(release: Wanted) -> dict[str, Any]:
 
 
 def _measure(value: Any) -> Measure:
+    """Return the error measure of a table's ``error``; `ERROR_FORMS` shows what may stand there."""
     if value == "deviation":
         return Deviation()
     if isinstance(value, dict) and len(value) == 1:
@@ -140,12 +168,15 @@ def _measure_as_value(measure: object) -> Any:
 
 
 def _with_open_scales(value: Any, scale: float) -> Any:
-    """Return the same values, with ``scale`` in every mechanism that lacks its parameter."""
+    """Return the same values, with ``scale`` in every mechanism of a table that lacks a scale.
+
+    Mechanisms with a parameter that can be calibrated have an attribute ``knob``.
+    """
     if isinstance(value, list):
         return [_with_open_scales(element, scale) for element in value]
     if not isinstance(value, dict):
         return value
     filled = {key: _with_open_scales(element, scale) for key, element in value.items()}
     kind = plan_kind(str(filled.get("kind")))
-    open_ = kind is not None and hasattr(kind, "knob") and "scale" in constructor_fields(kind)
-    return {"scale": scale, **filled} if open_ else filled
+    lacks_scale = kind is not None and hasattr(kind, "knob") and "scale" in constructor_fields(kind)
+    return {"scale": scale, **filled} if lacks_scale else filled

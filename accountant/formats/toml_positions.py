@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 LineAndColumn = tuple[int, int]
 KeyPath = tuple[str | int, ...]
-MAX_DEPTH = 100
+MAX_DEPTH = 100  # of nested arrays and tables, and of the parts of a dotted key
 
 # strings over several lines, then strings in a line; then a comment, a sign, or a bare word; a
 # quote that fits none of these opens a string that is never closed

@@ -36,9 +36,18 @@ Member = TypeVar("Member", bound=HasCumulant)
 
 
 class ExactCGF(Generic[Member]):
-    """The cumulants of one family of losses: closed forms, exact up to round-off.
+    """The cumulants ``K_i(z) = ln E_P[e^{z L_i}; L_i finite]`` of one family of losses.
 
-    A family overrides what it can do for many losses at a time.
+    They are closed forms, exact up to round-off.  All methods have a default that is made of
+    `HasCumulant`, so a family overrides only what it can do better, or for many losses at a time.
+    Whoever overrides a method keeps its promise, because proved ends of epsilon rest on it:
+
+    - `sum_cgf` and `cf_ratios` return a value and a number that its error does not exceed, for
+      ``Re z > 0``;
+    - `log_cf_bounds` returns upper bounds, of ``v`` and of every frequency above it (0 always is
+      one, with which only smoothed contours have finitely many nodes);
+    - `rough_cgf`, `rough_epsilon` and `quadrature_terms` are estimates: they decide what is tried
+      and how long it takes, never what is proved.
     """
 
     # The number of different losses of the family from which the cost grows no further.

@@ -27,24 +27,25 @@ class StatementFacts(TableDisplay):
     noise : float
         The noise multiplier: deviation of the noise over the clipping norm.
     delta : float
-        At which epsilon is stated.
+        The delta at which epsilon is stated.
     relation : str
         "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
     rows : tuple of TrainingCost
-        What every loader costs.
+        What the run costs under every loader, relation and unit of privacy.
     found : str
-        "noise" or "epochs" where that was found from a target; "" where all was given.
+        "noise" or "epochs" if that was computed from a target epsilon; "" if both were given.
     target : float, optional
-        The epsilon aimed at.
+        The target epsilon.
     own_delta : bool
         Whether delta is the default of `dp_sgd`.
     advantage : float
-        How much more often an attacker is right than wrong about a record, at most: that of
-        `accountant.advantage`, under the run's own loader; what epsilon and delta admit, where
-        batches are truncated.
+        Upper bound on an attacker's true-positive rate minus the false-positive rate, who decides
+        whether a record is in the data: `accountant.advantage` of the run under its own loader;
+        where batches are truncated, the largest advantage that epsilon and delta admit.
     found_records : float
-        The share of records in the data that an attacker finds, at most, who takes one in a
-        thousand others for one of them: `accountant.true_positive_rate`, or the same.
+        Upper bound on the true-positive rate of an attacker whose false-positive rate is one in a
+        thousand: `accountant.true_positive_rate` of the run under its own loader; where batches are
+        truncated, the largest rate that epsilon and delta admit.
     """
 
     run: TrainingRun

@@ -1,7 +1,8 @@
 """How far one record, or one user, moves what passes over the data release.
 
-A blank record keeps its place.  A removed one does not: the loader cuts the other records into
-batches anew.  Lengths are in clipping norms, squared and summed over the steps, as Gaussian noise
+A pass goes through all records, in batches that it cuts from a shuffled or a fixed order.  A blank
+record keeps its place.  A removed one does not: the loader cuts the other records into batches
+anew.  Lengths are in clipping norms, and their squares are summed over the steps, as Gaussian noise
 adds them up.  Proof: `docs/proofs/training.md`, "Passes".
 """
 
@@ -21,7 +22,9 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
-SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
+# Points of the grids on which `removal_pair` takes the output of the last batch, and the log-ratio
+# of the pair's two masses.
+SIDE_CELLS = 120
 RATIO_CELLS = 1000
 
 
@@ -37,14 +40,19 @@ def steps_of_passes(run: TrainingRun) -> int:
 
 
 def blanked_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return by how much ``size`` blank records move one pass: squares, summed over batches."""
-    # the records fill one batch, then the next
+    """Return the square of how far ``size`` blank records move one pass, summed over its batches.
+
+    The largest is that of records which fill one batch, then the next.
+    """
     full, remainder = divmod(size, run.batch)
     return full * run.batch**2 + remainder**2
 
 
 def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return what ``size`` removed records move one shuffled pass by, given the others' order."""
+    """Return the square of how far ``size`` removed records move one shuffled pass.
+
+    It is that for any order of the other records, summed over the batches.
+    """
     # The last records of the order fill the holes.  This exchanges records where the holes were,
     # and removes as many from the last batch, unless they were left out before.
     if run.dropped:
@@ -53,7 +61,10 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
 
 
 def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return what ``size`` removed records move all steps of passes in a fixed order by."""
+    """Return the square of how far ``size`` removed records move passes in a fixed order.
+
+    It is summed over all steps of the run.
+    """
     # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
     # batch of a pass, unless a pass leaves records out.
     steps = steps_of_passes(run)
@@ -62,20 +73,22 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
 
 
 def root_up(squares: int) -> float:
-    """Return the square root, rounded up."""
+    """Return the square root of a whole number, rounded up."""
     root = math.isqrt(squares)
     return float(root) if root * root == squares else math.sqrt(squares) * (1 + 1e-15)
 
 
 @functools.lru_cache(maxsize=64)
 def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
-    """Return a pair below a shuffled pass with and without a record, in cells.
+    """Return a pair of finitely many masses that costs no more than a shuffled pass does.
 
-    The others contribute the opposite of the record.  The last batch has ``last_share`` of all
-    records, and one less without the record.
+    The two laws are those of a pass with and without one record, if every other record contributes
+    the opposite of it.  ``mu`` is the clipping norm over the deviation of the noise, and the last
+    batch has ``last_share`` of all records, and one less without the record.
     """
-    # With the record its batch moves by 2 and the last batch by -1; or, if it is in the last batch,
-    # that one moves by 1.  Two outputs are kept: the greatest of the others, and the last.
+    # With the record its batch moves by 2 mu and the last batch by -mu; or, if it is in the last
+    # batch, that one moves by mu.  Two outputs are kept, in cells: the greatest of the other
+    # batches, and the last one.
     ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, 1000)
     with_record, without = (cells_of_greatest(ends, m, batches - 1) for m in (2 * mu, 0.0))
     sides = np.linspace(-mu - REACH, mu + REACH, SIDE_CELLS)
@@ -84,7 +97,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     q = np.outer(without, stays)
     has_mass = q >= UNDERFLOW
     ratio = np.log(np.maximum(p, UNDERFLOW) / np.where(has_mass, q, 1.0))
-    # merging cells is post-processing; cells with similar ratios lose least
+    # Merging cells is post-processing, so the pair stays a lower bound; cells with similar ratios
+    # are merged, as they lose least.
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
     masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))

@@ -17,7 +17,8 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-# widths of intervals: for the run itself, for other loaders, and for bounds that are wide anyway
+# Widths of intervals around epsilon: for the upper bound of the run itself, for other loaders, and
+# for upper bounds that are wide anyway.
 FINE, COARSE, LOOSE = 1e-6, 1e-4, 1e-3
 
 
@@ -37,13 +38,13 @@ class TrainingCost:
     microbatching : bool
         Whether gradients are averaged in microbatches before they are clipped.
     lower : float
-        Rounded down; 0 where no lower end is known.
+        Lower end, rounded down; 0 where none is known.
     upper : float
-        Rounded up; infinite where no bound is known.
+        Upper end, rounded up; infinite where no bound is known.
     note : str
-        Why the ends differ: "bound", "group" or "order"; "" where they meet.  Why there is no
-        bound: "none", no theorem is known; "batches", a pass without the record has a batch less;
-        "microbatches", a removed record changes in which of them others are.
+        Why the ends differ: "bound", "group" or "order"; "" where they meet.  Or why there is no
+        bound: "none", as no theorem is known; "batches", as a pass without the record has a batch
+        less; "microbatches", as a removed record changes the microbatches of others.
     """
 
     loader: str
@@ -56,7 +57,9 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)  # the last third are the rows of users
+MOST_ROWS = (
+    3 * len(LOADERS) * len(SAMPLING_RELATIONS)
+)  # records without and with microbatches, users
 
 
 def rows_of(
@@ -80,7 +83,7 @@ def rows_of(
                 return 0.0, RDP().epsilon(plan, delta)
             is_wide = above and (scheme.note or loader == "truncated_poisson")
             width = FINE if is_this_run and above else LOOSE if is_wide else COARSE
-            # other rows take an interval of any width that was computed before
+            # Rows of other loaders take any interval that was computed for the same plan before.
             if plan not in brackets or (width == FINE and brackets[plan][0] > width):
                 brackets[plan] = (width, Tight(width).bracket(plan, delta))
             return brackets[plan][1]

@@ -44,7 +44,7 @@ ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
     Adjacency.ZERO_OUT,
     Adjacency.REPLACE_ONE,
 )
-# why a removed record has no bound: a pass has one batch less, or other microbatches change
+# Why a removed record has no bound: a pass has one batch less, or microbatches of others change.
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
@@ -99,14 +99,15 @@ def _truncated_poisson(run: TrainingRun, noise: float, relation: Adjacency, micr
 
 def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
     """Return a scheme for which microbatches double the sensitivity, and not the lower end."""
-    # where the others contribute nothing, microbatches do not change a long gradient of the record
+    # If the others contribute nothing and the record's gradient is long enough, the average of its
+    # microbatch is clipped to the same length, so the lower end is that without microbatches.
     if micro:
         return Scheme((plan(2),), (plan(1),), "bound")
     return Scheme((plan(1),), (plan(1),))
 
 
 def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
-    # the record takes the place of another, alone or in its microbatch
+    # The record takes the place of another, alone or in its microbatch, so the sum moves by 2.
     moved = gaussian(noise, 2)
     if relation is ADD_REMOVE:
         attained = run.draws * PoissonSampled(moved, run.batch / run.examples)
@@ -182,9 +183,9 @@ def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan
     """Return lower bounds for whole shuffled passes, with a record and without it."""
     if not passes:
         return ()
-    if run.dropped:  # a record that was left out takes the place of the removed one
+    if run.dropped:  # A record that was left out takes the place of the removed one.
         return _least_shuffled(run, noise, REPLACE_ONE, False, passes)
-    # with equal records the last batch has one record less
+    # If all records are equal, the only change is that the last batch has one record less.
     with_equal_records = passes * Stated(gaussian(noise, 1), ADD_REMOVE)
     if run.batches == 1:
         return (with_equal_records,) if passes == run.passes else ()
@@ -203,12 +204,12 @@ def _least_shuffled(
         return _fixed_order(run, noise, relation, micro).below if passes == run.passes else ()
     moves_twice = micro or relation is REPLACE_ONE
     mu = (2 if moves_twice else 1) / noise
-    if run.dropped:  # a pass uses the record with this chance
+    if run.dropped:  # A pass uses the record with the probability below.
         pair = shuffled_pair(mu, 0.0, run.batches)
         return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
     if micro and relation is ZERO_OUT and run.last_batch:
-        mu, moves_twice = 1 / noise, False  # the last microbatch may hold the record alone
-    # the others contribute the opposite of the record, or what it is replaced by
+        mu, moves_twice = 1 / noise, False  # The last microbatch may hold the record alone.
+    # In these data sets the others contribute the opposite of the record, or what replaces it.
     return (passes * shuffled_pair(mu, 0.0 if moves_twice else mu, run.batches),)
 
 
@@ -220,7 +221,7 @@ def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: boo
         plan = ordered_removal(run, noise)
         return Scheme((plan,), (plan,))
     clips = 2 if micro or relation is REPLACE_ONE else 1
-    # the record of the first batch is in every pass that was begun
+    # A record of the first batch is used in every pass that was begun.
     plan = math.ceil(run.passes) * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
     return Scheme((plan,), (plan,))
 

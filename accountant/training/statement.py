@@ -1,4 +1,10 @@
-"""The statement of a training run: what it costs, under the loader it had and under others."""
+"""The statement of a DP-SGD run: its epsilon at a delta, under its own data loader and others.
+
+`statement_of` computes it from the run, the noise multiplier and delta.  `TrainingStatement` prints
+it as a page of text, writes it as JSON, and reads the JSON by computing every number again.
+
+References: Kairouz, Oh & Viswanath (2015) for the attack rates that (epsilon, delta) admits.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +28,9 @@ from accountant.training.rows import RECORD, USER, rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
 
-FALSE_POSITIVES = 1e-3
-WIDTH, CELL = 80, 20  # columns of the page of text, and of a cell of its tables
+FALSE_POSITIVES = 1e-3  # the false-positive rate at which `found_records` is stated
+WIDTH, CELL = 80, 20  # characters in a line of the page of text, and in a cell of its tables
+# Columns of a statement's table in a notebook: attributes of `TrainingCost`.
 COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "note")
 
 
@@ -41,24 +48,25 @@ class TrainingStatement(StatementFacts):
     noise : float
         The noise multiplier: deviation of the noise over the clipping norm.
     delta : float
-        At which epsilon is stated.
+        The delta at which epsilon is stated.
     relation : str
         "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
     rows : tuple of TrainingCost
-        What every loader costs.
+        What the run costs under every loader, relation and unit of privacy.
     found : str
-        "noise" or "epochs" where that was found from a target; "" where all was given.
+        "noise" or "epochs" if that was computed from a target epsilon; "" if both were given.
     target : float, optional
-        The epsilon aimed at.
+        The target epsilon.
     own_delta : bool
         Whether delta is the default of `dp_sgd`.
     advantage : float
-        How much more often an attacker is right than wrong about a record, at most: that of
-        `accountant.advantage`, under the run's own loader; what epsilon and delta admit, where
-        batches are truncated.
+        Upper bound on an attacker's true-positive rate minus the false-positive rate, who decides
+        whether a record is in the data: `accountant.advantage` of the run under its own loader;
+        where batches are truncated, the largest advantage that epsilon and delta admit.
     found_records : float
-        The share of records in the data that an attacker finds, at most, who takes one in a
-        thousand others for one of them: `accountant.true_positive_rate`, or the same.
+        Upper bound on the true-positive rate of an attacker whose false-positive rate is one in a
+        thousand: `accountant.true_positive_rate` of the run under its own loader; where batches are
+        truncated, the largest rate that epsilon and delta admit.
 
     Examples
     --------
@@ -84,7 +92,7 @@ class TrainingStatement(StatementFacts):
             "",
             "Epsilon of every loader at the same noise, length and delta (*: of this run)",
         ]
-        # fewer digits where lines get too long
+        # The table has the largest number of digits, from 4 to 1, at which its lines fit the page.
         tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
         lines += [
             "",
@@ -106,7 +114,7 @@ class TrainingStatement(StatementFacts):
         return f"<TrainingStatement: epsilon {upper} {at}, {self.run.loader}>"
 
     def to_json(self) -> str:
-        """Return the statement as JSON, its assumptions and its plan within.
+        """Return the statement as JSON, with its assumptions and its plan.
 
         Returns
         -------
@@ -127,29 +135,32 @@ class TrainingStatement(StatementFacts):
         Returns
         -------
         TrainingStatement
-            The same statement; it takes as long as the first time.
+            The same statement; computing it takes as long as the first time.
 
         Raises
         ------
         ParameterError
-            If the document is no statement, or a number is not what the run costs: by more than
-            a thousandth, which other versions may differ by.
+            If the document is no statement, or if a number of it differs from what the run costs
+            by more than a thousandth of it.  Other versions may differ by less.
         """
         document = read_document(text)
-        run, solved = document["run"], document["found"]
+        run, target_facts = document["run"], document["found"]
         facts = {name: run[name] for name in ARGUMENTS}
-        again = statement_of(TrainingRun(**facts), run["noise"], run["delta"], run["relation"])
+        recomputed = statement_of(TrainingRun(**facts), run["noise"], run["delta"], run["relation"])
         statement = replace(
-            again, found=solved["what"], target=solved["target"], own_delta=solved["default_delta"]
+            recomputed,
+            found=target_facts["what"],
+            target=target_facts["target"],
+            own_delta=target_facts["default_delta"],
         )
         check_same(statement, document)
         return statement
 
     def _table(self) -> Table:
         rows = [[getattr(row, name) for name in COLUMNS] for row in self.rows]
-        named = self.row()
+        own_row = self.row()
         caption = (
-            f"epsilon {format_upper(named.upper, 6)} at delta {self.delta:g}, {self.relation}, "
+            f"epsilon {format_upper(own_row.upper, 6)} at delta {self.delta:g}, {self.relation}, "
             f"{self.run.loader} loader; epsilon of other loaders at the same noise"
         )
         return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))
@@ -162,36 +173,53 @@ def statement_of(
     relation: object,
     on_row: Callable[[], None] = lambda: None,
 ) -> TrainingStatement:
-    """Return the statement of a run whose noise and delta are given."""
+    """Return the statement of a run whose noise and delta are given.
+
+    ``on_row`` is called while rows are computed, to show progress.
+    """
     adjacency = check_relation("relation", relation, SAMPLING_RELATIONS)
-    noise_multiplier, at = POSITIVE.check("noise", noise), POSITIVE_DELTA.check("delta", delta)
-    statement = TrainingStatement(
-        run, noise_multiplier, at, adjacency, rows_of(run, noise_multiplier, at, on_row)
+    noise_multiplier, checked_delta = (
+        POSITIVE.check("noise", noise),
+        POSITIVE_DELTA.check("delta", delta),
     )
-    if run.loader == "truncated_poisson":  # its trade-off curve takes long
-        best, power = _rates_of_epsilon(statement.row().upper, at)
+    statement = TrainingStatement(
+        run,
+        noise_multiplier,
+        checked_delta,
+        adjacency,
+        rows_of(run, noise_multiplier, checked_delta, on_row),
+    )
+    if run.loader == "truncated_poisson":  # Its trade-off curve would take long.
+        advantage_upper, power_upper = _rates_of_epsilon(statement.row().upper, checked_delta)
     else:
         scheme = record_scheme(
             run, noise_multiplier, run.loader, adjacency, microbatching=run.microbatching
         )
-        best = min(advantage(plan).upper for plan in scheme.above)
-        power = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
-    return replace(statement, advantage=best, found_records=power)
+        advantage_upper = min(advantage(plan).upper for plan in scheme.above)
+        power_upper = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
+    return replace(statement, advantage=advantage_upper, found_records=power_upper)
 
 
 def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return the advantage and the power that (epsilon, delta) admits at most, rounded up.
+    """Return the largest advantage and power of a test that (epsilon, delta) admits, rounded up.
 
-    Kairouz, Oh & Viswanath (2015): f(x) >= 1 - delta - e^eps x and >= e^-eps (1 - delta - x), so
-    the advantage is at most (e^eps - 1 + 2 delta) / (e^eps + 1).
+    Let f(x) be the least false-negative rate at the false-positive rate x, and a the rate
+    FALSE_POSITIVES.  By Kairouz, Oh & Viswanath (2015),
+
+        f(x) >= max(1 - delta - e^eps x, e^-eps (1 - delta - x)),
+        advantage = max over x of 1 - x - f(x) <= (e^eps - 1 + 2 delta) / (e^eps + 1),
+        power = 1 - f(a) <= min(delta + e^eps a, 1 - e^-eps (1 - delta - a)).
     """
-    fall = math.exp(-epsilon)  # e^eps may be no float
-    best = (1 - fall + 2 * delta * fall) / (1 + fall)
+    # Numerator and denominator are multiplied by e^-eps, since e^eps may overflow.
+    exp_minus_epsilon = math.exp(-epsilon)
+    advantage_upper = (1 - exp_minus_epsilon + 2 * delta * exp_minus_epsilon) / (
+        1 + exp_minus_epsilon
+    )
     remaining_mass = 1 - delta - FALSE_POSITIVES
-    power = 1 - remaining_mass * fall
-    if epsilon < 50:
-        power = min(power, delta + math.exp(epsilon) * FALSE_POSITIVES)
-    return min(round_up(best), 1.0), min(round_up(power), 1.0)
+    power_upper = 1 - remaining_mass * exp_minus_epsilon
+    if epsilon < 50:  # Beyond, e^eps a is far above 1, and the other bound is the smaller one.
+        power_upper = min(power_upper, delta + math.exp(epsilon) * FALSE_POSITIVES)
+    return min(round_up(advantage_upper), 1.0), min(round_up(power_upper), 1.0)
 
 
 def _filled(text: str, indent: int = 0) -> list[str]:
@@ -201,7 +229,11 @@ def _filled(text: str, indent: int = 0) -> list[str]:
 
 
 def _epsilon_table(statement: StatementFacts, digits: int) -> list[str]:
-    """Return the rows of records, without and with microbatches, then those of users."""
+    """Return the lines of the table of epsilons: a row for each loader, a column for each relation.
+
+    It has a block for one record without microbatches, one with them, and one for a user if the
+    number of a user's examples is known.  A star marks the loader of the run.
+    """
     run_micro = statement.run.microbatching
     blocks = [("one record, plain", RECORD, False), ("with microbatches", RECORD, True)]
     if statement.run.examples_per_user is not None:

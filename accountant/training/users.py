@@ -1,4 +1,8 @@
-"""Which plans bound the cost of a run for a user with several records.
+"""Which plans bound the cost of a run of DP-SGD for a user with several records.
+
+For Poisson samples and samples of fixed size, a step is a mixture of Gaussians over the number of
+the user's records in its batch; for random allocation and for passes over the data, the bound is
+that of a group of records, or of the largest move.  `USER_PLANS` has one function for each loader.
 
 References: Ganesh (2024), "Tight group-level DP guarantees for DP-SGD with sampling via mixture of
 Gaussians mechanisms", Theorem 3.1; `docs/proofs/training.md`.
@@ -40,10 +44,13 @@ from accountant.training.schemes import (
 
 FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are distinguished
 MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
-NEGLIGIBLE = 1e-34  # relative to the likeliest count, far below any delta over the steps
-MOST_COUNTS = 500  # of a mixture
+# Probability over that of the likeliest count below which counts are left out: it is far below any
+# delta over the number of steps.
+NEGLIGIBLE = 1e-34
+MOST_COUNTS = 500  # counts in a mixture; with more of them there is no bound
 
-# how many of a user's records a batch may hold, each with its chance, and the chance of all others
+# The numbers of the user's records that a batch may hold, each with its probability; and the
+# probability of all numbers that are left out.
 RecordCounts = tuple[tuple[tuple[int, float], ...], float]
 
 
@@ -65,7 +72,7 @@ def user_scheme(
     is_attained = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
-    # some user may have a single record, so that what bounds a record's cost below holds for users
+    # Some user may have a single record, so a lower bound on a record's cost is one on a user's.
     below = above if is_attained and above else of_record.below
     return Scheme(above, below, NOTES[loader] or ("" if is_attained else "bound"))
 
@@ -97,7 +104,7 @@ def _truncated_poisson(
     if counts is None:
         return ()
     others, clips = run.examples - size, 2 if micro else 1
-    # records are cut from a batch only if at least so many others are sampled
+    # Records are cut from a batch only if at least this many of other users are sampled.
     fewest_others = batch - size + 1
     # Two cases take long for many records.  The worse one, a full batch, covers both.
     if size > FEW_RECORDS or fewest_others < 1:
@@ -107,7 +114,7 @@ def _truncated_poisson(
     else:
         full_chance = binomial_tail(others, rate, fewest_others)
     cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
-    # in a full batch a record, or a blank, also takes the place of another record
+    # In a full batch a record, or a blank, also takes the place of another record.
     possible_cases = [
         (chance, _step_loss(counts, moved, noise, relation, moved - clips))
         for chance, moved in cases
@@ -148,7 +155,7 @@ def _allocated(
 ) -> tuple[Plan, ...]:
     of_record = record_scheme(run, noise, "random_allocation", ADD_REMOVE, microbatching=micro)
     size = _size(run) * (2 if relation is REPLACE_ONE else 1)
-    # all records of a user may draw the same step
+    # All records of a user may be allocated to the same step.
     clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
     together = math.ceil(run.passes) * OnePass(gaussian(noise, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)
@@ -186,7 +193,7 @@ def _size(run: TrainingRun) -> int:
 
 
 def binomial_counts(size: int, rate: float) -> RecordCounts | None:
-    """Return the counts, with chances, where each of ``size`` records is drawn by its own coin."""
+    """Return the counts of Bin(size, rate): each of ``size`` records is drawn by its own coin."""
     if rate >= 1:
         return ((size, 1.0),), 0.0
     odds = rate / (1 - rate)
@@ -194,7 +201,7 @@ def binomial_counts(size: int, rate: float) -> RecordCounts | None:
 
 
 def hypergeometric_counts(size: int, batch: int, examples: int) -> RecordCounts | None:
-    """Return the counts, with chances, where ``batch`` of the ``examples`` are drawn."""
+    """Return the hypergeometric counts of ``size`` records among ``batch`` of ``examples``."""
     others = examples - size
     return _chances_from_ratio(
         max(0, batch - others),
@@ -206,13 +213,14 @@ def hypergeometric_counts(size: int, batch: int, examples: int) -> RecordCounts 
 def _chances_from_ratio(
     smallest: int, largest: int, ratio: Callable[[int], float]
 ) -> RecordCounts | None:
-    """Return the chances of ``smallest`` to ``largest``, rounded towards more records.
+    """Return the probabilities of the counts ``smallest`` to ``largest``, rounded to more records.
 
-    ``ratio(j)``, the chance of j + 1 over that of j, falls.  Counts with hardly a chance are left
-    out, and their chance is returned with the others'.  None stands for too many counts.
+    ``ratio(j)`` is the probability of j + 1 over that of j, and falls with j.  Counts of negligible
+    probability are left out; a bound on the probability of the large ones among them is returned
+    with the others.  None stands for too many counts.
     """
     low, high = smallest, largest
-    while low < high:  # the likeliest count is the first whose successor is not likelier
+    while low < high:  # The likeliest count is the first whose successor is not likelier.
         middle = (low + high) // 2
         low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
     likeliest, chance = low, {low: 1.0}
@@ -226,10 +234,11 @@ def _chances_from_ratio(
                 return None
     counts, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
-    if counts[-1] < largest:  # the remaining chance is below the last chance over 1 - ratio
+    if counts[-1] < largest:  # What remains is a geometric series at most.
         last_count = counts[-1]
         rare = 2 * chance[last_count] / max(1 - ratio(last_count), 1e-6) / total
-    # each is exact to a few ulps a step; what the others are raised by is taken from the first
+    # Each probability is exact to a few units in the last place for each step from the likeliest.
+    # All but the first are raised by this error, and the first gets what remains.
     raised = [chance[j] / total * (1 + 8 * len(counts) * ULP) for j in counts[1:]]
     first_chance = max(1 - math.fsum(raised), 0.0)
     normaliser = math.fsum([first_chance, *raised])

@@ -1,9 +1,17 @@
-"""Gradient descent that learns its clipping norm and its step from noisy rounds.
+"""Projected gradient descent that learns its clipping norm and its step from noisy rounds.
 
-Every round releases one vector: the mean gradient in units of the clipping norm, the share of
-records that were not clipped, and the mean squared length of rows.  So the noise of the plan is the
-same whatever the norm is, and the norm follows the residuals at no further cost.
+`PrivateLasso` and `PrivateLogisticLasso` use it for their method "descent".  In round t, at the
+coefficients theta and the clipping norm C, let g_i be the gradient of record i, of length |g_i|,
+and x_i its row.  The round releases one noisy vector, the mean over n records of
 
+    (g_i / max(|g_i|, C),   k [|g_i| <= C],   k min(|x_i|^2 / r^2, 1)),    k = SHARE_WEIGHT,
+
+where r^2 bounds the squared length of rows: the clipped gradient in units of C, the share of
+records that are not clipped, and their mean squared length.  A record moves it by an amount that
+does not depend on C, so the noise is the same whatever C is, and C and the step follow from
+released values at no further cost in privacy.
+
+Proof of the sensitivity: docs/proofs/linear_regression.md, point 1b.
 References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
 norm that follows a quantile; Polyak & Juditsky (1992) for the mean of iterates.
 """
@@ -36,13 +44,19 @@ from algorithms.base.row_blocks import (
     weighted_row_sum,
 )
 
-# chosen once, on training parts (docs/algorithms.md says how)
-SHARE_WEIGHT = 0.3  # weight of a counting coordinate next to a gradient of length at most 1
-LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
-LEAST_NORM, MOST_NORM = 0.4, 2.0  # as `PrivateLogisticRegression` clips, by the same signal
-LEARNING_RATE = 0.2  # step of the logarithm of the clipping norm
+# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
+# "Signal" is the number that `signal_length` returns.
+SHARE_WEIGHT = 0.3  # weight k of the two shares next to a gradient of length at most 1
+# The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
+# at larger signals, and never less than LEAST_KEPT; see `schedule`.
+LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0
+# The least clipping norm at the signal 50, and the largest value it may have, both as multiples of
+# the root mean square of rows' lengths; see `least_norm`.  They are those of
+# `PrivateLogisticRegression`.
+LEAST_NORM, MOST_NORM = 0.4, 2.0
+LEARNING_RATE = 0.2  # change of ln C in a round, for each unit that the share is off its target
 MOST_ROUNDS = 200
-TRAVEL = 12.0  # steps over the signal of one round
+TRAVEL = 12.0  # rounds / (1 - momentum), which is the total of all steps, over the signal
 MOST_MOMENTUM = 0.97
 
 
@@ -51,38 +65,47 @@ class Schedule(NamedTuple):
 
     rounds: int
     momentum: float
-    kept: float  # the share of records that are not clipped
+    kept: float  # the share of records that are not to be clipped
 
 
 def signal_length(records: int, mu: float, size: int) -> float:
-    """Return ``n mu / (2 sqrt p)``: the length 1 of a clipped gradient over the noise of one round.
+    """Return the signal ``n mu / (2 sqrt p)`` of n records and p = ``size`` coefficients.
 
-    ``mu`` belongs to all rounds together, if one record is replaced.
+    It is the greatest length 1 of a clipped gradient over the root mean squared length of the
+    noise, if a single round had the whole budget: a replaced record moves the mean gradient by
+    2 / n at most, so each of p coordinates has noise of deviation about 2 / (n mu), shares left
+    aside.  ``mu`` is that of the Gaussian release which all rounds are together.
     """
     return records * mu / (2 * math.sqrt(size))
 
 
 def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) -> Schedule:
-    """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
+    """Return the number of rounds, the momentum, and the share of records not to be clipped.
+
+    ``rounds`` is taken as given if it is not None; ``smoothness`` is an upper bound on the loss's
+    second derivative in the prediction.
+    """
     if rounds is None:
-        # The noise of each of T rounds is sqrt T / signal.  It is at most half of a clipped
-        # gradient.
+        # The noise of each of T rounds has the length sqrt(T) / signal.  That is to be at most half
+        # of a clipped gradient's length 1, so T <= (signal / 2)^2, but 5 rounds are made anyway.
         rounds_of_signal = (signal / 2) ** 2
         rounds = (
             MOST_ROUNDS if rounds_of_signal > MOST_ROUNDS else max(5, math.floor(rounds_of_signal))
         )
-    # Slow directions add up all steps and all noise, so the total of steps follows the signal.
+    # With momentum b a gradient acts 1 / (1 - b) times, so all steps add up to T / (1 - b).  This
+    # is to be TRAVEL times the signal, over the smoothness if that is below 1: in directions of
+    # small curvature, all steps and all noise add up.
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
-    # A clipped gradient is biased if residuals are skewed, so more signal means less clipping.
+    # Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
     return Schedule(rounds, momentum, unclipped_share)
 
 
 def least_norm(signal: float) -> float:
-    """Return the least clipping norm for slopes within 1, over the root mean square of rows.
+    """Return the least clipping norm for a loss whose slopes are at most 1 in absolute value.
 
-    Where one class is rare, its gradients are longer than most: a norm that follows the others
-    would clip them and shift the constant.
+    It is in units of the root mean square of rows' lengths.  If one class is rare, its gradients
+    are longer than most: a norm that follows the others would clip them and shift the constant.
     """
     return min(LEAST_NORM * math.cbrt(2 * signal / 100), MOST_NORM)
 
@@ -90,33 +113,40 @@ def least_norm(signal: float) -> float:
 def descent_plan(
     shape: tuple[int, int], budget: tuple[float, float], relation: str, rounds: int | None = None
 ) -> Repeat:
-    """Return the plan for ``shape = (records, coefficients)`` and a budget (epsilon, delta)."""
+    """Return the plan for ``shape = (records, coefficients)`` and a budget (epsilon, delta).
+
+    It repeats a Gaussian release of `BlockVector`'s vector, which has two more coordinates than
+    there are coefficients; without privacy (infinite epsilon), a release without noise.
+    """
     records, size = shape
     if math.isinf(budget[0]):
         return Repeat(NoPrivacy(), schedule(math.inf, rounds).rounds)
-    count = schedule(signal_length(records, mu_of_budget(*budget), size), rounds).rounds
-    moved = vector_sensitivity(records, relation)
-    return Repeat(calibrated_gaussian(*budget, count, moved, size + 2), count)
+    round_count = schedule(signal_length(records, mu_of_budget(*budget), size), rounds).rounds
+    sensitivity = vector_sensitivity(records, relation)
+    return Repeat(calibrated_gaussian(*budget, round_count, sensitivity, size + 2), round_count)
 
 
 def vector_sensitivity(records: int, relation: str) -> float:
-    """Return how far a record moves the vector of a round, rounded up."""
-    # A record moves the gradient by 2 at most, or by 1 if it is added or removed; it moves each
-    # share by 1.
+    """Return how far one record moves the vector of a round in the l2 norm, rounded up.
+
+    That is ``sqrt(4 + 2 k^2) / n`` if a record is replaced, and ``sqrt(1 + 2 k^2) / n`` if it is
+    added or removed: the sum of clipped gradients moves by 2 or 1 at most, each of the two
+    weighted shares times n by k.
+    """
     replaced = check_relation("relation", relation, RECORD_RELATIONS) is Adjacency.REPLACE_ONE
-    moved = math.sqrt((4.0 if replaced else 1.0) + 2 * SHARE_WEIGHT**2)
-    return round_up(moved / records)
+    moved_length = math.sqrt((4.0 if replaced else 1.0) + 2 * SHARE_WEIGHT**2)
+    return round_up(moved_length / records)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BlockVector:
-    """The sum of a block's vectors, at a public theta and a public clipping norm.
+    """The sum of the vectors of a block of records, at a public theta and a public clipping norm.
 
-    Rows are clipped to ``x_bound`` and targets to ``y_bound``; an ``intercept`` is the value of a
-    constant feature, 0 if there is none.  A longest row has ``row_square`` as its squared length.
-    ``slope`` is that of the loss at a prediction and a target; by default of half the squared
-    error.
+    Features are clipped to ``x_bound`` and targets to ``y_bound``.  ``intercept`` is the value of a
+    constant feature, 0 if there is none; ``row_square`` bounds the squared length of a row with it.
+    ``slope`` gives the derivative of the loss in the prediction, from predictions and targets; the
+    default, prediction minus target, is that of half the squared error.
     """
 
     x_bound: float
@@ -128,30 +158,38 @@ class BlockVector:
     slope: Callable[[Array, Array], Array] = np.subtract
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return features, the intercept if there is one, and two numbers.
+        """Return the summed clipped gradient, its last coordinate the intercept's, and two shares.
 
-        A block may contain the lengths of its rows, which are clipped then.
+        A block is (rows, targets), or (rows, targets, lengths): then the rows are already clipped,
+        and ``lengths`` are theirs with the constant feature.
         """
         rows, targets, *stored_lengths = block
         rows = rows if stored_lengths else clipped_rows(rows, self.x_bound)
         lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
-        slopes = self.theta[:-1] if self.intercept else self.theta
-        inner = row_products(rows, slopes)
+        weights = self.theta[:-1] if self.intercept else self.theta
+        predictions = row_products(rows, weights)
         if self.intercept:
-            inner += self.intercept * self.theta[-1]
-        residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
-        size = np.abs(residual) * lengths
-        clipped = residual / np.maximum(size, self.norm)  # |x clipped| <= 1
-        total = weighted_row_sum(rows, clipped)
+            predictions += self.intercept * self.theta[-1]
+        loss_slopes = self.slope(predictions, np.clip(targets, -self.y_bound, self.y_bound))
+        gradient_lengths = np.abs(loss_slopes) * lengths
+        # The product of a clipped slope and its row has a length of at most 1.
+        clipped_slopes = loss_slopes / np.maximum(gradient_lengths, self.norm)
+        gradient_sum = weighted_row_sum(rows, clipped_slopes)
         if self.intercept:
-            total = np.append(total, self.intercept * clipped.sum())
+            gradient_sum = np.append(gradient_sum, self.intercept * clipped_slopes.sum())
         square_shares = np.minimum(lengths**2 / self.row_square, 1.0)
-        counts = SHARE_WEIGHT * np.array([np.count_nonzero(size <= self.norm), square_shares.sum()])
-        return np.concatenate([total, counts])
+        counts = SHARE_WEIGHT * np.array(
+            [np.count_nonzero(gradient_lengths <= self.norm), square_shares.sum()]
+        )
+        return np.concatenate([gradient_sum, counts])
 
 
 class MeanVector:
-    """The query of every round."""
+    """The query of every round: the mean of the records' vectors, at ``theta`` and ``norm``.
+
+    The descent sets these two attributes before each round; ``bounds`` are the other fields of
+    `BlockVector`.
+    """
 
     def __init__(self, records: int, executor: Executor | None, **bounds: Any) -> None:
         self._records, self._executor = records, executor
@@ -161,9 +199,12 @@ class MeanVector:
         self.theta, self.norm = np.empty(0), 1.0
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector; rows are clipped and measured once for all rounds on an array."""
+        """Return one vector.
+
+        Rows of an array are clipped, and their lengths computed, in the first round only.
+        """
         features = first_array(data)
-        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+        if not isinstance(features, Chunks):  # Chunks may hold other rows when they are read again.
             if self._prepared is None or not same_memory(self._prepared[0], features):
                 rows = clipped_rows(features, self._x_bound)
                 self._prepared = features, (rows, row_lengths(rows, self._intercept))
@@ -184,39 +225,53 @@ def descend_adaptively(
     smoothness: float = 1.0,
     bounded_slopes: bool = False,
 ) -> Array:
-    """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
+    """Return the weighted mean of the iterates, in which iterate t has the weight t.
 
-    ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
-    the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
-    convex set.  Where slopes are bounded by 1, the norm does not fall below `least_norm` of a row.
+    From the released vector (v, share, square) of round t, with g = C v + penalty theta,
+
+        velocity = momentum velocity + g / (L + max penalty),    theta = P(theta - velocity),
+        ln C = ln C + LEARNING_RATE (target share - share),
+
+    where P is ``project``, the projection to a convex set, after which the velocity is the step
+    that was taken.  L is an estimate from above of the loss's curvature: ``smoothness``, a bound on
+    the second derivative in the prediction, times the mean squared length of rows.
+
+    The ledger's plan is a ``Repeat`` of one release as often as there are rounds.  ``size`` is the
+    number of coefficients, ``row_square`` bounds the squared length of a row, ``norms`` are the
+    first clipping norm and the largest, and ``penalty`` is the ridge penalty of each coefficient.
+    If ``bounded_slopes``, the loss's slopes are at most 1, and C does not fall below `least_norm`
+    times the root mean square of rows' lengths; otherwise not below 1e-4 of the largest norm.
     """
-    part, rounds = ledger.plan.part, ledger.plan.count
-    noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
+    mechanism, rounds = ledger.plan.part, ledger.plan.count
+    share_noise = getattr(mechanism, "scale", 0.0) / SHARE_WEIGHT
     signal = math.inf
-    if noise:  # the rounds are one Gaussian release of mu sqrt T
-        signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
+    if share_noise:  # T rounds of mu are together one Gaussian release of mu sqrt(T).
+        signal = signal_length(ledger.shape[0], mechanism.loss.mu * math.sqrt(rounds), size)
     _, momentum, unclipped_share = schedule(signal, rounds, smoothness)
-    theta, speed, square_sum = np.zeros(size), np.zeros(size), 0.0
-    (norm, largest), mean = norms, theta
+    theta, velocity, square_sum = np.zeros(size), np.zeros(size), 0.0
+    (norm, largest_norm), mean_theta = norms, theta
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
-        released = ledger.release(part, query, shape=size + 2)
-        share, square = released[-2:] / SHARE_WEIGHT
-        square_sum += square
-        # An upper bound of the curvature: the mean of t noisy squares, plus two deviations.
+        released = ledger.release(mechanism, query, shape=size + 2)
+        unclipped, mean_square = released[-2:] / SHARE_WEIGHT
+        square_sum += mean_square
+        # The curvature is estimated from above: the mean of t noisy squares, plus two deviations
+        # of its noise.  The mean is taken to be at least 1e-3 of its bound.
         curvature = (
-            smoothness * row_square * min(1.0, max(square_sum / t + 2 * noise / math.sqrt(t), 1e-3))
+            smoothness
+            * row_square
+            * min(1.0, max(square_sum / t + 2 * share_noise / math.sqrt(t), 1e-3))
         )
         gradient = norm * released[:-2] + penalty * theta
-        speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
-        before, theta = theta, theta - speed
+        velocity = momentum * velocity + gradient / (curvature + penalty.max(initial=0.0))
+        previous_theta, theta = theta, theta - velocity
         if project is not None:
             theta = project(theta)
-            speed = before - theta
-        # The norm grows while too many records are clipped.
-        norm *= math.exp(LEARNING_RATE * (unclipped_share - min(1.0, max(0.0, share))))
-        length = math.sqrt(row_square * min(1.0, max(square_sum / t, 1e-3)))
-        norm_floor = least_norm(signal) * length if bounded_slopes else 1e-4 * largest
-        norm = min(max(norm, norm_floor), largest)
-        mean = mean + 2 / (t + 1) * (theta - mean)
-    return mean
+            velocity = previous_theta - theta
+        # The norm grows while the share that is not clipped is below its target.
+        norm *= math.exp(LEARNING_RATE * (unclipped_share - min(1.0, max(0.0, unclipped))))
+        row_length = math.sqrt(row_square * min(1.0, max(square_sum / t, 1e-3)))
+        norm_floor = least_norm(signal) * row_length if bounded_slopes else 1e-4 * largest_norm
+        norm = min(max(norm, norm_floor), largest_norm)
+        mean_theta = mean_theta + 2 / (t + 1) * (theta - mean_theta)
+    return mean_theta

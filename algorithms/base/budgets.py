@@ -28,7 +28,6 @@ from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
-from algorithms.base.running_fits import refuse_transformers_in_front, repeated_fits
 
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
@@ -138,6 +137,9 @@ def open_ledger(
         If the plan does not fit; nothing is spent, read or drawn.
     """
     if not estimator.is_not_private(plan):
+        # here, for audits of releases need these gates, and no scikit-learn
+        from algorithms.base.running_fits import refuse_transformers_in_front
+
         refuse_transformers_in_front(estimator)
     if ledger is None:
         refuse_repeats(estimator, plan)
@@ -211,6 +213,8 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
     BudgetExceeded
         If scikit-learn is fitting clones now; it names what all fits cost together.
     """
+    from algorithms.base.running_fits import repeated_fits
+
     repeats = repeated_fits()
     if repeats is None or estimator.is_not_private(plan):
         return

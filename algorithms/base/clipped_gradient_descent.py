@@ -34,7 +34,7 @@ from algorithms.base.row_blocks import (
 )
 
 Residuals = Callable[[Array, Array], Array]
-MAX_ENTRY = 1e100  # its square is a finite float
+MAX_ENTRY = 1e100  # largest absolute entry: its square is a finite float
 # This factor shortens gradients by more than the round-off of a length of 1 can add.
 WITHIN = 1 - 1e-9
 

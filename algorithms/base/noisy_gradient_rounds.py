@@ -13,7 +13,7 @@ from accountant.planning.calibration import calibrate, calibrate_near
 from accountant.plans.plan import Plan, Repeat
 from mechanisms.gaussian import Gaussian
 
-MAX_ROUNDS = 1000
+MAX_ROUNDS = 1000  # most rounds that `affordable_rounds` returns, and those without privacy
 
 
 @lru_cache(maxsize=64)
@@ -31,8 +31,9 @@ def affordable_rounds(
     """
     if epsilon == math.inf:
         return MAX_ROUNDS
-    # T rounds that have mu together have noise of deviation moved sqrt(T) / mu each.  Their sum has
-    # deviation moved T / mu, and the largest of p normals is about sqrt(2 ln 2p).
+    # With s for the step's sensitivity, T rounds that have mu together have noise of deviation
+    # s sqrt(T) / mu each.  Their sum has the deviation s T / mu, and the largest absolute value of
+    # p standard normals is about sqrt(2 ln 2p).
     mu = mu_of_budget(epsilon, delta)
     rounds = noise * mu / (step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
@@ -65,8 +66,9 @@ def calibrated_gaussian(
 def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool = False) -> float:
     """Return about the mu of one of ``rounds`` releases that have ``mu`` together.
 
-    Where they are many, sampled ones have ``rate sqrt(rounds (e^{m^2} - 1))`` of their own m
-    together; if a record is replaced, ``rate sqrt(4 rounds sinh(m^2))``.
+    Many releases of mu = m on Poisson samples have about ``rate sqrt(rounds (e^{m^2} - 1))``
+    together, and if a record is replaced ``rate sqrt(4 rounds sinh(m^2))``; this is solved for m.
+    Without a rate they have ``m sqrt(rounds)``.
     """
     square = mu * mu / rounds
     if rate is None:

@@ -20,7 +20,7 @@ from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 
 DENSE_BLOCK_ENTRIES = 1 << 18  # a dense block of so many entries fits into a core's cache
-SPARSE_BLOCK_ROWS = 1 << 14
+SPARSE_BLOCK_ROWS = 1 << 14  # rows of a sparse block, whatever the number of features
 CLIPPED_ENTRIES = 1 << 22  # entries that one thread clips at a time
 
 

@@ -19,7 +19,7 @@ from algorithms.frames.moments import Moment, Variance
 from algorithms.frames.noise_tails import NAMES, Noise, half_width, quantile, tail
 from algorithms.frames.schema import Schema
 
-FRAME_LEVEL = 0.95
+FRAME_LEVEL = 0.95  # level of the intervals that a frame of answers shows
 
 
 @final

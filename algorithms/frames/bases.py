@@ -28,7 +28,7 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
-STEPS = 2**30
+STEPS = 2**30  # in the range of a number, as said above
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""Cells of a table: the labels of a category or flag, or bins of numbers; all of them public."""
+"""Cells of a table of counts or sums: one label or bin of each column that rows are sorted by.
+
+Labels and edges of bins are public: they are given with the schema or the question, or were
+released before, and are never looked up in the rows.  An `Axis` is one such column.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from accountant.errors import ParameterError
 from algorithms.frames.columns.dates import PERIODS, Date, checked_date, date_of
 from algorithms.frames.schema import Schema
 
-MOST_CELLS = 2**24
+MOST_CELLS = 2**24  # of a table, and so also bins of a column
 BINS = IntegerRange(1, MOST_CELLS)
 Bins = int | str | tuple[float, ...] | tuple[dt.date, ...] | None
 
@@ -24,22 +28,27 @@ Bins = int | str | tuple[float, ...] | tuple[dt.date, ...] | None
 @final
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column that rows are sorted by; with bins if it is one of numbers.
+    """A column that rows are sorted by, with bins if it is one of numbers or dates.
 
     Parameters
     ----------
     column : str
-        Its name.
+        Name of the column.
     bins : int, tuple of float or datetime.date, str or None
-        How many bins of one width between the public bounds, or the edges of the bins; of dates a
-        period of the calendar.
+        For numbers, how many bins of equal width lie between the public bounds, or the rising edges
+        of the bins.  For dates, a period of the calendar such as "month", or the edges.  None for
+        labels.
     """
 
     column: str
     bins: Bins = None
 
     def edges(self, schema: Schema) -> tuple[float, ...]:
-        """Return the edges of the bins; none for labels."""
+        """Return the rising edges of the bins, one more than bins; an empty tuple for labels.
+
+        Those of dates are days since 1970: the first days of the bins, and the day after the last
+        one.
+        """
         kind = schema.kind(self.column)
         if kind.bounds is None:
             if self.bins is not None:
@@ -81,52 +90,68 @@ class Axis:
         return len(edges) - 1 if edges else len(schema.kind(self.column).labels)
 
     def index(self, values: NDArray[Any], schema: Schema) -> NDArray[np.intp]:
-        """Return the label or bin of every row; -1 where a number is in no bin."""
+        """Return the index of every row's label or bin; -1 where a number is in no bin.
+
+        Bins are half-open, [edge i, edge i + 1); the last one contains its upper edge too.  Values
+        of a column with labels already are indices.
+        """
         edges = self.edges(schema)
         if not edges:
             return values
-        ends = np.array(edges)
+        edge_array = np.array(edges)
         if isinstance(self.bins, int):
-            return _of_one_width(values, ends)
-        bin_index = np.searchsorted(ends, values, side="right") - 1
+            return _of_one_width(values, edge_array)
+        bin_index = np.searchsorted(edge_array, values, side="right") - 1
         if not isinstance(schema.kind(self.column), Date):
-            # The last bin contains both its ends; of dates the last edge is the day after it.
-            bin_index[values == ends[-1]] = len(edges) - 2
+            # The last bin contains its upper edge, too.  For dates that edge is the day after the
+            # bin, so nothing is to be added.
+            bin_index[values == edge_array[-1]] = len(edges) - 2
         bin_index[bin_index == len(edges) - 1] = -1
         return bin_index
 
     def shown(self, index: NDArray[np.intp], schema: Schema) -> dict[str, list[Any]]:
-        """Return the columns that name cells in a frame of answers."""
+        """Return the columns that name cells of these indices in a frame of answers.
+
+        One column of labels, or two with the ends of bins; of dates, the first and the last day.
+        """
         edges = self.edges(schema)
         if not edges:
             labels = schema.kind(self.column).labels
             return {self.column: [labels[i] for i in index.tolist()]}
-        ends = np.array(edges)
-        low, high = ends[index].tolist(), ends[index + 1].tolist()
-        if isinstance(schema.kind(self.column), Date):  # both ends of the bin belong to it
+        edge_array = np.array(edges)
+        low, high = edge_array[index].tolist(), edge_array[index + 1].tolist()
+        if isinstance(schema.kind(self.column), Date):  # both days belong to the bin
             low, high = [date_of(day) for day in low], [date_of(day - 1) for day in high]
         return {f"{self.column}_from": low, f"{self.column}_to": high}
 
 
-def _of_one_width(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the bin of every number between the first and the last edge."""
-    last_bin = len(ends) - 2
-    position = values - ends[0] if ends[0] else values
-    position = position * ((last_bin + 1) / (ends[-1] - ends[0]))
-    bin_index: NDArray[np.intp] = position.astype(np.intp)
+def _of_one_width(values: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the bin of every number between the first and the last edge, of K bins of one width.
+
+    The bin of v is ``floor(K (v - first edge) / (last edge - first edge))``, at most K - 1, but
+    numbers within 1e-6 of a bin's width of an edge are compared with the edges themselves: there,
+    rounding can put a number into the neighbouring bin.
+    """
+    last_bin = len(edges) - 2
+    bin_position = values - edges[0] if edges[0] else values
+    bin_position = bin_position * ((last_bin + 1) / (edges[-1] - edges[0]))
+    bin_index: NDArray[np.intp] = bin_position.astype(np.intp)
     np.minimum(bin_index, last_bin, out=bin_index)
-    # Rounding can only put a number that lies so near an edge into the neighbouring bin.
-    position -= np.rint(position)
-    near_edge = np.flatnonzero(np.abs(position, out=position) < 1e-6)
+    # From here on the distance to the nearest edge, in widths of a bin.
+    bin_position -= np.rint(bin_position)
+    near_edge = np.flatnonzero(np.abs(bin_position, out=bin_position) < 1e-6)
     corrected, numbers = bin_index[near_edge], values[near_edge]
-    corrected -= numbers < ends[corrected]
-    corrected += (numbers >= ends[corrected + 1]) & (corrected < last_bin)
+    corrected -= numbers < edges[corrected]
+    corrected += (numbers >= edges[corrected + 1]) & (corrected < last_bin)
     bin_index[near_edge] = corrected
     return bin_index
 
 
 def checked_bins(bins: object) -> Bins:
-    """Return a number of bins, their edges, or a period of the calendar; None for labels."""
+    """Return the checked number of bins, their edges, or a period of the calendar; None stays.
+
+    Edges must be numbers, or dates as such or as text, and rise strictly.
+    """
     if bins is None:
         return None
     if isinstance(bins, str):
@@ -143,7 +168,10 @@ def checked_bins(bins: object) -> Bins:
 
 
 def keys_of(columns: object, argument: str = "by") -> tuple[Axis, ...]:
-    """Return keys: of one name, a list of distinct ones, or names with their bins."""
+    """Return the axes of one column's name, a list of distinct names, or a dict of names and bins.
+
+    ``argument`` is the name of the argument in error messages.
+    """
     if isinstance(columns, Mapping):
         bins = tuple(checked_bins(column_bins) for column_bins in columns.values())
         named = keys_of(list(columns), argument)
@@ -165,7 +193,7 @@ def shape_of_sums(numbers: int) -> tuple[int, ...]:
 
 
 def table_shape(keys: Iterable[Axis], schema: Schema) -> tuple[int, ...]:
-    """Return the number of labels or bins of every key."""
+    """Return the number of labels or bins of every axis; their product is at most `MOST_CELLS`."""
     shape = tuple(key.size(schema) for key in keys)
     if np.prod(shape, dtype=float) > MOST_CELLS:
         raise ParameterError("by", shape, f"keys of at most {MOST_CELLS:,} cells in all")

@@ -19,7 +19,11 @@ from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
 
-# Shares of a Gaussian budget for the count, for the sum, and for the sum of squares.
+# Weights, in steps, of the numbers that a row adds for Gaussian noise.  Their squares add up to at
+# most STEPS^2, and are the shares of the budget: of 1 and u for a mean, of 1, u and 2 u^2 - 1 for a
+# variance.  PUBLIC_SQUARES and PUBLIC_TOTAL are the weights of u^2 and u where the number of rows
+# is public: an exchanged row moves u^2 by 1 and u by 2 at most, so the square of what it moves is
+# at most .6 + 4 * .1 = 1.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_SQUARES, PUBLIC_TOTAL = (math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
 MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance

@@ -72,7 +72,7 @@ class QuantileQuery(Question[ListedAnswer]):
     where : Condition or None
         Which rows count.
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float or None
         Chance that an interval covers; None releases no intervals.
 

@@ -49,7 +49,7 @@ class FrameQuery(Question[Answer]):
     where : Condition or None
         Which rows count.
     guarantee : Guarantee
-        What it may cost.
+        The privacy that the answer may cost.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import Schema
 
-NO_LABEL = -1
+NO_LABEL = -1  # the code of a missing value, and of one that is no label of its column
 DAY = 86_400_000  # milliseconds
 LARGE = 1e290  # the sum of 2^32 such numbers is finite
 BLOCK = 2**15  # rows at a time: a block fits into a processor's cache

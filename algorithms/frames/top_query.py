@@ -42,7 +42,7 @@ class TopQuery(Question[ListedAnswer]):
     where : Condition or None
         Which rows count.
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float
         Chance that an interval covers.
     keys : tuple of Axis

@@ -1,4 +1,12 @@
-"""Convex sets given by a linear oracle: the point with the smallest product with a direction.
+"""Convex sets of coefficients for Frank-Wolfe, each given by its linear oracle.
+
+The oracle `minimiser` returns the point of the set C with the smallest inner product with a
+direction d, ``argmin over theta in C of <theta, d>``: a step of Frank-Wolfe goes towards it.  The
+Gaussian width ``E max over theta in C of <theta, g>``, with p independent standard normal
+coordinates of g, bounds how far noise g on d lowers that least product in expectation.
+
+`L2Ball`, `GroupBall` (group lasso) and `NuclearBall` (matrices of small rank) are the sets here; a
+user's own set has the methods of `ConvexSet`.
 
 References: Talwar, Thakurta & Zhang (2015), Theorem 2.6, for the Gaussian width.
 """
@@ -15,7 +23,7 @@ from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-ROUNDING_SLACK = 1 + 1e-9
+ROUNDING_SLACK = 1 + 1e-9  # a point belongs to the set if its norm is at most radius times this
 
 
 class ConvexSet(Protocol):
@@ -27,7 +35,7 @@ class ConvexSet(Protocol):
         ...
 
     def width(self, features: int) -> float:
-        """Return a bound on the Gaussian width ``E max <theta, g>``, g standard normal."""
+        """Return an upper bound on the Gaussian width ``E max <theta, g>``, g standard normal."""
         ...
 
     def start(self, features: int) -> Array:
@@ -54,7 +62,7 @@ class L2Ball:
         POSITIVE.check("radius", self.radius)
 
     def width(self, features: int) -> float:
-        """Return ``radius sqrt(p)``."""
+        """Return ``radius sqrt(p)``: the width is ``radius E |g|``, and ``E |g| <= sqrt(p)``."""
         return self.radius * math.sqrt(features)
 
     def start(self, features: int) -> Array:
@@ -72,7 +80,10 @@ class L2Ball:
 
 @final
 class GroupBall:
-    """Vectors whose groups' l2 norms sum to at most ``radius``; ``groups`` labels features."""
+    """Vectors for which the l2 norms of groups of features sum to at most ``radius``.
+
+    ``groups`` has a whole number for each feature, that of its group.
+    """
 
     def __init__(self, groups: Any, radius: float) -> None:
         labels = np.asarray(groups)
@@ -86,11 +97,17 @@ class GroupBall:
         return f"GroupBall({self._count} groups, radius={self.radius:g})"
 
     def width(self, features: int) -> float:
-        """Return ``radius (sqrt(largest group) + sqrt(2 ln groups))``, at most the l2 ball's."""
+        """Return ``radius min(sqrt(s) + sqrt(2 ln K), sqrt(p))``.
+
+        Here s is the size of the largest of K groups, and p the number of features.
+        """
         self.start(features)
-        # a group's norm is 1-Lipschitz, so the largest exceeds sqrt(size) by a normal's tail
-        longest = math.sqrt(self._largest) + math.sqrt(2 * math.log(self._count))
-        return self.radius * min(longest, math.sqrt(features))
+        # The width is radius times E max over groups of |g_group|.  Each norm has an expectation of
+        # at most sqrt(s), and as a 1-Lipschitz function of g it exceeds it no more than a standard
+        # normal number does, of which the largest of K is at most sqrt(2 ln K) in expectation.  The
+        # set lies in the l2 ball, whose width is radius sqrt(p) at most.
+        largest_norm_bound = math.sqrt(self._largest) + math.sqrt(2 * math.log(self._count))
+        return self.radius * min(largest_norm_bound, math.sqrt(features))
 
     def start(self, features: int) -> Array:
         """Return the centre."""
@@ -101,10 +118,13 @@ class GroupBall:
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
-        """Return the opposite direction within the group of largest norm."""
+        """Return minus the radius times the direction's unit vector in the group of largest norm.
+
+        All coordinates outside of this group are 0.
+        """
         vertex = np.zeros(direction.size)
-        best = self._group == np.argmax(self._norms(direction))
-        vertex[best] = -self.radius * unit_vector(direction[best])
+        in_best_group = self._group == np.argmax(self._norms(direction))
+        vertex[in_best_group] = -self.radius * unit_vector(direction[in_best_group])
         return vertex
 
     def contains(self, point: Array) -> bool:
@@ -120,7 +140,7 @@ class GroupBall:
 class NuclearBall:
     """Matrices (rows, columns), flattened row by row, with singular values of bounded sum.
 
-    The sum is at most ``radius``.
+    The sum, which is the nuclear norm, is at most ``radius``.
     """
 
     shape: tuple[int, int]
@@ -134,7 +154,11 @@ class NuclearBall:
             IntegerRange(1).check("shape", size)
 
     def width(self, features: int) -> float:
-        """Return ``radius (sqrt(rows) + sqrt(columns))``, Gordon's bound of the spectral norm."""
+        """Return ``radius (sqrt(rows) + sqrt(columns))``.
+
+        The width is radius times the expected spectral norm of a matrix of standard normal numbers,
+        which is at most this sum of roots (Gordon's inequality).
+        """
         self.start(features)
         return self.radius * sum(map(math.sqrt, self.shape))
 
@@ -149,7 +173,7 @@ class NuclearBall:
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
-        """Return minus the radius times the outer product of the first singular vectors."""
+        """Return ``-radius u v'``, u and v the singular vectors of the largest singular value."""
         left_vectors, _, right_vectors = np.linalg.svd(
             direction.reshape(self.shape), full_matrices=False
         )
@@ -163,6 +187,6 @@ class NuclearBall:
 
 
 def unit_vector(vector: Array) -> Array:
-    """Return the vector at length 1; a zero vector stays."""
+    """Return the vector over its l2 norm; a zero vector stays."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else vector

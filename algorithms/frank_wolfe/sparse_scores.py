@@ -21,7 +21,8 @@ from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
 from mechanisms.families.bounded_scores import IndexArray
 
-# All bounds are recomputed after so many rounds, then whenever the number of rounds has doubled.
+# Rounds until the first refresh of all bounds; each later refresh comes when their number has
+# doubled.
 FIRST_REFRESH = 16
 # How far bounds may exceed scores, in noise scales; before it is more, they are recomputed.
 MAX_SLACK = 1.0
@@ -39,7 +40,7 @@ class SparseScores:
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # Rounding may make a bound slightly too small; this is added to it.
+        # This is added to bounds, as rounding may make one slightly too small.
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -134,8 +135,8 @@ class SparseScores:
 
     def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
         """Return the current slopes, and how far they can move until the next refresh."""
-        # A margin that is not touched shrinks by the product of the factors 1 - 2 / (t + 2), which
-        # from m to u moves is (m + 1) (m + 2) / ((u + 1) (u + 2)).
+        # The steps are 2 / (t + 2), so from m moves to u an untouched margin shrinks by the product
+        # of t / (t + 2) for t = m + 1 to u, which is (m + 1) (m + 2) / ((u + 1) (u + 2)).
         shrinkage = (
             (self.move_count + 1)
             * (self.move_count + 2)

@@ -1,4 +1,11 @@
-"""A classifier with private training labels, each randomised by its own user.
+"""A linear classifier with public features and private labels, each randomised by its own user.
+
+A user with label y reports it through a randomiser that is epsilon-DP (local label privacy).  The
+coefficients are then found from the reports and the public features: by maximum likelihood, or by
+one pass of stochastic gradient descent.
+
+With x' the standardised features of a record, the fit sees the row ``z = (x', 1) / |(x', 1)|`` of
+length 1, and class k has the score ``<theta_k, z>``.
 
 References: "Convex Optimization with Local Label Differential Privacy", Algorithm 1; Patrini et al.
 (2017).
@@ -40,7 +47,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it
     public.  Each label is randomised once; the coefficients are those under which the reports are
-    most probable, or the average of one pass of `LabelSGD` over them.
+    most probable, less a penalty, or the average of one pass of `LabelSGD` over them.
 
     Parameters
     ----------
@@ -55,14 +62,14 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         How coefficients are found; "auto" maximises the likelihood for the logistic loss, and takes
         one pass of `LabelSGD` for others.
     penalty : float
-        Added to minus the logarithm of the likelihood: this times half the squared length of all
-        coefficients.
+        Coefficient c of the term ``c |theta|^2 / 2`` that is added to minus the log-likelihood; for
+        the likelihood only.
     diameter : float
-        Diameter of the ball of coefficients around 0, for one pass.
+        Diameter of the l2 ball around 0 that coefficients are projected to, for one pass only.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
-        How each label is randomised; "auto" takes the least second moment.
+        How each label is randomised; "auto" takes the one with the least second moment.
     batch_size : int
-        Users in one gradient step, for one pass.
+        Number of users in one gradient step, for one pass only.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -73,10 +80,11 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     classes_ : numpy.ndarray of shape (classes,)
         The labels.
     coef_ : numpy.ndarray of shape (1, features) or (classes, features)
-        Coefficients of the features as they are; one row for two classes.
+        Coefficients of the features as they are given; one row for two classes, which is the
+        difference of theirs.
     intercept_ : numpy.ndarray of shape (1,) or (classes,)
-        The constants.  Scores are ``coef_ x + intercept_`` over the length of the standardised row
-        with its constant, as in the fit; the label with the largest score does not depend on it.
+        The constants.  Scores are ``(coef_ x + intercept_) / |(x', 1)|``, as in the fit; the label
+        with the largest score does not depend on this length of the standardised row.
     optimiser_ : LabelSGD or LabelLikelihood
         The fitted optimiser.
     plan_, ledger_, transcript_
@@ -132,7 +140,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         Returns
         -------
         numpy.ndarray of shape (classes, features + 1)
-            Coefficients of `prepared` rows.
+            The theta_k of `prepared` rows, one row for each class.
         """
         users = ledger.public.shape[0]
         return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)
@@ -157,7 +165,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             The fitted estimator.
         """
         rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # scikit-learn's own error
+        if y is None:  # This raises scikit-learn's own error.
             validated_data(self, X, None, **rules)
         classes, codes = encode_classes(y, self.classes, self.non_private)
         X, codes = validated_data(self, X, codes, **rules)
@@ -168,7 +176,8 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
+            # This class gives the warning itself, below.
+            warnings.simplefilter("ignore", NotPrivateWarning)
             self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor, ledger)
         theta, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
         if len(classes) == 2:
@@ -180,7 +189,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         return self
 
     def prepared(self, X: Any) -> Any:
-        """Return standardised features and a constant, with rows of length 1, as the fit sees them.
+        """Return the rows ``z = (x', 1) / |(x', 1)|`` that the fit sees, x' standardised features.
 
         Parameters
         ----------
@@ -190,7 +199,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         Returns
         -------
         numpy.ndarray or sparse array of shape (records, features + 1)
-            The rows that are multiplied by ``coef_``.
+            Rows of length 1; the last coordinate is that of the constant.
         """
         if hasattr(X, "multiply"):
             rows = sparse.hstack(
@@ -209,7 +218,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
         products = np.stack([row_products(X, coefficients) for coefficients in self.coef_], axis=1)
-        # `prepared` divides rows by these lengths.
+        # `prepared` divides rows by the lengths sqrt(squares + 1); 1 is the constant's square.
         if hasattr(X, "multiply"):
             squares = squared_lengths(X.multiply(1 / self.scale_).tocsr())
         else:
@@ -218,13 +227,13 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def summary(self) -> str:
-        """Return the guarantee, and how labels were randomised; more for one pass."""
+        """Return the guarantee, and how labels were randomised, as the fitted optimiser says it."""
         check_is_fitted(self)
         name = type(self.optimiser_).__name__
         return self.optimiser_.summary().replace(name, type(self).__name__)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
-        """Return what finds the coefficients, with every setting checked."""
+        """Return the optimiser of the coefficients, after a check of every setting."""
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
             raise ParameterError(
@@ -270,12 +279,19 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
 
 
 def _shift_and_scale(X: Any) -> tuple[Array, Array]:
-    """Return the mean, in units of the scale, and the scale of every column; sparse means are 0."""
+    """Return (mean / scale, scale) of every column, so that ``x' = x / scale - mean / scale``.
+
+    The scale is the standard deviation.  Sparse columns are not centred: their shift is 0, and
+    their scale is the root mean square.  A column without spread is divided by its largest absolute
+    value, or by 1 if it is zero.
+    """
     if hasattr(X, "multiply"):
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
         return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
     largest = np.abs(X).max(axis=0)
-    largest[largest == 0] = 1.0  # the squares of scaled columns neither overflow nor underflow
+    # Columns are divided by their largest absolute value first, so that no square overflows or
+    # underflows.  A deviation of at most 1e-12 of that value counts as none.
+    largest[largest == 0] = 1.0
     spread = (X / largest).std(axis=0)
     scale = np.where(spread > 1e-12, spread, 1.0) * largest
     return (X / scale).mean(axis=0), scale

@@ -31,7 +31,7 @@ from algorithms.label_privacy.label_sgd import (
 )
 from mechanisms.hemisphere import HemisphereL2
 
-MOST_STEPS = 300  # of the quasi-Newton search
+MOST_STEPS = 300  # iterations of the quasi-Newton search (L-BFGS)
 BLOCK_NUMBERS = 1 << 22  # scores and features in memory at a time
 
 
@@ -110,7 +110,7 @@ def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bo
     if isinstance(mechanism, NoPrivacy):
         return np.asarray(np.asarray(reports)[:, None] == np.arange(classes))
     if isinstance(mechanism, HemisphereL2):
-        # c_k = 1 / K + <report, corner k> times a positive constant
+        # Coefficient k is 1 / K + <report, corner k> times a positive constant.
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
     # A coefficient is (1[supported] - q) / (p - q).
     probable: NDArray[np.bool_] = mechanism.coefficients(reports) > 0
@@ -133,7 +133,9 @@ def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: 
         value, slope = penalty / 2 * float(flat @ flat), penalty * theta
         for block_rows in blocks:
             rows, scores = X[block_rows], np.asarray(X[block_rows] @ theta.T)
-            # -ln sum_k p_k a_k = lse(scores) - lse(scores + ln a); slope: p - p given the report
+            # With lse the logarithm of the sum of exponentials,
+            #     -ln sum_k p_k a_k = lse(scores) - lse(scores + ln a).
+            # Its slope in the scores is the prior p less the posterior, p given the report.
             prior, before = _softmax(scores)
             posterior, after = _softmax(np.where(probable[block_rows], scores, scores + log_ratio))
             value += float((before - after).sum())

@@ -1,4 +1,8 @@
-"""Four randomisers of a label, and the choice of the best.
+"""The four randomisers of a label, and the choice of the best for unbiased gradient estimates.
+
+k-ary randomised response, subset selection, unary encoding, and Duchi's vector, which is a point of
+the hemisphere of the label's corner of a regular simplex.  Each costs epsilon; they differ in the
+second moment of the gradient that is estimated from a report.
 
 References: "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
 """
@@ -39,7 +43,7 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
     if chosen == "subset":
         return SubsetSelection.optimised(k, epsilon)
     if chosen == "response":
-        # keep / ((1 - keep) / (k - 1)) = e^eps
+        # The label is kept with the probability that solves keep / ((1 - keep) / (k - 1)) = e^eps.
         keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)

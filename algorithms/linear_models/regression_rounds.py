@@ -22,22 +22,21 @@ from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squ
 from algorithms.linear_models.feature_moments import MappedFeatures
 from algorithms.linear_models.mapped_plan import Shares, rounds_of
 
-# All constants were chosen once, on training parts (docs/algorithms.md says how).
-SHARES = Shares(moments=0.05, products=0.15, kept=0.3)
-# The ridge that is added to the eigenvalues of the map, as a multiple of the norm of the noise on
-# products.
-DAMPING = 0.5
-ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds
-# The total of all steps, in units of the longest stable step, is TRAVEL times the signal, at most
-# SHORT_TRAVEL.  For a large signal it is LONG_TRAVEL times the signal where that is more.
+# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
+# "Signal" is about the length of a clipped gradient over the noise of all rounds together.
+SHARES = Shares(moments=0.05, products=0.15, kept=0.3)  # of the squared budget, and a weight
+DAMPING = 0.5  # as a multiple of the norm of the noise on products
+ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds, if none is asked for
+# The travel is the sum of all steps in units of the longest stable step: TRAVEL times the signal,
+# but at most SHORT_TRAVEL, or LONG_TRAVEL times the signal if that is more; see `schedule`.
 TRAVEL, SHORT_TRAVEL = 0.4, 24.0
 LONG_TRAVEL = 0.01
-LONGEST = 0.95  # largest step, as a share of the longest step that is surely stable
-# The norm is to leave a share 1 - CLIPPED (CLIPPED_SIGNAL / signal)^CLIPPED_POWER of the records
-# unclipped, and at least the share LEAST_KEPT.
+LONGEST = 0.95  # largest step, in units of the longest step that is surely stable
+# The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
+# at larger signals by this power, and never less than LEAST_KEPT.
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
-LEARNING_RATE = 0.4  # the log of the norm moves by this times the error of that share
-# First, least and largest clipping norm, over the length of a mapped row times the largest target.
+LEARNING_RATE = 0.4  # change of ln C in a round, for each unit that the share is off its target
+# The first, least and largest clipping norm, over the length of a row times the largest target.
 START, LEAST, LARGEST = 0.5, 1e-4, 1.0
 
 
@@ -54,16 +53,20 @@ class Schedule(NamedTuple):
 
     rounds: int
     step: float  # share of the longest stable step
-    kept: float  # the share of records that are not clipped
+    kept: float  # the share of records that are not to be clipped
 
 
 def schedule(signal: float, rounds: int | None = None) -> Schedule:
-    """Return the rounds, how far they travel, and how many records they clip, by the signal."""
-    # Slow directions add up all steps and all noise, so the total of steps follows the signal.
+    """Return the number of rounds, the length of steps, and the share of records not clipped.
+
+    ``rounds`` is taken as given if it is not None.
+    """
+    # In directions of small curvature all steps and all noise add up, so the total of steps follows
+    # the signal.
     travel = max(min(TRAVEL * signal, SHORT_TRAVEL), min(LONG_TRAVEL * signal, MOST_ROUNDS))
     if rounds is None:
         rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
-    # A clipped gradient is biased if residuals are skewed, so more signal means less clipping.
+    # Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
     return Schedule(rounds, min(travel / rounds, LONGEST), unclipped_share)
 
@@ -78,8 +81,9 @@ def descend_mapped(
 ) -> Descent:
     """Return the descent; its coefficients are those of mapped rows.
 
-    They are the mean of the iterates, of which iterate t weighs t.  Where the norm grows beyond
-    what gradients have at first, steps were too long: they are halved, and start again from 0.
+    They are the weighted mean of the iterates, in which iterate t has the weight t.  If the norm
+    grows beyond its largest value, steps were too long: they are halved, and the descent starts
+    again from 0.
     """
     part, rounds = (repeated := rounds_of(ledger.plan)).part, repeated.count
     _, step, unclipped_share = schedule(signal, rounds)
@@ -101,10 +105,10 @@ def descend_mapped(
         gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
         theta = theta - step * mapped.longest_step * gradient
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.kept
-        # The norm grows while too many records are clipped.
+        # The norm grows while the share that is not clipped is below its target.
         share = min(1.0, max(0.0, shares[t - 1]))
         norm = max(norm * math.exp(LEARNING_RATE * (unclipped_share - share)), LEAST * unit)
-        if norm > LARGEST * unit:  # steps are too long: at theta = 0 few gradients are so large
+        if norm > LARGEST * unit:  # At theta = 0 few gradients are so large.
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
         # Iterate t after a start weighs t in the mean.
         mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta

@@ -1,6 +1,11 @@
-"""The mean of vectors in the local model: each user sends one randomised vector.
+"""The mean of vectors in the local model of privacy: each user sends one randomised vector.
 
-References: Bhowmick et al. (2018); Asi, Feldman & Talwar (2022).
+User i shortens the vector x_i to Euclidean length r at most and sends a report Z_i with
+``E Z_i = x_i`` that is epsilon-DP by itself.  The estimate is the mean of the reports, shortened to
+length r.
+
+References: Bhowmick et al. (2018) for PrivUnit; Asi, Feldman & Talwar (2022), who show that it is
+optimal.
 """
 
 from __future__ import annotations
@@ -46,8 +51,9 @@ class LocalMean(PrivateEstimator):
     radius : float
         Largest Euclidean norm of a vector.
     noise : {"auto", "priv_unit", "hemisphere", "bounded", "piecewise", "staircase", "laplace"}
-        How a user reports; the last four are for one coordinate.  "auto" takes the least variance:
-        PrivUnit, and for one coordinate one of the last four.
+        The mechanism of each user's report; the last four are for vectors of one coordinate.
+        "auto" takes that of least variance: PrivUnit for two coordinates or more, and one of the
+        last four for one.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -107,7 +113,7 @@ class LocalMean(PrivateEstimator):
         return mean_randomizer(dimension, epsilon, radius, noise)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the mean, computed from released reports only.
+        """Return the mean of the released reports, shortened to ``radius``.
 
         Parameters
         ----------
@@ -124,9 +130,9 @@ class LocalMean(PrivateEstimator):
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
         mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
-        vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
-        query = ClippedVectors(self.radius, numbers=not vectors)
-        shape = (dimension,) if vectors else ()
+        takes_vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
+        query = ClippedVectors(self.radius, numbers=not takes_vectors)
+        shape = (dimension,) if takes_vectors else ()
         for reports in ledger.release_blocks(mechanism, query, blocks, executor, shape=shape):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
@@ -162,21 +168,24 @@ class LocalMean(PrivateEstimator):
         return self
 
     def interval(self, level: float = 0.95) -> Array:
-        """Return confidence intervals of the mean: noise and sampling, at no further cost.
+        """Return confidence intervals of the mean, at no further cost in privacy.
 
-        The reports of users vary by both.  What is covered is the mean of vectors that were
-        shortened to ``radius``, in the population that users come from.
+        With m the mean and s the standard deviation of the n users' reports in a coordinate, an
+        interval is ``m +- z s / sqrt(n)``, z a normal quantile, clipped to [-radius, radius].
+        Reports vary by the noise and by the sampling of users, so both are counted.  What is
+        covered is the mean of vectors shortened to ``radius``, in the population that users come
+        from.
 
         Parameters
         ----------
         level : float
-            Chance that the interval of a coordinate covers its mean, in (0, 1), where users are
-            many.
+            Probability that the interval of a coordinate covers its mean, in (0, 1); it is
+            approximate, and holds for many users.
 
         Returns
         -------
         numpy.ndarray of shape (dimension, 2)
-            Lower and upper ends, within ``radius``; to nearest.
+            Lower and upper ends, in [-radius, radius]; not rounded outwards.
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
@@ -198,7 +207,10 @@ class LocalMean(PrivateEstimator):
 
 @lru_cache(maxsize=64)
 def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = "auto") -> Release:
-    """Return the named mechanism, or that of least variance: PrivUnit, or one for numbers."""
+    """Return the named mechanism for vectors of length ``radius``, calibrated to epsilon.
+
+    "auto" returns that of least variance: PrivUnit, or one for numbers if ``dimension`` is 1.
+    """
     if noise in NUMBER_NOISE or (noise == "priv_unit" and dimension == 1):
         if noise == "priv_unit" or dimension > 1:
             allowed = f"'auto' or one that fits vectors of {dimension} coordinates"
@@ -206,7 +218,8 @@ def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = 
         return number_noise(noise, radius, epsilon)
     if noise == "hemisphere":
         return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
-    # PrivUnit includes the hemisphere among its caps, so it is never worse.
+    # The hemisphere is one of the spherical caps that PrivUnit chooses from, so PrivUnit is never
+    # worse.
     return (
         PrivUnit.optimised(dimension, epsilon, radius)
         if dimension > 1
@@ -217,16 +230,19 @@ def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = 
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedVectors:
-    """The query of a block: every user's vector, of length at most ``radius``, or its number."""
+    """The query of a block of users: their vectors, shortened to length ``radius`` at most.
+
+    With ``numbers`` it returns the single coordinate of each vector, without an axis for it.
+    """
 
     radius: float
     numbers: bool = False
 
     def __call__(self, rows: Any) -> Array:
-        """Return one vector a user."""
+        """Return one vector, or one number, for each user."""
         vectors = np.asarray(rows, dtype=np.float64)
-        # Rows are clipped to a cube first, so that no square overflows.  They are shortened to a
-        # little less than the radius, so that rounding stays inside.
+        # Coordinates are clipped to 1e6 radii first, so that no square overflows.  Vectors are then
+        # shortened to 1 - 1e-12 radii, so that rounding does not make them longer than the radius.
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
         shortened = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius

@@ -1,4 +1,12 @@
-"""Ends of intervals around released quantiles: an end lies some records further on.
+"""Ends of confidence intervals around released quantiles, each by one more private release.
+
+An end lies a random number G of records further on than the quantile: a place t of the grid is
+drawn with probability proportional to ``exp(score(t) / scale)``, and the score falls by a weight
+for every record between the quantile and t.  If records lie evenly, G is exponential, and the
+interval misses where the error E of the quantile's rank is larger: P(|E| > G) = 1 - level.
+
+A place is a point of the grid together with one of its finer steps, see `quantile_scores`.  Scales
+are in records, unless said otherwise.
 
 References: Smith (2011) for the mechanism; proof in docs/proofs/quantiles.md, section 5.
 """
@@ -18,24 +26,24 @@ from algorithms.base.intervals import laplace_normal_tail
 from algorithms.statistics.quantile_scores import WEIGHT_BITS, IndexArray, padded
 from algorithms.statistics.quantile_tree import rank_noise
 
-UNITS = 1 << WEIGHT_BITS
+UNITS = 1 << WEIGHT_BITS  # whole units of the weight 1
 FAR = 40  # scores this many scales below the best have probability e^-40 and are not distinguished
 MOST_PLACES = 1 << 52  # of a part, with the places that stand for the region beyond it
 # A quantile that lies nearer to the least or the greatest record than this, in its own scales, may
 # fall into the empty part of the grid beyond that record.  At this distance the probability is e^-4
 # if the empty part is 400 times as wide.
 REACH = math.log(400) + 4
-NODES = 2000
+NODES = 2000  # of the midpoint rule in `_ratio`
 # A released quantile lies more often in a wide gap between records than in a narrow one, and
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.
-EVEN = 0.85
+EVEN = 0.85  # factor of the probability 1 - level with which intervals are to miss on even gaps
 GAP = 0.35  # records that are added to the scale of the noise: gaps decide where noise is smaller
 
 
 @dataclass(frozen=True, slots=True)
 class EndPart:
-    """Where an end is sought: from a quantile at ``near`` as far as ``far``, both places.
+    """The part of the grid in which an end is drawn: places from a quantile ``near`` to ``far``.
 
     Parameters
     ----------
@@ -44,9 +52,10 @@ class EndPart:
     weight : int
         What a record takes off the score, in units of 2^-10, at most 2^10.
     records : int
-        How many records further on the end should lie; 0 for the next ones, the nearer the better.
+        The number of records beyond ``near`` at which the score is largest; at 0 the nearest place
+        has the largest score.
     beyond : int
-        How many places stand for all that is beyond ``far``.
+        How many places stand for the whole region beyond ``far``.
     """
 
     near: int
@@ -73,7 +82,7 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
     within = end - begin
     reach, weight = _reach(part, scale), part.weight if not part.records else part.weight // 2
     low_count, high_count = max(0, part.records - reach), min(within, part.records + reach)
-    if high_count < low_count:  # all ends in the part have the lowest score
+    if high_count < low_count:  # Then all places of the part have the lowest score.
         low_count = high_count = within
     counts = np.arange(low_count, high_count + 1, dtype=np.int64)
     scores = -weight * np.minimum(np.abs(counts - part.records), reach)
@@ -93,14 +102,17 @@ def end_runs(places: IndexArray, part: EndPart, scale: float) -> Array:
 
 
 def _reach(part: EndPart, scale: float) -> int:
-    """Return the number of records from which on scores are lowest."""
+    """Return the distance, in records, from which on scores are not distinguished."""
     return math.ceil(FAR * scale * UNITS / part.weight) * (2 if part.records else 1)
 
 
 def end_scores(
     places: Sequence[IndexArray], parts: Sequence[Sequence[EndPart]], scale: float
 ) -> Array:
-    """Return the scores of the ends of every cell: (parts, 2, runs), a cell after another."""
+    """Return the scores and lengths of runs for the parts of all cells: (parts, 2, runs).
+
+    ``places`` has the sorted places of the records of each cell.
+    """
     runs = [
         end_runs(numbers, part, scale)
         for numbers, cell_parts in zip(places, parts, strict=True)
@@ -114,14 +126,14 @@ def end_scores(
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """How far ends lie from quantiles, in scales of the tree that finds them.
+    """How far ends lie from quantiles, in units of the scale of the tree that released those.
 
     Parameters
     ----------
     own : tuple of float
-        The scale of each quantile's own noise, in records.
+        The scale of each quantile's own noise.
     ratios : tuple of float
-        The scale of its ends' noise.
+        The mean of G, which is the scale of its ends' noise, for each quantile.
     """
 
     own: tuple[float, ...]
@@ -168,13 +180,16 @@ def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
 
 
 def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float:
-    """Return the mean of G for an error that is the sum of Laplace noise and normal noise."""
+    """Return the least mean of G with ``P(|E| > G) <= EVEN (1 - level)``.
+
+    E is the sum of Laplace noise and normal noise, and G is exponential.
+    """
     step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - level)
     x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
     tail = laplace_normal_tail(x, laplace_scale, np.full(NODES, normal_deviation, dtype=np.float64))
 
     def holds(ratio: float) -> bool:
-        # P(|error| > G) is the integral of P(|error| > x) e^{-x / ratio} / ratio
+        # P(|E| > G) is the integral of P(|E| > x) e^{-x / ratio} / ratio over x.
         return float(np.exp(-x / ratio) @ tail) * step <= outside * ratio
 
     upper_end = 2 * float(tail.sum()) * step / outside  # as e^{-x / ratio} <= 1

@@ -20,9 +20,9 @@ from accountant.numerics import Array
 
 IndexArray = NDArray[np.int64]
 PLACE_BITS = 16  # a point of the grid has 2^16 places, and equal numbers are spread over them
-DEFAULT_STEPS = 1 << 24
-MOST_POINTS = 1 << 36
-WEIGHT_BITS = 10
+DEFAULT_STEPS = 1 << 24  # steps of a grid between the bounds, if none is asked for
+MOST_POINTS = 1 << 36  # of a grid
+WEIGHT_BITS = 10  # weights of scores are multiples of 2^-10
 LONGEST = 1 << 17  # longest list that is padded with empty runs
 # Scores this many scales below the best are not distinguished: 2^52 such candidates have
 # probability e^-44 together.
@@ -166,7 +166,7 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     bits, far, share, weight = units
     begin, end = np.searchsorted(places, [part.start, part.end])
     records = int(end - begin)
-    # the ranks whose score is above the lowest score
+    # Only ranks from low to high have a score above the lowest one.
     target = share * records
     low = max(0, (target - far) >> bits)
     high = min(records, ((target + far) >> bits) + 1)
@@ -194,7 +194,7 @@ class ShareUnits(NamedTuple):
 
 def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
     """Return the units of a part's scores: they move by 1/2, or if whole by 1, at the most."""
-    # 2^bits far 2^WEIGHT_BITS <= 2^52, so that a score is exact
+    # A score is exact as a float, as 2^bits far 2^WEIGHT_BITS <= 2^52.
     log_far = min(max(0, math.ceil(math.log2(FAR * scale))), 52 - WEIGHT_BITS)
     bits = min(30, 52 - WEIGHT_BITS - log_far)
     unit = 1 << bits

@@ -1,4 +1,8 @@
-"""Peeling, then private signs: the plan from public numbers, counts of votes, and the run.
+"""Selection of features by peeling, then a private sign for each of them, from votes of machines.
+
+Peeling selects the feature of the greatest noisy stability, takes it away, and goes on with the
+remaining ones.  The file has the plan, which depends on public numbers only, the counts of votes,
+and the run.
 
 References: Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2, equations (4) and (5); constants
 recomputed (`audits.papers.sparse_regression`).
@@ -74,7 +78,7 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     counter, remaining = VoteCounter(), np.arange(ledger.shape[1])
     selected: list[int] = []
     for _ in range(peel.count):
-        # the remaining features follow from earlier answers
+        # The remaining features follow from earlier answers, so the query may depend on them.
         query = RemainingStability(counter, remaining)
         winner = int(ledger.release(peel.part, query, shape=remaining.size))
         selected.append(int(remaining[winner]))

@@ -27,6 +27,7 @@ from accountant.ledger.ordered_map import map_in_order
 
 MACHINES_PER_BLOCK = 100  # machines whose messages are read at a time
 Votes = NDArray[np.int8]
+# What can happen to a machine's vote; the status byte of a message is an index of this tuple.
 FATES = ("counted", "twice", "failed", "invalid", "late")
 COUNTED, TWICE, FAILED, INVALID, LATE = range(len(FATES))
 HEADER_BYTES = 5  # bytes: a status, and the number of features in four
@@ -98,7 +99,7 @@ class VoteCollector:
                 if lengths[at] and not fits:
                     self._fates[at] = INVALID
 
-        # first access to the memory dominates, so threads write blocks in parallel
+        # First access to the memory dominates, so threads write blocks in parallel.
         starts = range(0, len(lengths), MACHINES_PER_BLOCK)
         blocks = (range(start, min(start + MACHINES_PER_BLOCK, len(lengths))) for start in starts)
         deque(map_in_order(write, blocks), maxlen=0)
@@ -179,7 +180,7 @@ def unpack_vote(message: bytes, row: Votes) -> bool:
 def encode_own_vote(local: Callable[[Any], Any], handle: Any) -> bytes:
     """Return a machine's message; an error is sent without its text, which may show data."""
     try:
-        # numpy's warnings are about the data, so they stay on the machine
+        # numpy's warnings are about the data, so they are not shown.
         with np.errstate(all="ignore"):
             return pack_vote(local(handle() if callable(handle) else handle))
     except Exception:

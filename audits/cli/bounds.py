@@ -11,7 +11,7 @@ from audits.cli.options import Options, takes
 if TYPE_CHECKING:
     from audits.minimax.performance.answers import ProblemReport
 
-FAILED = 1
+FAILED = 1  # exit status if an inequality does not hold in the enumeration
 QUICK, THOROUGH = (4, 3), (6, 4)  # largest p and n of the enumeration
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target_processes import TargetLimits
 
-FAILED, INCONCLUSIVE = 1, 3
-LIMIT = Interval(0.0, 1e6, "(]")
+FAILED, INCONCLUSIVE = 1, 3  # exit statuses; see `exit_status`
+LIMIT = Interval(0.0, 1e6, "(]")  # seconds of --max-seconds, gibibytes of --max-memory
 
 
 def parse_request(

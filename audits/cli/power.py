@@ -12,7 +12,7 @@ from audits.cli.options import Options, takes
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
 
-POWERS = (0.5, 0.95)
+POWERS = (0.5, 0.95)  # probabilities of detecting the violation, for which runs are computed
 
 
 @takes("confidence", "json")

@@ -8,7 +8,7 @@ import typer
 
 from audits.cli.options import Options, takes
 
-FOUND, INCONCLUSIVE = 1, 3
+FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing could be decided
 
 
 @takes("json", seed="0")

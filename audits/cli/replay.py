@@ -8,7 +8,7 @@ import typer
 
 from audits.cli.options import LIMITS, Options, takes
 
-CHANGED = 1
+CHANGED = 1  # exit status if the new result differs from the saved one
 MAX_SHOWN = 20  # differences that are printed
 
 

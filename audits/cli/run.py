@@ -1,7 +1,9 @@
-"""The commands that audit what comes with the project, or is installed beside it.
+"""Four commands of ``python -m audits``: ``run``, ``list``, ``papers`` and ``libraries``.
 
-``run`` and ``list`` are of its own mechanisms, zoo and algorithms, ``papers`` of published claims,
-``libraries`` of other libraries.
+``run`` audits this project's mechanisms, its zoo of broken specimens and its algorithms, and
+``list`` shows what can be audited; ``papers`` audits published claims, ``libraries`` mechanisms of
+other libraries that are installed.  The docstring of each command is its ``--help``.  A command
+parses its options, selects cases, and leaves runs and reports to `audits.cli.perform`.
 """
 
 from __future__ import annotations
@@ -105,15 +107,20 @@ def libraries(
 
     check_writable({"--faults": faults})
     request, threads = parse_request("libraries", options.names, options)
-    every, missing = available_cases(list(request.names))
-    # the name of a library that is not installed is no spelling mistake
+    cases, absent = available_cases(list(request.names))
+    # `select_cases` refuses names that match no case.  The name of a library that is not installed
+    # is no mistake, so it is left out; if no name remains, nothing is run.
     installed_names = [
         name
         for name in request.names
-        if not any(name.strip().lower() in library for library in missing)
+        if not any(name.strip().lower() in library for library in absent)
     ]
-    todo = select_cases(installed_names, every) if installed_names or not request.names else []
-    result = run_cases("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))
+    selected_cases = (
+        select_cases(installed_names, cases) if installed_names or not request.names else []
+    )
+    result = run_cases(
+        "libraries", selected_cases, request, threads, options, absent, tuple(LIBRARIES)
+    )
     write_reports(result, options)
     if faults is not None:
         write_text(faults, faults_page(result))

@@ -8,7 +8,7 @@ import typer
 
 from audits.cli.options import Options, takes
 
-WRONG = 1
+WRONG = 1  # exit status if the outcome of a specimen is not the expected one
 
 
 @takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", "json", "resume",

@@ -18,7 +18,8 @@ from scipy.sparse import coo_array
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
 from audits.recorded_runs.tape import COMPARISON, Event, EventKind, NoiseBlock
 
-# laws whose log density changes by at most the move over the scale; some allow one direction alone
+# Laws whose log density changes by at most the move over the scale; noise of the one-sided ones may
+# move in one direction alone.
 BOUNDED = {
     "laplace",
     "log of uniform",
@@ -29,9 +30,9 @@ BOUNDED = {
 }
 ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
 ROUND_OFF = 1e-9  # relative rounding by which two moves of one noise may differ
-# the reason that is given if a linear program has no solution
+# The reason that is given if the linear program has no solution.
 NO_SOLUTION = "no move of the noise does it"
-# a linear condition: the factors of the noises in it, and by how much its value moved
+# A linear condition on moves: the factors of the noises in it, and by how much its value moved.
 Condition = tuple[dict[int, float], float]
 
 
@@ -108,7 +109,7 @@ def forced_moves(
     for moved, event in constraints.released:
         has_noise = (moved.noises >= 0) & (moved.factors != 0)
         noise_counts = has_noise.sum(axis=1)
-        # a number with one noise: its value moved by d, so the noise must move by -d / factor
+        # If the value of a number with one noise moved by d, the noise must move by -d / factor.
         rows = np.flatnonzero(noise_counts == 1)
         part = has_noise.argmax(axis=1)[rows]
         noises = moved.noises[rows, part]
@@ -167,7 +168,8 @@ def least_cost(
         scales.append(scale)
         rising.append((0.0, 0.0 if law in ONLY_FALL else None))
         falling.append((0.0, 0.0 if law in ONLY_RISE else None))
-    # each move, in units of its scale, is a difference of two non-negative parts
+    # In the linear program a move over its scale is the difference of two non-negative variables,
+    # and the cost is the sum of all variables.
     a_eq, b_eq = _matrix(equalities, column_of, scales, moves, sign)
     a_ub, b_ub = _matrix(inequalities, column_of, scales, moves, sign)
     count = len(noises)
@@ -208,7 +210,7 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
                 factors[noise] = factors.get(noise, 0.0) - factor
             factors = {noise: factor for noise, factor in factors.items() if factor}
             inequalities.append((factors, greater[1] - smaller[1]))
-    # a condition without noise holds by itself unless the smaller side moved up by more
+    # A condition without noise holds by itself unless the smaller side moved up by more.
     return equalities, [(factors, gap) for factors, gap in inequalities if factors or gap < 0]
 
 

@@ -23,7 +23,8 @@ from audits.recorded_runs.tape import DrawSite, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 from audits.values.tracebacks import without_values
 
-# replays at most; after each, draws that the verdict suspects to be public are taken as public
+# Largest number of replays.  After each one, draws that the verdict suspects to be public are taken
+# as public in the next.
 MOST_TRIES = 10
 
 

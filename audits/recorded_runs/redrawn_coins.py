@@ -31,7 +31,7 @@ REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redra
 MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 ALPHA = 1e-7  # error probability of each comparison of two outcomes
-# an outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all
+# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
 EXPECTED_COUNT = 14.0
 
 
@@ -90,7 +90,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     outcome_counts = _outcome_counts(runs, first_tape, record, records)
     if outcome_counts is None:
         return verdict
-    # an outcome that never came on one of the data must be too rare to be expected there
+    # An outcome that never came on one of the data sets must be too rare to be expected there.
     smallest_share = 1.0 if verdict.claimed is None else math.exp(-verdict.claimed)
     if any(
         min(counts) == 0 and max(counts) * smallest_share >= EXPECTED_COUNT

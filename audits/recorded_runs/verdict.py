@@ -19,11 +19,12 @@ from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.findings import RecordedFinding, exception_of
 from audits.recorded_runs.tape import Event, EventKind, Tape
 
-# kinds of findings whose cost no loss of a draw bounds
+# Kinds of findings whose cost no loss of a draw bounds.
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}
-# relative rounding of moves, which are sums of floats, and of bounds that libraries round up
+# Relative rounding of moves, which are sums of floats, and of bounds that libraries round up.
 ROUND_OFF = 1e-6
-# the delta where nothing is claimed and the cost at 0 is infinite, as that of Gaussian noise is
+# The delta at which the cost is stated if nothing is claimed and the cost at delta 0 is infinite,
+# as that of Gaussian noise is.
 DELTA_OF_NO_CLAIM = 1e-5
 Claim = Any
 

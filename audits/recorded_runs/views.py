@@ -1,8 +1,12 @@
 """Arrays as ``value + factors x noises``, and arithmetic that keeps this form.
 
 A recorded run numbers every noise that it draws.  The `View` of an array says for each element
-which noises are in it, with which factors, and what was added.  The privacy loss of a release is
-computed from its view.
+which noises are in it, with which factors, and what number was added to them.  The privacy loss of
+a release is computed from its view.
+
+Sums, multiples by plain numbers, linear functions and selections of elements keep the form
+``value + sum over parts of factor x noise``.  Views do not grow without limit: `fits` says whether
+a sum is still followed; if not, its operands count as released.
 """
 
 from __future__ import annotations
@@ -14,16 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FEW_PARTS = 8  # noises in each number of an array of any size
-MOST_PARTS = 64  # noises in one number; a longer sum counts as released
-# factors in one view (16 MiB); the result of a larger linear map is noise of an unknown law
+# Limits of views.  A part is one noise in the sum of an element.
+FEW_PARTS = 8  # parts of an element up to which sums are followed in arrays of any size
+MOST_PARTS = 64  # parts of an element up to which sums are followed in smaller arrays; see `fits`
+# Factors in one view, which are 16 MiB with the numbers of their noises.  The result of a larger
+# linear map counts as noise of an unknown law.
 MOST_FACTORS = 2**20
 
 
 class View(NamedTuple):
     """An array as value + sum over parts of factor x noise, element by element.
 
-    ``noises`` are numbers of noises (-1 for none), of shape (*shape, parts), like ``factors``.
+    ``value`` has the shape of the array.  ``noises`` are the numbers of noises, -1 for a part
+    without noise, and ``factors`` their factors; both have the shape (*shape, parts).
     """
 
     noises: NDArray[np.int64]
@@ -37,25 +44,29 @@ class View(NamedTuple):
 
 
 def plain_view(values: Any) -> View:
-    """The view of numbers without noise."""
+    """The view of numbers without noise: one part, which is empty."""
     value = np.asarray(values, dtype=float)
-    none = (*value.shape, 1)
-    return View(np.full(none, -1, dtype=np.int64), np.zeros(none), value)
+    factor_shape = (*value.shape, 1)
+    return View(np.full(factor_shape, -1, dtype=np.int64), np.zeros(factor_shape), value)
 
 
 def broadcast(view: View, shape: tuple[int, ...]) -> View:
     """The view broadcast to a shape."""
-    parts = (*shape, view.noises.shape[-1])
-    lifted = (1,) * (len(shape) - len(view.shape)) + view.noises.shape
+    factor_shape = (*shape, view.noises.shape[-1])
+    padded_shape = (1,) * (len(shape) - len(view.shape)) + view.noises.shape
     return View(
-        np.broadcast_to(view.noises.reshape(lifted), parts),
-        np.broadcast_to(view.factors.reshape(lifted), parts),
+        np.broadcast_to(view.noises.reshape(padded_shape), factor_shape),
+        np.broadcast_to(view.factors.reshape(padded_shape), factor_shape),
         np.broadcast_to(view.value, shape),
     )
 
 
 def add(left_view: View, right_view: View, sign: float) -> View:
-    """``left_view + sign * right_view``; parts without noise are left out."""
+    """``left_view + sign * right_view``, broadcast; the sign is 1 or -1.
+
+    The parts of the two are joined, and `merged` if a noise may be in both.  An operand without any
+    noise adds to the value alone.
+    """
     shape = np.broadcast_shapes(left_view.shape, right_view.shape)
     first_view, second_view = broadcast(left_view, shape), broadcast(right_view, shape)
     value = first_view.value + sign * second_view.value
@@ -68,20 +79,24 @@ def add(left_view: View, right_view: View, sign: float) -> View:
     if first_view.noises.max() < second_view.noises[second_view.noises >= 0].min(
         initial=np.iinfo(int).max
     ):
-        # the noises of one side were all drawn after those of the other, so none occurs twice
+        # All noises of the second operand were drawn after those of the first, so none occurs
+        # twice.
         return View(noises, factors, value)
     return merged(View(noises, factors, value))
 
 
 def merged(view: View) -> View:
-    """The view with one part for each noise: their factors are added up, and may cancel."""
+    """The view with one part for each noise of an element: equal noises have their factors added.
+
+    Factors may cancel.  A part that was added to another one becomes empty, noise -1 and factor 0.
+    """
     order = np.argsort(view.noises, axis=-1)
     noises = np.take_along_axis(view.noises, order, axis=-1)
     factors = np.take_along_axis(view.factors, order, axis=-1)
     repeats = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
     if not repeats.any():
         return view
-    for k in range(noises.shape[-1] - 1, 0, -1):  # a repeated noise is added to the part before it
+    for k in range(noises.shape[-1] - 1, 0, -1):  # from the last part to the one before it
         is_repeat = repeats[..., k - 1]
         factors[..., k - 1] += np.where(is_repeat, factors[..., k], 0.0)
         factors[..., k] = np.where(is_repeat, 0.0, factors[..., k])
@@ -90,19 +105,25 @@ def merged(view: View) -> View:
 
 
 def scale(view: View, by: Any) -> View:
-    """The view times plain numbers."""
+    """The view times plain numbers, broadcast."""
     factor = np.asarray(by, dtype=float)
     shape = np.broadcast_shapes(view.shape, factor.shape)
-    wide = broadcast(view, shape)
+    broadcast_view = broadcast(view, shape)
     factor = np.broadcast_to(factor, shape)
     with np.errstate(all="ignore"):
-        return View(wide.noises, wide.factors * factor[..., None], wide.value * factor)
+        return View(
+            broadcast_view.noises,
+            broadcast_view.factors * factor[..., None],
+            broadcast_view.value * factor,
+        )
 
 
 def fits(views: list[View], shape: tuple[int, ...]) -> bool:
-    """Whether the sum of these views is small enough to be followed.
+    """Whether the sum of these views, an array of this shape, is small enough to be followed.
 
-    A view that a linear map made may have many parts.
+    It is with `FEW_PARTS` parts in an element at most, or with `MOST_FACTORS` factors in all and
+    either `MOST_PARTS` parts in an element at most, or an operand that has more by itself, as a
+    linear map may make it.
     """
     parts = [int(view.noises.shape[-1]) for view in views]
     if sum(parts) <= FEW_PARTS:
@@ -112,30 +133,33 @@ def fits(views: list[View], shape: tuple[int, ...]) -> bool:
 
 
 def linear_map(view: View, function: Callable[[Any], Any]) -> View | None:
-    """The view of a linear function; None if the result is too large or the function not linear.
+    """The view of a linear function of an array; None where it cannot be followed.
 
-    The factors of one noise in the result are the function of its factors in the argument.
+    The function is applied to the value, and for each noise to the array of the noise's factors:
+    the results are the value and the factors of that noise.  It is not followed if it is not 0 at
+    0, if its result is not of floats, whose sums are not rounded to whole numbers, if there is no
+    noise, or if the result would have more than `MOST_FACTORS` factors.
     """
     is_noise = view.noises >= 0
     noises, noise_index = np.unique(view.noises[is_noise], return_inverse=True)
     at_zero: Any = function(np.zeros(view.shape))
-    # sums of other types than floats are rounded
+    # Other types than floats would round the factors.
     is_float = getattr(at_zero, "dtype", None) in (np.float64, np.float32)
     if not noises.size or not is_float or np.any(at_zero):
         return None
     if noises.size * max(at_zero.size, view.value.size) > MOST_FACTORS:
         return None
     elements = np.broadcast_to(np.arange(view.value.size).reshape((*view.shape, 1)), is_noise.shape)
-    columns = np.zeros((noises.size, view.value.size))
-    np.add.at(columns, (noise_index, elements[is_noise]), view.factors[is_noise])
-    factors = [np.asarray(function(column.reshape(view.shape))) for column in columns]
+    factors_of_noise = np.zeros((noises.size, view.value.size))
+    np.add.at(factors_of_noise, (noise_index, elements[is_noise]), view.factors[is_noise])
+    factors = [np.asarray(function(column.reshape(view.shape))) for column in factors_of_noise]
     value = np.asarray(function(view.value), dtype=float)
     parts = (*value.shape, noises.size)
     return View(np.broadcast_to(noises, parts), np.stack(factors, axis=-1), value)
 
 
 def select(view: View, places: Any) -> View:
-    """The elements at these places of the flat view."""
+    """The elements at these positions of the flattened view, in the shape of ``places``."""
     parts = view.noises.shape[-1]
     return View(
         view.noises.reshape(-1, parts)[places],
@@ -145,13 +169,13 @@ def select(view: View, places: Any) -> View:
 
 
 def join(views: list[View]) -> View:
-    """One flat view of all elements of several."""
+    """One flat view of the elements of several; those with fewer parts get empty ones."""
     parts = max(view.noises.shape[-1] for view in views)
     noises, factors = [], []
     for view in views:
-        missing = ((0, 0), (0, parts - view.noises.shape[-1]))
+        padding = ((0, 0), (0, parts - view.noises.shape[-1]))
         flat = view.noises.reshape(-1, view.noises.shape[-1])
-        noises.append(np.pad(flat, missing, constant_values=-1))
-        factors.append(np.pad(view.factors.reshape(flat.shape), missing))
+        noises.append(np.pad(flat, padding, constant_values=-1))
+        factors.append(np.pad(view.factors.reshape(flat.shape), padding))
     value = np.concatenate([view.value.reshape(-1) for view in views])
     return View(np.concatenate(noises), np.concatenate(factors), value)

@@ -1,4 +1,9 @@
-"""Figures of a report: curves on the axes of `accountant.reports`."""
+"""The two figures of an audit's report: delta against epsilon, and runs against a violation's size.
+
+Both are lines on the axes of `accountant.reports`, for a page of HTML with SVG.  `profile_figure`
+compares the privacy profile that is claimed with the exact one and with that of the samples;
+`power_figure` says how many runs would have detected a violation.
+"""
 
 from __future__ import annotations
 
@@ -9,47 +14,60 @@ from accountant.reports.svg_axes import Axes, LinearScale, LogScale
 from accountant.reports.svg_figures import Figure, Line
 from audits.results.rows import ProfileCurve
 
-HEIGHT = 290
+HEIGHT = 290  # of a figure, in units of its viewBox
 MIN_DELTA = 1e-8  # the smallest delta that is drawn
 Points = Sequence[tuple[float, float]]
 
 
 def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
-    """Delta against epsilon: claimed, exact, and of the samples with their band."""
+    """The figure of delta against epsilon: as claimed, exact, and of the samples with their band.
+
+    ``claimed`` is the legend's word for the claimed line.  The axis of delta is logarithmic, from a
+    power of ten below the smallest delta shown, in [1e-8, 0.01], up to 1.
+    """
     # Dashed lines are drawn over the solid one, so that all are visible where they agree.
     lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
     visible = [d for values in lines.values() for d in values if d >= MIN_DELTA]
-    low = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(visible, default=1e-2)) - 1e-9))
-    every = 1 if low > 1e-5 else 2
-    deltas = LogScale(min(low, 1e-2), 1.0, (1,), every, _format_power)
-    axes = Axes(_epsilon_scale(curve.epsilon), deltas, "epsilon", "delta", HEIGHT)
-    upper = _within(deltas, zip(curve.epsilon, curve.upper, strict=False))
-    lower = _within(deltas, zip(curve.epsilon, curve.lower, strict=False))
-    names = {"claimed": claimed, "exact": "exact", "mean": "samples and band"}
+    lowest_tick = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(visible, default=1e-2)) - 1e-9))
+    tick_step = 1 if lowest_tick > 1e-5 else 2
+    delta_scale = LogScale(min(lowest_tick, 1e-2), 1.0, (1,), tick_step, _format_power)
+    axes = Axes(_epsilon_scale(curve.epsilon), delta_scale, "epsilon", "delta", HEIGHT)
+    upper = _within(delta_scale, zip(curve.epsilon, curve.upper, strict=False))
+    lower = _within(delta_scale, zip(curve.epsilon, curve.lower, strict=False))
+    labels = {"claimed": claimed, "exact": "exact", "mean": "samples and band"}
     drawn = []
     for name, values in lines.items():
         if not values:
             continue
-        # A line ends where it leaves the picture.
-        end = next((i + 1 for i, d in enumerate(values) if d < deltas.low), len(values))
-        points = _within(deltas, zip(curve.epsilon[:end], values[:end], strict=True))
-        drawn.append(Line(name, names[name], axes.points(points)))
+        # A line ends at its first point below the axis.
+        shown_count = next(
+            (i + 1 for i, d in enumerate(values) if d < delta_scale.low), len(values)
+        )
+        points = _within(
+            delta_scale, zip(curve.epsilon[:shown_count], values[:shown_count], strict=True)
+        )
+        drawn.append(Line(name, labels[name], axes.points(points)))
     caption = "delta against epsilon: " + ", ".join(line.words for line in drawn)
     return Figure(axes, tuple(drawn), caption, band=axes.points([*upper, *lower[::-1]]))
 
 
 def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figure:
-    """Runs that a violation takes against its size, and the runs that there were."""
+    """The figure of the runs that detect a violation, against the true epsilon.
+
+    ``guess`` and ``limit`` are points (true epsilon, runs needed) of the guess test and of the best
+    possible test; runs may be infinite, and such points are not drawn.  A third line is the number
+    of runs that there were, ``samples``.  ``claim`` is the claimed epsilon as text.
+    """
     runs = [samples, *(y for _, y in [*guess, *limit] if math.isfinite(y))]
     low, high = math.floor(math.log10(min(runs))), math.ceil(math.log10(max(runs)))
-    scale = LogScale(10.0**low, 10.0**high, (1,), label=_format_power)
-    truths = _epsilon_scale([x for x, _ in guess])
-    axes = Axes(truths, scale, f"true epsilon, where {claim} is claimed", "runs", HEIGHT)
-    here = [(truths.low, float(samples)), (truths.high, float(samples))]
+    run_scale = LogScale(10.0**low, 10.0**high, (1,), label=_format_power)
+    epsilon_scale = _epsilon_scale([x for x, _ in guess])
+    axes = Axes(epsilon_scale, run_scale, f"true epsilon, where {claim} is claimed", "runs", HEIGHT)
+    own_runs = [(epsilon_scale.low, float(samples)), (epsilon_scale.high, float(samples))]
     lines = (
         ("mean", "guess test", guess),
         ("exact", "any test (limit)", limit),
-        ("claimed", f"here: {samples:,} runs", here),
+        ("claimed", f"here: {samples:,} runs", own_runs),
     )
     drawn = [
         Line(name, label, axes.points([(x, y) for x, y in points if math.isfinite(y)]))
@@ -63,9 +81,10 @@ def _epsilon_scale(epsilons: Sequence[float]) -> LinearScale:
 
 
 def _within(scale: LogScale, points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Points with what lies beyond an end of the scale at that end."""
+    """The points, those beyond an end of the scale moved to that end."""
     return [(x, min(max(y, scale.low), scale.high)) for x, y in points]
 
 
 def _format_power(value: float) -> str:
+    """A power of ten as 1, 1e1, 1e-2, ..."""
     return "1" if value == 1 else f"1e{round(math.log10(value))}"

@@ -24,7 +24,7 @@ from audits.report.summary import verdict_sentence
 from audits.results.result_file import Result, read_result
 
 SQLITE_HEADER = b"SQLite format 3\x00"
-MAX_FILES = 10_000
+MAX_FILES = 10_000  # of a folder; more are refused
 SKIPPED = ("site-packages", "node_modules")  # folders whose name begins with a dot are too
 
 

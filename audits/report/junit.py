@@ -1,4 +1,8 @@
-"""The report as JUnit XML, which test servers read: one test case per row."""
+"""The report of an audit as JUnit XML, which test servers read: one test case for each row.
+
+A row is one subject with its claim and the outcome of its audit.  A case fails if that outcome is
+not the expected one; what is expected of a broken specimen is that its claim is falsified.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,10 @@ from audits.results.rows import ReportRow
 
 
 def to_junit(result: Result) -> str:
-    """A test suite: a row that is not as expected fails, a missing library is skipped."""
+    """The XML of one test suite, with the seed and the versions of the run as its properties.
+
+    Rows that are not as expected are failures; libraries that are not installed are skipped cases.
+    """
     rows = result.rows
     suite = Xml.Element(
         "testsuite",
@@ -53,6 +60,7 @@ def to_junit(result: Result) -> str:
 
 
 def _case(suite: Xml.Element, row: ReportRow) -> None:
+    """Add the test case of a row to the suite: claim, bounds and outcome are its output."""
     case = Xml.SubElement(
         suite,
         "testcase",

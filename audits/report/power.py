@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 # True epsilons as multiples of the claimed epsilon.
 TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
-POWER = 0.95
-MAX_CLAIM = 15.0  # beyond, Laplace noise is as good as none
+POWER = 0.95  # probability with which the runs are to detect a violation
+# Largest claimed epsilon that the sentence and figure are about; beyond, they are about epsilon 1.
+# Laplace noise of a larger epsilon is as good as none.
+MAX_CLAIM = 15.0
 
 
 @final

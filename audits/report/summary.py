@@ -13,9 +13,9 @@ from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from audits.results.short_names import short_name
 
-MAX_NAMES = 3  # most names of subjects in a sentence
-MAX_FIRST = 8  # most rows that stand before the tables of kinds
-FEW_ROWS = 20  # a report of at most so many rows has no summary
+MAX_NAMES = 3  # names in a sentence; of others only the number is given
+MAX_FIRST = 8  # rows that are shown before the tables
+FEW_ROWS = 20  # largest number of rows of a report without a summary
 
 
 def verdict_sentence(rows: Sequence[ReportRow]) -> str:

@@ -1,4 +1,4 @@
-"""Numbers and untrusted text as reports show them."""
+"""Numbers, claims and confidences as the reports of audits show them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from accountant.formatting import format_short
 from audits.results.rows import FAMILY_ERROR, ReportRow
 
-# rows.FAMILY_ERROR in words: the error rate that all verdicts of a run share
+# `FAMILY_ERROR` in words: the error probability that all verdicts of a run share.
 ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
 
 

@@ -27,10 +27,10 @@ from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVect
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise
 
-LOSS_SAMPLES = 300
+LOSS_SAMPLES = 300  # runs of an algorithm whose releases are replayed on the neighbouring data
 HOUSING = "PrivateLasso on California housing"
-EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
-# values of a sparse vector whose first answer is surely above its threshold of -100
+EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100  # arguments of that `PrivateLasso`
+# Values of a sparse vector whose first answer is surely above its threshold of -100.
 ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
 POINTS, PAIRS, DRAWS = 17, 5, 20_000  # of the figure of a mechanism's profile
 

@@ -14,7 +14,7 @@ from audits.results.rows import Settings, no_progress
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
 
-# the module of the cases of a command, where other processes look up a case by its name
+# For each command the module with its cases, where other processes look up a case by its name.
 FAMILIES = {
     "run": "audits.runner.cases",
     "papers": "audits.papers.cases",
@@ -87,7 +87,7 @@ def run_all(
     ``on_row`` is called with each row as it completes.  An executor receives only names and
     numbers, and returns rows; it may be a pool of processes, or a cluster.
     """
-    # the longest first: algorithms take seconds, the others milliseconds
+    # Cases of algorithms begin first: they take seconds, the others milliseconds.
     order = sorted(todo, key=lambda case: case.kind != "algorithm")
     pool = ThreadPoolExecutor(max_workers=jobs) if executor is None else executor
     silent = dataclasses.replace(settings, tick=no_progress)

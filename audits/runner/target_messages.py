@@ -27,9 +27,9 @@ from audits.classifiers.output_features import (
 from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
-ARRAY, WORDS = 0, 1
+ARRAY, WORDS = 0, 1  # kinds of a message: an array of numpy, or JSON
 ARRAY_KINDS = "biufcmMUS"  # numpy's kinds of numbers, times and texts, which hold no objects
-SMALL = 1 << 53  # smaller whole numbers are sent as they are; they are exact as floats
+SMALL = 1 << 53  # whole numbers below this are exact as floats, and sent as they are
 MAX_CODE = 1 << 64  # codes of structure and category have 64 bits
 MAX_NAME = 200  # characters of the name of a part
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
@@ -68,7 +68,7 @@ class Channel:
         return unpack_message(kind, body)
 
     def _read(self, size: int) -> memoryview:
-        # np.empty reserves addresses; physical memory is used only as bytes arrive
+        # np.empty reserves addresses; physical memory is used only as bytes arrive.
         buffer = np.empty(size, np.uint8).data
         filled = 0
         while filled < size:

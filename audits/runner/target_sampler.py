@@ -21,7 +21,7 @@ from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
 from audits.runs.release_functions import Draw, calls_once_a_run, observations, vectorised
 
-ANY_SIZE = 1 << 62  # the auditor is trusted
+ANY_SIZE = 1 << 62  # bytes of a request: no limit, as the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
@@ -47,7 +47,7 @@ def _serve(channel: Channel) -> None:
                 answer = {"notes": observations(draw, values, request[0])}
             else:
                 which, seed, size = request
-                # without a name, so that they do not stay in memory beside the next outputs
+                # The outputs get no name, so that they do not stay in memory with the next ones.
                 answer = encode_outputs(draw(values[which], np.random.default_rng(seed), size))
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}

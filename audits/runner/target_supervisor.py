@@ -1,7 +1,11 @@
 """The process between the auditor and the processes of a user's function: it holds their limits.
 
-It is run by its path and imports the standard library alone, never the function.  It is the parent
-of whatever the function leaves behind, so that it can end all of it, when the auditor closes
+`target_processes` starts this file by its path, with a description of the work as JSON in the first
+argument; the reason of the end is written to standard output, as JSON.  It imports the standard
+library alone, never the function.
+
+Processes that the function starts, and whose parent ends, become children of this one (Linux's
+"child subreaper").  So it can kill all of them, and does so when the auditor closes this process's
 standard input or is gone, when a process of the function ends, or when a limit is exceeded.
 """
 
@@ -20,14 +24,21 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+# Options of Linux's prctl(2), by their numbers in <linux/prctl.h>: the signal that a process gets
+# when its parent ends, whether others may read and write its memory, and whether it is a subreaper.
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 TICK = 0.05  # seconds between two looks at memory and processes
-LAST_SECONDS = 10.0  # for processes to end after SIGKILL
-PAGE = resource.getpagesize()
+LAST_SECONDS = 10.0  # longest time in which all descendants are killed again and again
+PAGE = resource.getpagesize()  # bytes
 
 
 def supervise(work: dict[str, Any]) -> dict[str, Any]:
-    """Run the processes of the function until one reason to stop, and return it."""
+    """Run the processes of the function until there is a reason to stop, end them, and return it.
+
+    ``work`` has the ``command`` of a process, the file descriptors of ``sockets``, one for each
+    process, the limit of ``memory`` in bytes, and the number of ``processes`` that the function may
+    start besides these.
+    """
     _process_control(PR_SET_CHILD_SUBREAPER, 1)
     _process_control(PR_SET_DUMPABLE, 0)  # other processes of the user cannot write into this one
     samplers = {_start(work["command"], number, work["memory"]) for number in work["sockets"]}
@@ -38,12 +49,15 @@ def supervise(work: dict[str, Any]) -> dict[str, Any]:
 
 
 def _start(command: list[str], number: int, memory: int) -> int:
-    """Start one process of the function, with its end of a connection."""
+    """Start one process of the function, with its end of a connection, and return its id.
+
+    ``number`` is the file descriptor of that end; ``memory`` limits the private memory, in bytes.
+    """
     parent = os.getpid()
 
     def limit() -> None:
         _process_control(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
+        if os.getppid() != parent:  # The parent ended before the signal was asked for.
             os._exit(1)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(ValueError, OSError):  # no such limit on this system
@@ -64,6 +78,11 @@ def _start(command: list[str], number: int, memory: int) -> int:
 
 
 def _watch(samplers: set[int], memory: int, processes: int) -> dict[str, Any]:
+    """Wait for a reason to stop, and return it as ``why``.
+
+    It is "closed" (by the auditor), "ended" (a process of the function, with its exit code),
+    "processes" (too many descendants) or "memory" (resident, of all descendants together).
+    """
     while True:
         if select.select([0], [], [], TICK)[0] and not os.read(0, 1):
             return {"why": "closed"}
@@ -78,12 +97,13 @@ def _watch(samplers: set[int], memory: int, processes: int) -> dict[str, Any]:
 
 
 def _end_all(samplers: set[int]) -> None:
-    """Kill all descendants, again and again until none is left."""
-    end = time.monotonic() + LAST_SECONDS
-    for pid in samplers:  # a whole group at once, even one that forks quickly
+    """Kill all descendants, again and again until no child is left or `LAST_SECONDS` are over."""
+    deadline = time.monotonic() + LAST_SECONDS
+    # First the process group of each sampler is killed at once, even if it forks quickly.
+    for pid in samplers:
         with contextlib.suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
-    while time.monotonic() < end:
+    while time.monotonic() < deadline:
         for pid in _descendants():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -96,7 +116,7 @@ def _end_all(samplers: set[int]) -> None:
 
 
 def _reap() -> Iterator[tuple[int, int]]:
-    """Yield children that have ended, and their statuses."""
+    """Yield (process id, wait status) of the children that have ended, and remove them."""
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -106,7 +126,7 @@ def _reap() -> Iterator[tuple[int, int]]:
 
 
 def _descendants() -> list[int]:
-    """All processes below this one; where /proc does not list children, none."""
+    """The ids of all processes below this one; where /proc does not list children, none."""
     descendants: list[int] = []
     unvisited = [os.getpid()]
     while unvisited:
@@ -114,9 +134,9 @@ def _descendants() -> list[int]:
         with contextlib.suppress(OSError):
             for task in os.listdir(tasks):
                 with open(f"{tasks}/{task}/children", "rb") as file:
-                    below = [int(word) for word in file.read().split()]
-                descendants += below
-                unvisited += below
+                    children = [int(word) for word in file.read().split()]
+                descendants += children
+                unvisited += children
     return descendants
 
 

@@ -1,4 +1,8 @@
-"""The values of ``--pair``: a number, or a file of numbers, a table or JSON; no pickle is read."""
+"""The two values of ``--pair`` that an audit of a user's function compares, read from words.
+
+A word of the command line is a number, or the name of a file of numbers, of a table or of JSON.  No
+pickle is read, because reading one can run any code.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ import numpy as np
 from accountant.errors import ParameterError
 
 FORMS = "a number, or a file that ends in .npy, .npz, .csv, .json or .parquet"
-WITHOUT_OBJECTS = "of numbers, without objects"
+WITHOUT_OBJECTS = "of numbers, without objects"  # words of two messages
 
 
 def load_value(word: str) -> Any:
@@ -40,6 +44,7 @@ def load_value(word: str) -> Any:
 
 
 def _as_number(word: str) -> int | float | None:
+    """The number that a word is, an integer if possible; None if it is no number."""
     for kind in (int, float):
         try:
             number = kind(word)
@@ -52,7 +57,10 @@ def _as_number(word: str) -> int | float | None:
 
 
 def _numbers(word: str, value: Any) -> Any:
-    """An array of numbers as it is, one of no axes as a number."""
+    """The value, if it is an array of numbers; an array without axes as a number.
+
+    Kinds of numpy types: b bool, i and u integers, f floats, c complex numbers.
+    """
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufc":
         raise ParameterError("--pair", word, f"a file {WITHOUT_OBJECTS}")
     return value.item() if value.ndim == 0 else value

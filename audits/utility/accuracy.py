@@ -1,14 +1,19 @@
-"""Audit of accuracy: an algorithm that decodes more than any private algorithm can.
+"""Audit of accuracy: a claim of privacy is refuted if an algorithm is too accurate for it.
 
-A point of a lower bound's family is drawn uniformly, then the data of n users from it; the guess
-is the point that the estimate decodes to.  Under the claim it is right with probability at most
-s_max, for any algorithm: one exact binomial over independent runs.  No loss and no class of
-algorithms is assumed, and no risk is estimated.
+A lower bound on the error of private algorithms comes with a hard family of distributions, one for
+each of finitely many points.  In each run a point is drawn uniformly, then the data of n users from
+its distribution; the algorithm's estimate is decoded to a point, which is the guess.
 
-In the local model FALSIFIED refutes the claim *and* its interaction model: every user reports
-once, with delta 0 if whole records are private.
+If the claim is true, the guess is right with probability at most s_max, whatever the algorithm.
+With R right guesses in T independent runs the p-value is ``P(Bin(T, s_max) >= R)``, and the claim
+is FALSIFIED where it is at most 1 - confidence.  No loss and no class of algorithms is assumed, and
+no risk is estimated.
 
-References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
+In the local model FALSIFIED refutes the claim together with its interaction model: every user
+reports once, and delta is 0 if whole records are private.
+
+References: Wang & Xu (2021); proofs: docs/proofs/decoding_records.md for private records,
+docs/proofs/audits_by_coins.md for private labels.
 """
 
 from __future__ import annotations
@@ -36,7 +41,8 @@ class Decoded:
     outcome : Outcome
         FALSIFIED if the claim is contradicted at ``confidence``.
     epsilon_lower : float
-        Lower bound on the epsilon at ``delta``, rounded down, if the interaction model holds.
+        Lower bound on the algorithm's epsilon at ``delta``, rounded down; it holds if the
+        interaction model does.
     epsilon : float
         The claimed epsilon.
     delta : float
@@ -44,7 +50,7 @@ class Decoded:
     runs : int
         Number of runs.
     confidence : float
-        Probability in (0, 1) with which the bound holds.
+        Probability in (0, 1) with which the lower bound holds, at least.
     witness : str
         What was decoded, in words.
     seconds : float
@@ -52,16 +58,18 @@ class Decoded:
     seed : int or None
         The seed that repeats the audit.
     right : int
-        Number of runs whose point was decoded.
+        Number of runs whose point was decoded correctly.
     most_right : float
-        Largest probability with which a private algorithm decodes a point, rounded up.
+        s_max, the largest probability with which an algorithm with the claimed privacy decodes the
+        point correctly, rounded up.
     p_value : float
-        Probability of at least ``right`` decoded points under that probability.
+        ``P(Bin(runs, most_right) >= right)``.
     noise : float
-        The noise factor of the runs; 1 is all of the algorithm's noise.
+        The noise factor of the runs: additive noise was multiplied by it, the epsilon of a
+        randomised response divided by it.  1 is the algorithm as it is, 0 is without noise.
     noise_factor : float, optional
-        The largest noise factor below 1 that a search falsified; None if none was, or no search
-        ran.
+        The largest noise factor below 1 at which a search falsified the claim; None if there was
+        none, even at 0, or if no search ran.
 
     Examples
     --------
@@ -110,7 +118,7 @@ def audit_accuracy(
     """Run an algorithm on a lower bound's hard family, and test whether it is too accurate.
 
     A point of the family is drawn uniformly, then the data of n users; the estimate is decoded to a
-    point.  Under the claim the decode is right with at most a known probability, for any algorithm.
+    point.  Under the claim that point is right with at most a known probability, for any algorithm.
 
     Parameters
     ----------
@@ -133,15 +141,18 @@ def audit_accuracy(
     interaction : {"none", "sequential"}, optional
         Whether users report at once, or one after another.
     separation : float, optional
-        Size of the one coefficient, in (0, 1]; at 1 the label is the feature.
+        Size of the one coefficient that is not 0, in (0, 1]: the correlation of the label with its
+        feature, up to the sign.  At 1 they are equal up to the sign.
     runs : int, optional
         Number of independent runs.
     confidence : float, optional
-        Probability in (0, 1) with which a true claim survives.
+        Probability in (0, 1) with which a true claim survives, at least.
     noise : float, optional
-        Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
+        Noise factor in [0, 1], by which the algorithm's additive noise is multiplied, and the
+        epsilon of its randomised responses divided; 1 audits it as it is.
     search : int, optional
-        Number of tries, 0 to 60, to find the largest noise factor below 1 that is falsified.
+        Number of tries, 0 to 60, in a search of the largest noise factor below 1 at which the claim
+        is falsified.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
 

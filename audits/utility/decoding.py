@@ -73,9 +73,10 @@ class DecodingTask:
     def decode_runs(
         self, runs: int, noise: float, most_right: float, rng: np.random.Generator
     ) -> tuple[int, float]:
-        """How many of the runs decode their point, and the largest chance of at least as many.
+        """How many of the runs decode their point, R, and the p-value ``P(Bin(runs, s_max) >= R)``.
 
-        ``most_right`` is the largest chance of one under the claim, ``noise`` the noise factor.
+        ``most_right`` is s_max, the largest probability of a right decode under the claim, and
+        ``noise`` is the noise factor.
         """
         from scipy.stats import binom
 
@@ -87,7 +88,11 @@ class DecodingTask:
         return right, float(binom.sf(right - 1, runs, most_right))
 
     def epsilon_lower(self, right: int, runs: int, alpha: float) -> float:
-        """The epsilon below which all are rejected at ``alpha``: the bound grows with epsilon."""
+        """The lower bound on epsilon at the error ``alpha``.
+
+        All smaller epsilons are rejected: their largest probability of a right decode, which grows
+        with epsilon, is below the Clopper-Pearson lower bound on the observed one.
+        """
         chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
         if self.bound(0.0) >= chance:
             return 0.0

@@ -30,7 +30,7 @@ from audits.minimax.families.bernoulli_products import BernoulliProducts
 from audits.minimax.families.fingerprints import append_ridge, checked_features, tracing_scores
 from audits.statistics.single_run import epsilon_lower_one_run
 
-FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)
+FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)  # at which true-positive rates are shown
 
 
 @final
@@ -67,10 +67,11 @@ class Traced:
     others : array
         Scores of the rows that were not used, shape (pairs,).
     noise : float
-        The noise factor of the runs; 1 is all of the algorithm's noise.
+        The noise factor of the runs: additive noise was multiplied by it, the epsilon of a
+        randomised response divided by it.  1 is the algorithm as it is, 0 is without noise.
     noise_factor : float, optional
-        The largest noise factor below 1 that a search falsified; None if none was, or no search
-        ran.
+        The largest noise factor below 1 at which a search falsified the claim; None if there was
+        none, even at 0, or if no search ran.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class Traced:
     noise_factor: float | None = None
 
     def true_positives(self, rate: float) -> float:
-        """Compute the share of members whose score is above that of all but some other rows.
+        """Compute the true-positive rate of a threshold on scores at a false-positive rate.
 
         Parameters
         ----------
@@ -155,14 +156,16 @@ def audit_tracing(
     features : int, optional
         Number of columns, a power of two up to 2^14.
     data_of : callable, optional
-        ``data_of(x, y)`` returns the data as the algorithm takes them.  It must keep one record
-        one.
+        ``data_of(x, y)`` returns the data as the algorithm takes them.  One row of x must stay one
+        record.
     confidence : float, optional
         Probability in (0, 1) with which the bound holds.
     noise : float, optional
-        Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
+        Noise factor in [0, 1], by which the algorithm's additive noise is multiplied, and the
+        epsilon of its randomised responses divided; 1 audits it as it is.
     search : int, optional
-        Number of tries, 0 to 60, to find the largest noise factor below 1 that is falsified.
+        Number of tries, 0 to 60, in a search of the largest noise factor below 1 at which the claim
+        is falsified.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
 

@@ -26,7 +26,12 @@ Generator = np.random.Generator
 
 
 class AdditiveNoise(Mechanism):
-    """Noise added to every coordinate of a number or vector; it does not depend on the value."""
+    """Noise added to every coordinate of a number or vector; it does not depend on the value.
+
+    A subclass declares ``scale`` and ``sensitivity``, and defines ``loss``, ``release`` and
+    `terms`.  The rest follows: the density of a vector is the product of its coordinates', and the
+    worst pair of values is one sensitivity apart in one coordinate.
+    """
 
     __slots__ = ()
     releases = "a number or vector"
@@ -95,6 +100,10 @@ class RealNoise(AdditiveNoise):
 
     Its density is proportional to ``exp(-|x / scale|^power / power)``, and ``sensitivity`` is in
     the norm of order ``power``.
+
+    A subclass sets ``power``, declares the field ``dimension`` next to those of `AdditiveNoise`,
+    releases by `_exact_release` where its arithmetic is exact, and states the loss of noise of
+    scale 1 at the distance `_shift`.
     """
 
     __slots__ = ()

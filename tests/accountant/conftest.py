@@ -34,3 +34,12 @@ def any_book(request, tmp_path):
 @pytest.fixture
 def sqlite_book(tmp_path):
     return SQLiteBookFile(tmp_path / "book.db")
+
+
+@pytest.fixture
+def small_grid(monkeypatch):
+    """Pages whose grid of what-ifs has four cells of three deltas, for tests of other parts."""
+    grid = "accountant.reports.what_if_grid"
+    monkeypatch.setattr(f"{grid}.NOISE_FACTORS", (1.0, 2.0))
+    monkeypatch.setattr(f"{grid}.COUNT_FACTORS", (1.0, 2.0))
+    monkeypatch.setattr(f"{grid}.SHOWN_DELTA_AXIS", (1e-9, 1e-6, 1e-3))

@@ -46,7 +46,7 @@ delta = 1e-6
 name = "ages"
 kind = "Laplace"
 scale = 20.0
-count = 8
+count = 2
 
 [[release]]
 kind = "Gaussian"

@@ -31,7 +31,18 @@ def test_the_pages_that_promise_examples_have_them():
     assert promised <= names
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+# two statements of training, each of 36 intervals: tests/accountant/training has smaller ones
+SLOW_PAGES = {"training.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.name in SLOW_PAGES else ())
+        for path in PAGES
+    ],
+    ids=lambda path: path.name,
+)
 def test_the_examples_run(page, tmp_path, monkeypatch):
     # files that an example writes
     monkeypatch.chdir(tmp_path)
@@ -52,7 +63,8 @@ def test_the_table_of_mechanisms_is_not_stale():
     assert all(row.count(" µs | ") == 1 and row.endswith(" ns |") for row in rows)
 
 
-def test_make_table_writes_the_table(tmp_path):
+def test_make_table_writes_the_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("mechanisms.base.docs_table.TIMED_BATCH", 10)
     copy = tmp_path / "mechanisms.md"
     copy.write_text(f"before\n{TABLE_MARKS[0]}| stale |\n{TABLE_MARKS[1]}\nafter\n")
     write_table(str(copy))

@@ -21,6 +21,7 @@ from mechanisms.families.bounded_scores import ListedScores
 
 GOOD_TO = Fraction(1, 2**60)
 COARSE_WORDS = 60.0  # words of a table, all of which are tried
+LEVEL_WORDS = 16.0  # of a table of levels: with each word all places of a level are tried
 COARSE_DIGITS, COARSE_FEWEST = 4, 4  # of a draw of noise, all of which are tried
 SCORES = [(0.0,), (0.0, 0.0), (0.0, -1.0, 2.5), (3.0, -60.0, 2.75, 0.5), (-700.0, 0.0)]
 SCALES = (1.0, 1.5 * (1 + 2.0**-40))
@@ -147,9 +148,9 @@ def levels_violation() -> str:
     listed = ListedScores(scores)
     bounds, counts = listed.levels()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_selection, "WORDS_USED", COARSE_WORDS)
+        patch.setattr(exact_selection, "WORDS_USED", LEVEL_WORDS)
         masses = [Fraction(0)] * scores.size
-        for word in range(int(COARSE_WORDS) + 2 * bounds.size):
+        for word in range(int(LEVEL_WORDS) + 2 * bounds.size):
             for place in range(int(counts.max())):
                 found, mass = proposal(made, listed, counts, word, place)
                 masses[found] += mass
@@ -160,7 +161,7 @@ def levels_violation() -> str:
     ]
     for r, mass in enumerate(masses):
         ratio = mass * exact[-1] - masses[-1] * exact[r]
-        if abs(ratio) > GOOD_TO * COARSE_WORDS:
+        if abs(ratio) > GOOD_TO * LEVEL_WORDS:
             return (
                 f"masses {list(map(float, masses))}, not in proportion to {list(map(float, exact))}"
             )

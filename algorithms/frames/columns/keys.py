@@ -1,4 +1,8 @@
-"""Columns of keys that are private, until some of them are selected."""
+"""Columns of private keys: which keys occur in them is not public, such as words or web addresses.
+
+A question by such a column first selects keys in private, those that enough persons have.  Then
+`SelectedKeys`, a column of these public keys, takes the place of `Key`.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,26 @@ from accountant.domains import IntegerRange
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 
-KEYS_OF_PERSON = IntegerRange(1, 512)  # one selection takes at most twice as many
-LONGEST_KEY = 256
+# `PartitionSelection` takes at most 1024 keys a person, twice as many as this.
+KEYS_OF_PERSON = IntegerRange(1, 512)
+LONGEST_KEY = 256  # characters; a longer key counts as missing
 
 
 @final
 @answered_class("Key(keys_per_person=2)")
 @dataclass(frozen=True, slots=True)
 class Key(ColumnKind):
-    """A column of strings or whole numbers that are private: which of them exist is not known.
+    """A column of strings or whole numbers of which it is private which of them occur.
 
     A question ``by`` it first selects keys that enough persons have, then answers for those.
-    Empty strings, and those of more than 256 characters, are missing; rows without a key do not
-    count.
+    Empty strings, and those of more than 256 characters, count as missing; rows without a key do
+    not count.
 
     Parameters
     ----------
     keys_per_person : int
-        How many different keys of a person count for the selection at most: the first ones.
+        Largest number of different keys of a person that count for the selection, 1 to 512: the
+        first ones in the order of the rows.
 
     Examples
     --------
@@ -59,7 +65,7 @@ class Key(ColumnKind):
 @final
 @dataclass(frozen=True, slots=True)
 class SelectedKeys(ColumnKind):
-    """A column of keys of which some were selected, which are public from then on."""
+    """A column of keys after the selection: the ``selected`` ones are public, others dropped."""
 
     kind: ClassVar[str] = "key"
     types: ClassVar[str] = Key.types

@@ -34,8 +34,8 @@ from algorithms.statistics.quantile_scores import (
 )
 
 MOST_ASKED = 2**13  # points of one question to workers
-TABLES = 16
-PLACES = 1 << PLACE_BITS
+TABLES = 16  # joined tables that stay with the workers, at most
+PLACES = 1 << PLACE_BITS  # places of one point of the grid
 
 
 class PointCounts(NamedTuple):

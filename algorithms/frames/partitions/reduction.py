@@ -25,7 +25,7 @@ from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, 
 from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
-FEW_PARTS = 16
+FEW_PARTS = 16  # parts by persons' names, if so many partitions exist; see `worked_on`
 PORTION = 2**20  # rows of a lazy frame that are read at once
 Work = Callable[[Rows], Any]
 

@@ -218,7 +218,7 @@ def regression(
     Returns
     -------
     RegressionQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -262,7 +262,7 @@ class RegressionQuery(Question[RegressionAnswer]):
     where : Condition or None
         Which rows count.
     guarantee : Guarantee
-        What it may cost.
+        The privacy that the answer may cost.
 
     Examples
     --------

@@ -40,10 +40,10 @@ def quantiles(
     shares : list of float
         The quantiles, each in [0, 1].
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float or None
-        Chance that an interval covers its quantile of the frame: a share 1 - level of the cost, at
-        most, and a little for a count of the rows.  None asks for none.
+        Probability that an interval covers its quantile of the frame.  Intervals take a share
+        1 - level of the cost at most, and a little for a count of the rows; None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -53,7 +53,7 @@ def quantiles(
     Returns
     -------
     QuantileQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -93,9 +93,9 @@ def quantile(
     share : float
         The quantile, in [0, 1].
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float or None
-        Chance that the interval covers the quantile of the frame; None asks for no interval.
+        Probability that the interval covers the quantile of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -105,7 +105,7 @@ def quantile(
     Returns
     -------
     QuantileQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -133,9 +133,9 @@ def median(
     column : str
         A column of numbers.
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float or None
-        Chance that the interval covers the median of the frame; None asks for no interval.
+        Probability that the interval covers the median of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -145,7 +145,7 @@ def median(
     Returns
     -------
     QuantileQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -178,9 +178,9 @@ def top_k(
     k : int
         How many labels, at least 1.
     epsilon, delta : float
-        What it may cost.
+        The privacy that the answer may cost.
     level : float
-        Chance with which an interval covers its number of persons, or more.
+        Probability with which an interval covers its number of persons, at least.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -190,7 +190,7 @@ def top_k(
     Returns
     -------
     TopQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------

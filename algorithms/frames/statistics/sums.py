@@ -38,13 +38,14 @@ def count(
     column : str, optional
         A column that the rows must have a value of; all rows count without it.
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in rows.
+        The scale of the noise, in rows, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -54,7 +55,7 @@ def count(
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -86,13 +87,14 @@ def sum_(
     column : str
         A column of numbers.
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in the units of the column.
+        The scale of the noise, in the units of the column, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -102,7 +104,7 @@ def sum_(
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -135,13 +137,14 @@ def mean(
     column : str
         A column of numbers.
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in rows.
+        The scale of the noise, in rows, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -151,7 +154,7 @@ def mean(
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -187,13 +190,14 @@ def variance(
     column : str
         A column of numbers.
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in rows.
+        The scale of the noise, in rows, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -203,7 +207,7 @@ def variance(
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------

@@ -39,20 +39,21 @@ def histogram(
         How many bins of one width between the bounds of numbers, or the edges: each bin has its
         lower end, and the last one both.  Of dates "day", "week", "month", "quarter" or "year".
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in rows.
+        The scale of the noise, in rows, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
 
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------
@@ -88,20 +89,21 @@ def contingency(
     bins : dict, optional
         The bins of columns of numbers and dates by name, as in `histogram`.
     epsilon, delta : float, optional
-        What it may cost; with delta above 0 Gaussian noise is tried too.
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon: by Gaussian noise.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
     scale : float, optional
-        The scale of the noise instead, in rows.
+        The scale of the noise, in rows, in place of a cost.
     noise : {"auto", "laplace", "gaussian"}
-        Its kind; "auto" takes the one with the least error.
+        Kind of the noise; "auto" takes the one with the least error.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
 
     Returns
     -------
     FrameQuery
-        To be planned and released.
+        A question that is still to be planned and released.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from audits.minimax.families.bernoulli_products import BernoulliProducts
 
-MIN_FEATURES, MAX_FEATURES = 2, 1 << 14
+MIN_FEATURES, MAX_FEATURES = 2, 1 << 14  # columns of a code, a power of two
 LOSS_FACTOR = Interval(1.0, 2.0, "()")
 
 

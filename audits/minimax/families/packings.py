@@ -38,7 +38,8 @@ def log_points(p: int, s: int, squared: int) -> float:
     """
     closer = _log_ball_sizes(p, s)
     every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
-    # a gamma function's logarithm is right to 15 digits of the largest one
+    # A logarithm of the gamma function is right to 15 digits of the largest one, and 1e-13 of that
+    # is taken off.
     slack = 1e-13 * math.lgamma(p + 1) + 1e-9
     return max(float(every - ball) - slack, 0.0)
 
@@ -53,10 +54,11 @@ def _log_ball_sizes(p: int, s: int) -> Array:
 
     moved, flipped = np.indices((min(s, p - s) + 1, s + 1)).reshape(2, -1)
     moved, flipped = (part[moved + flipped <= s] for part in (moved, flipped))
-    # some places move and get any signs; some signs flip at the places that stay
+    # From the given vector some places move and get any signs; some signs flip where places stay.
     logs = choose(s, moved) + choose(p - s, moved) + moved * math.log(2)
     logs += choose(s - moved, flipped)
-    # a place left and a place taken count 1 each, a flipped sign counts 4
+    # In the squared distance a moved place counts 2, once where it was and once where it is now; a
+    # flipped sign counts 4.
     order = np.argsort(2 * moved + 4 * flipped, kind="stable")
     running = np.logaddexp.accumulate(logs[order])
     ends = np.searchsorted((2 * moved + 4 * flipped)[order], np.arange(4 * s + 1), side="right")
@@ -208,7 +210,7 @@ def disjoint_packing(p: int, s: int, points: int) -> Signs:
 
 
 def least_distance(vectors: Signs) -> int:
-    """The least number of places in which two rows differ."""
+    """The number of places in which two rows differ, for the closest pair of rows."""
     if len(vectors) < 2:
         raise ParameterError("vectors", vectors.shape, "at least two rows")
     return min(

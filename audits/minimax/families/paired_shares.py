@@ -25,7 +25,7 @@ from audits.minimax.information.contraction import entropy_factor
 from audits.minimax.information.sign_index import index_of_signs, power_of_two, signs_of
 from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
-LABELS = IntegerRange(2, 10**9)
+LABELS = IntegerRange(2, 10**9)  # number of labels
 SHIFT = Interval(0.0, 1.0, "(]")
 
 
@@ -124,7 +124,8 @@ class PairedShares:
         labels = rng.integers(self.k, size=IntegerRange(1).check("n", n))
         signs = signs_of(which, self.pairs)
         pair = np.minimum(labels // 2, self.pairs - 1)
-        # a user with the rarer label of a pair takes the other one with probability shift
+        # Labels are drawn uniformly; then a user with the rarer label of a pair takes the other one
+        # with probability shift.
         rarer = (labels < 2 * self.pairs) & ((labels % 2 == 1) == (signs[pair] > 0))
         return np.where(rarer & (rng.random(n) < self.shift), labels ^ 1, labels)
 

@@ -10,7 +10,7 @@ import pytest
 from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, OffPlan, ParameterError, Repeat
 from accountant.errors import LedgerUnwritable
 from mechanisms import Laplace
-from tests.accountant.book.throwaway_books import unlooked
+from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked
 
 DATA = np.arange(20.0)
 TENTH, WHOLE = Laplace(10.0), Laplace(1.0)
@@ -19,10 +19,20 @@ SMALL = [f"survey {k}" for k in range(40)]  # spent to the last
 LABELS = [f"sum {k}" for k in range(4)]
 
 
-@pytest.fixture(autouse=True)
-def no_flush(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def no_flush():
     """Nothing here dies: the disk is not waited for."""
-    monkeypatch.setattr("os.fdatasync", lambda _: None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fdatasync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A book, what it says, and its files while it was open and after it was closed."""
+    place = SQLiteBookFile(tmp_path_factory.mktemp("flipped") / "book.db")
+    said, while_open = written(place)
+    return place, said, while_open, files_of(place)
 
 
 def written(place):
@@ -166,10 +176,9 @@ SWEEP = [pytest.param(1250, seed, marks=pytest.mark.slow) for seed in range(1, 5
 
 
 @pytest.mark.parametrize(("flips", "seed"), [(50, 0), *SWEEP])
-def test_no_flipped_bit_in_the_file_gives_budget_back_or_hides(sqlite_book, flips, seed):
-    said, _ = written(sqlite_book)
-    files = files_of(sqlite_book)
-    found = outcomes(sqlite_book, files, sqlite_book.path, said, flips, seed)
+def test_no_flipped_bit_in_the_file_gives_budget_back_or_hides(whole, flips, seed):
+    place, said, _, files = whole
+    found = outcomes(place, files, place.path, said, flips, seed)
     assert found["noticed", "refused"] > 0
     assert found.total() == flips
 
@@ -177,10 +186,10 @@ def test_no_flipped_bit_in_the_file_gives_budget_back_or_hides(sqlite_book, flip
 @pytest.mark.parametrize(
     ("flips", "seed"), [(12, 0), pytest.param(1000, 1, marks=pytest.mark.slow)]
 )
-def test_no_flipped_bit_in_the_log_ahead_gives_budget_back_or_hides(sqlite_book, flips, seed):
-    said, files = written(sqlite_book)
-    log = sqlite_book.path.with_name(sqlite_book.path.name + "-wal")
+def test_no_flipped_bit_in_the_log_ahead_gives_budget_back_or_hides(whole, flips, seed):
+    place, said, files, _ = whole
+    log = place.path.with_name(place.path.name + "-wal")
     assert len(files[log]) > 100_000
-    found = outcomes(sqlite_book, files, log, said, flips, seed)
+    found = outcomes(place, files, log, said, flips, seed)
     assert found["noticed", "refused"] > flips / 10  # the others lie in frames of an older log
     assert found.total() == flips

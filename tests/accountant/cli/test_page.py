@@ -24,6 +24,7 @@ def plan(tmp_path):
     return path
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_the_command_writes_a_page_and_never_over_one(plan, tmp_path, capsys):
     out = tmp_path / "budget.html"
     assert run(plan, "--out", out) == 0
@@ -37,6 +38,7 @@ def test_the_command_writes_a_page_and_never_over_one(plan, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.html", "plan.toml"]
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_noise_left_open_is_found_first(tmp_path):
     path, out = tmp_path / "plan.toml", tmp_path / "p.html"
     path.write_text(PLAN.replace("scale = 20.0", "weight = 1.0"))

@@ -17,6 +17,9 @@ from accountant.formats.plan_toml import (
 from tests.accountant.example_files import WANTED
 from tests.processor_time import standard
 
+# of pure epsilon alone, which adds up at once
+PURE = WANTED.replace("delta = 1e-6\n", "").replace('"Gaussian"', '"Laplace"')
+
 
 @pytest.fixture
 def plan(tmp_path):
@@ -25,7 +28,17 @@ def plan(tmp_path):
     return str(path)
 
 
-def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("text", "delta", "part", "of_two"),
+    [
+        (PURE, 0.0, "Laplace", "1.9999"),
+        pytest.param(WANTED, 1e-6, "Gaussian", "2.", marks=pytest.mark.slow),
+    ],
+    ids=["pure", "mixed"],
+)
+def test_fit_writes_what_plan_reads(tmp_path, capsys, text, delta, part, of_two):
+    plan = str(tmp_path / "wanted.toml")
+    (tmp_path / "wanted.toml").write_text(text)
     out, again = tmp_path / "fitted.toml", tmp_path / "fitted.json"
     assert main(["fit", plan, "--out", str(out)]) == 0
     assert main(["fit", str(out), "--out", str(again)]) == 0
@@ -34,14 +47,14 @@ def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
     assert captured.err == f"wrote {out}\nwrote {again}\n"
     assert read_plan(str(out)) == read_plan(str(again))
     assert read_file(str(out)) == read_file(str(again))
-    found = allocate(file_from_toml(WANTED).releases, Budget(1.0, 1e-6))
+    found = allocate(file_from_toml(text).releases, Budget(1.0, delta))
     assert read_plan(str(out)) == found.plan
     assert main(["plan", str(again), "--group", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines[:5]]
-    assert names == ["release", "ages", "top", "PoissonSampled", "Gaussian"]
+    assert names == ["release", "ages", "top", "PoissonSampled", part]
     assert lines[5].startswith("epsilon 0.99999")
-    assert lines[6].startswith("for groups of 2: epsilon 2.")
+    assert lines[6].startswith(f"for groups of 2: epsilon {of_two}")
     assert lines[7] == "fits the budget; nothing is left"
     assert lines[8] == "0 more of ages would fit"
     assert len(list(tmp_path.iterdir())) == 3
@@ -248,11 +261,14 @@ def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
     assert r"\x1b[31m\u202e\n" in message
 
 
-def test_a_closed_stdout_is_no_traceback(tmp_path):
+@pytest.mark.parametrize(
+    "streams",
+    [">&-", *(pytest.param(one, marks=pytest.mark.slow) for one in (">&- 2>&-", "2>&-"))],
+)
+def test_a_closed_stdout_is_no_traceback(tmp_path, streams):
     file = tmp_path / "plan.toml"
     file.write_text(PLAN)
-    for streams in (">&-", ">&- 2>&-", "2>&-"):
-        words = f'"{sys.executable}" -m accountant plan "{file}" {streams}'
-        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0
-        assert done.stderr == ""
+    words = f'"{sys.executable}" -m accountant plan "{file}" {streams}'
+    done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""

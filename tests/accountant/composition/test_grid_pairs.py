@@ -19,7 +19,7 @@ from accountant import (
     Tight,
     TruncatedPoisson,
 )
-from accountant.composition.composition import Composition, Query
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
@@ -86,7 +86,7 @@ def test_more_steps_agree_with_the_contour(noise):
     loss = sampled(0.3, noise)
     for one in (loss, loss.reversed):
         grid = grid_certificate([(one, 30)], 1e-7, 1e-8)
-        other = certify(Query(Composition([(one, 30)]), 1e-7, 1e-8), SUMMING_ENGINES)
+        other = certify(EpsilonProblem(Composition([(one, 30)]), 1e-7, 1e-8), SUMMING_ENGINES)
         assert max(grid.lower, other.lower) <= min(grid.upper, other.upper)
         assert grid.width <= 1e-6 * grid.upper
 
@@ -100,7 +100,7 @@ def test_finite_pairs_hold_the_enumerated_truth(loss):
     assert infinity == 0 or grid_certificate([(loss, 5)], infinity / 2, 1e-6).lower == math.inf
     for delta in (1e-2, infinity + 1e-7):
         grid = grid_certificate([(loss, 5)], delta, 1e-6)
-        truth = certify(Query(Composition([(loss, 5)]), delta, 1e-8), SUMMING_ENGINES)
+        truth = certify(EpsilonProblem(Composition([(loss, 5)]), delta, 1e-8), SUMMING_ENGINES)
         assert grid.lower <= truth.upper * (1 + 1e-12)
         assert truth.lower <= grid.upper * (1 + 1e-12)
 
@@ -108,7 +108,7 @@ def test_finite_pairs_hold_the_enumerated_truth(loss):
 def test_unlike_losses_together():
     items = [(GaussianLoss(0.3), 3), (LaplaceLoss(0.2), 4), (GaussianLoss(0.5), 1)]
     grid = grid_certificate(items, 1e-6, 1e-6)
-    truth = certify(Query(Composition(items), 1e-6, 1e-8), SUMMING_ENGINES)
+    truth = certify(EpsilonProblem(Composition(items), 1e-6, 1e-8), SUMMING_ENGINES)
     assert grid.lower <= truth.upper
     assert truth.lower <= grid.upper
 

@@ -20,7 +20,7 @@ from accountant import (
 )
 from accountant.amplification.tries import PoissonTries
 from accountant.composition.composed_loss import loss_of_item, loss_of_plan
-from accountant.composition.composition import Composition, Query
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify, delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON, SUMMING_ENGINES
 from accountant.composition.fft_composition import SumOnGrid
@@ -59,7 +59,7 @@ def test_unlike_losses_by_exact_cumulants(items, step):
         found = float(curve.profile(np.array(epsilon)))
         assert low <= found <= high * (1 + 2e-4)
     delta = composition.infinity + 1e-6
-    truth = certify(Query(composition, delta, 1e-8), SUMMING_ENGINES)
+    truth = certify(EpsilonProblem(composition, delta, 1e-8), SUMMING_ENGINES)
     found = LatticeAbove(items, step, 1e-16).epsilon(delta, 1.01 * truth.upper)
     # an atom may be a step below a point
     assert truth.lower <= found <= truth.upper * (1 + 1e-4) + step

@@ -132,9 +132,9 @@ def test_a_part_that_costs_less_is_not_certified_narrowly(monkeypatch):
 
     widths = []
 
-    def certified(query, engines, rival=0.0):
-        widths.append(query.width)
-        return certify(query, engines, rival)
+    def certified(problem, engines, rival=0.0):
+        widths.append(problem.width)
+        return certify(problem, engines, rival)
 
     def rough(items, delta, width):
         widths.append(width)

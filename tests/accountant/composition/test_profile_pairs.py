@@ -17,7 +17,7 @@ from accountant import (
     Tight,
 )
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.composition.composition import Composition, Query
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
@@ -62,7 +62,7 @@ def test_one_profile_is_between_those_of_its_pairs(loss, monkeypatch):
 
 @pytest.mark.parametrize("loss", [GaussianLoss(0.1), LaplaceLoss(0.2)])
 def test_composition_by_profiles_holds_the_truth(loss, monkeypatch):
-    truth = certify(Query(Composition([(loss, 20)]), 1e-6, 1e-10), SUMMING_ENGINES)
+    truth = certify(EpsilonProblem(Composition([(loss, 20)]), 1e-6, 1e-10), SUMMING_ENGINES)
     monkeypatch.setattr(type(loss), "cell_masses", lambda self, edges: None)
     found = grid_certificate([(loss, 20)], 1e-6, 1e-6)
     assert found.lower <= truth.upper

@@ -124,7 +124,9 @@ def test_a_convex_solver_finds_nothing_better(seed):
     assert 0 <= optimality_gap(found) < 0.005
 
 
-@pytest.mark.parametrize("budget", [Budget(0.1, 1e-9), Budget(6.0, 1e-3)])
+@pytest.mark.parametrize(
+    "budget", [pytest.param(Budget(0.1, 1e-9), marks=pytest.mark.slow), Budget(6.0, 1e-3)]
+)
 def test_the_gap_of_a_hundred_is_below_a_percent(budget):
     rng = np.random.default_rng(5)
     releases = [

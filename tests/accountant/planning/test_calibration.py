@@ -147,9 +147,9 @@ def test_few_sampled_releases_are_calibrated_in_few_exact_steps(plan_of, monkeyp
     monkeypatch.setattr(
         Tight, "certify", lambda self, *given: asked.append(self) or certify(self, *given)
     )
-    found = calibrate(plan_of, epsilon=1.0, delta=1e-6)
+    found = calibrate(plan_of, epsilon=1.0, delta=1e-3)
     assert len(asked) <= 4  # ten before
-    assert 1 - 1e-6 <= Tight().epsilon(plan_of(found), 1e-6) <= 1.0
+    assert 1 - 1e-6 <= Tight().epsilon(plan_of(found), 1e-3) <= 1.0
 
 
 @pytest.mark.parametrize(

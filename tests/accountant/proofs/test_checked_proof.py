@@ -105,6 +105,7 @@ def test_no_proof_of_another_claim_is_taken(proof):
         CheckedProof(PLAN, DELTA, proof.replace(b'"proof":1', b'"proof":7'))
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_reports_show_the_proved_end(proof):
     held = checked_proof(PLAN, DELTA, proof)
     [*_, row] = compare(PLAN, DELTA, proof=proof)

@@ -56,7 +56,7 @@ def folder(summary, tmp_path_factory):
                 ledger.release(Laplace(scale=20.0), len)
         html = history_page(book.status("visits"), book.history("visits"), "spent.db")
     (folder / "history.html").write_text(html)
-    trained = dp_sgd(examples=100, batch=100, epochs=2, noise=2.0, examples_per_user=2)
+    trained = dp_sgd(examples=100, batch=100, epochs=2, noise=200.0, examples_per_user=2)
     (folder / "training.html").write_text(training_page(trained, "python -m x"))
     (folder / "plan.toml").write_text(PLAN)
     (folder / "findings.json").write_text(to_json(result(row(), row("y", wrong=True))))

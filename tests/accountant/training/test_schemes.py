@@ -149,7 +149,8 @@ def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
         assert 0 < float(below.profile(epsilon)) < truth
 
 
-def test_users_of_many_records_are_bounded_by_their_renyi_curves():
+def test_users_of_many_records_are_bounded_by_their_renyi_curves(monkeypatch):
+    monkeypatch.setattr("accountant.training.rows.LOADERS", ("poisson",))
     run = TrainingRun(1000, 10, 1.0, examples_per_user=300)
     (plan,) = user_scheme(run, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
     small = TrainingRun(1000, 10, 1.0, examples_per_user=100)
