@@ -6,7 +6,7 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 has the record with probability q (``rate`` or ``share``).
 
 Moments are kept as logarithms.  The *size* that accompanies one measures the absolute values of
-the logarithms it was made from; `_log_moment` raises its result by as many times 16 ulps.
+the logarithms it was made from; `_log_moment` raises its result by 16 ulps times about this size.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
 Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.

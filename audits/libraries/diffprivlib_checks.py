@@ -1,4 +1,9 @@
-"""diffprivlib: float noise, a regression's exact moment, a rounded sum, a race for the budget."""
+"""Checks of IBM's diffprivlib.
+
+Faults that are looked for: noise on floats that shows in low-order bits, a moment of a regression
+without noise, a sum that is rounded by more than its sensitivity, and a budget of which threads at
+once get more than all.  The snapping mechanism is a sound control.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +26,15 @@ from audits.results.rows import Settings
 
 library: Any = importlib.import_module("diffprivlib")
 mechanisms: Any = library.mechanisms
-LARGE_BOUND, ROWS = 2.0**50, 1024
-ATTEMPTS, THREADS = 40, 8
+LARGE_BOUND, ROWS = 2.0**50, 1024  # lower bound of the numbers of a sum, and how many they are
+ATTEMPTS, THREADS = 40, 8  # most races for one budget, and threads of each race
 
 
-def _check_with(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> CheckFunction:
+def _check_with(
+    make: Callable[[], Any], claim: Loss, audit_release: Callable[..., Any]
+) -> CheckFunction:
+    """The check that audits a mechanism on 0 against 1 with one of the audits."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         mechanism = make()
 
@@ -33,14 +42,16 @@ def _check_with(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) ->
             del rng
             return np.array([mechanism.randomise(value) for _ in range(size)], dtype=float)
 
-        finding = by(release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng)
+        finding = audit_release(
+            release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng
+        )
         return result_of_finding(finding, claim)
 
     return run_check
 
 
 def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """With bounds (0, 1) the sum of squares gets noise for a sensitivity of 0."""
+    """A regression with bounds (0, 1): the sum of squares gets noise for a sensitivity of 0."""
     claim = PureLoss(0.1)
     y = np.linspace(0.0, 1.0, 50)
     data = np.linspace(0.1, 0.9, 50)[:, None]
@@ -71,7 +82,7 @@ def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Between 2^50 and 2^50 + 1 one record moves the float sum of 1024 by 256."""
+    """A sum of 1024 numbers between 2^50 and 2^50 + 1, which one record moves by 256 in floats."""
     data_set, neighbour = _rounding_pair()
     claim = PureLoss(1.0)
 
@@ -99,7 +110,11 @@ def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def _rounding_pair() -> tuple[Any, Any]:
-    """The neighbours between the bounds, of a chain of data sets, whose float sums differ most."""
+    """The neighbours within the bounds whose float sums differ most, of a chain of data sets.
+
+    The data set number k has the middle of the bounds in the first k rows, and the lower bound in
+    all others; it and the next one are neighbours.
+    """
     best: tuple[float, Any, Any] = (0.0, None, None)
     for size in range(1, ROWS + 1):
         data = np.full(ROWS, LARGE_BOUND)
@@ -113,7 +128,7 @@ def _rounding_pair() -> tuple[Any, Any]:
 
 
 def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Several threads that ask at once are all granted the same remaining budget."""
+    """A budget that several threads ask for at once: they must not spend more than all of it."""
     del settings, rng
     worst, interval = 0.0, sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -129,6 +144,7 @@ def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def _race_threads() -> float:
+    """The epsilon that all threads together were granted of a budget of 1."""
     shared, start = library.BudgetAccountant(epsilon=1.0, delta=0.0), threading.Barrier(THREADS)
 
     def spend() -> None:

@@ -1,4 +1,7 @@
-"""The page of the faults that were found in released libraries: docs/faults.md."""
+"""Writes docs/faults.md, the page of the faults that were found in released libraries.
+
+It has a section for each check that a library failed, with the command that shows the fault again.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from mechanisms.base.marked_table import markdown_table
 
-WIDTH = 100
+WIDTH = 100  # most characters of a line
 THREAD = re.compile(r"\b([\w-]+/[\w-]+)#(\d+)")  # owner/repository#number
 THREAD_LINK = r"[\1#\2](https://github.com/\1/issues/\2)"
 INTRODUCTION = """\

@@ -29,6 +29,8 @@ NOISE, RATE, STEPS = 0.8, 0.004, 1500
 
 
 def _check_against(name: str) -> CheckFunction:
+    """The check of the epsilon that the accountant of this class gives at delta 1e-5."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
         accountant = getattr(library, name)()

@@ -1,4 +1,4 @@
-"""OpenDP: faults by issue number, and its exact samplers as sound controls.
+"""Checks of OpenDP: faults by the number of their issue, and exact samplers as sound controls.
 
 OpenDP draws its own randomness, which no seed repeats.
 """
@@ -27,13 +27,13 @@ from audits.results.rows import Settings
 
 dp: Any = importlib.import_module("opendp.prelude")
 dp.enable_features("contrib")
-LARGE_BOUND = 2.0**50
-MAX_RUNS = 20_000  # a release takes a fifth of a millisecond
-TIMED_PAIRS, ROUNDS = 500, 8  # pairs of releases that are timed, and how often
+LARGE_BOUND = 2.0**50  # lower bound of the numbers whose squared deviations are summed
+MAX_RUNS = 20_000  # most runs of an audit, as a release takes a fifth of a millisecond
+TIMED_PAIRS, ROUNDS = 500, 8  # pairs of releases that are timed in a round, and number of rounds
 
 
 def vector_release(measurement: Callable[[list[Any]], Any]) -> Callable[..., Any]:
-    """A measurement of vectors as releases of one number: independent noise a coordinate."""
+    """Many releases of one number, by a measurement of vectors with independent coordinates."""
 
     def release(value: Any, rng: np.random.Generator, size: int) -> Any:
         del rng
@@ -42,21 +42,25 @@ def vector_release(measurement: Callable[[list[Any]], Any]) -> Callable[..., Any
     return release
 
 
-def _check_with(kind: str, scale: float, claim: Any, by: Callable[..., Any]) -> CheckFunction:
+def _check_with(
+    kind: str, scale: float, claim: Any, audit_release: Callable[..., Any]
+) -> CheckFunction:
+    """The check that audits Laplace or Gaussian noise on 0 against 1 with one of the audits."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
         release = vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
         runs = min(settings.samples, MAX_RUNS)
         return result_of_finding(
-            by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
+            audit_release(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
         )
 
     return run_check
 
 
 def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """One record moves the rounded mean, and with it every deviation."""
+    """The sum of squared deviations: one record moves the rounded mean, and so every deviation."""
     from audits.claims.claims import Sensitivity
 
     size = 1024
@@ -79,7 +83,7 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
 
 
 def threshold_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """A key that only one person holds is released more often than delta allows."""
+    """Counts by key above a threshold: how often a key that only one person holds is released."""
     del rng
     users = [str(i) for i in range(max(settings.samples, 10_000))]
     counts = dp.t.make_count_by(dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance())
@@ -90,7 +94,10 @@ def threshold_delta(settings: Settings, rng: np.random.Generator) -> CheckResult
 
 
 def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> CheckResult:
-    """Whether an event that the neighbour never shows is too frequent for delta; exact."""
+    """Test whether an event that the neighbour never shows is more likely than delta.
+
+    The bound on its probability is exact (Clopper and Pearson).
+    """
     from audits.statistics.binomial_bounds import clopper_pearson_lower
 
     delta_lower = float(
@@ -109,6 +116,8 @@ def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> 
 
 
 def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
+    """The check of randomised response on the bits of two neighbouring vectors."""
+
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         measurement = dp.m.make_randomized_response_bitvec(
             dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5
@@ -126,7 +135,7 @@ def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
 
 
 def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Larger noise takes longer to draw; several rounds, for machines with other load."""
+    """Whether larger noise takes longer to draw, in several rounds for machines with other load."""
     from scipy.stats import chi2
 
     del settings
@@ -142,7 +151,8 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
         )
         for _ in range(ROUNDS)
     ]
-    # Fisher (1925): -2 sum ln p of independent tests is chi squared at most
+    # Fisher (1925): if no claim is false, -2 sum ln p of independent tests is chi squared at most,
+    # with two degrees of freedom for each test.
     p = float(
         chi2.sf(-2 * sum(np.log(max(timing.noise_p, 1e-300)) for timing in timings), 2 * ROUNDS)
     )

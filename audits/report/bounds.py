@@ -1,4 +1,9 @@
-"""Lower bounds as terminal tables, as JSON, and as one self-contained HTML page."""
+"""Minimax lower bounds as terminal tables, as JSON, and as one self-contained HTML page.
+
+A bound says that no private algorithm has a smaller risk on some family of data.  The report sets
+the risk of the algorithms of this project on that family next to it, and checks the inequalities
+that the bounds rest on against channels that can be enumerated.
+"""
 
 from __future__ import annotations
 
