@@ -108,8 +108,9 @@ class GaussianFrankWolfe(SetEstimator):
         if self.rounds is None and self.non_private:
             rounds = MAX_ROUNDS
         elif self.rounds is None:
-            # T Gaussians of mu / sqrt T are one of mu: 2 Gamma / T + a sqrt T is least at
-            # T* = (4 Gamma / a)^(2/3), a = sensitivity width / mu
+            # T Gaussian releases of mu / sqrt T cost as much as one of mu.  So the error bound is
+            # 2 Gamma / T + a sqrt T with a = sensitivity width / mu, which is least at
+            # T* = (4 Gamma / a)^(2/3).
             a = sensitivity * width / mu_of_budget(epsilon, delta)
             rounds = max(1, round((4 * self._curvature(loss, convex) / a) ** (2 / 3)))
         else:

@@ -69,7 +69,9 @@ from mechanisms.lazy_exponential import LazyExponential
 
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
-CLEAR = 10.0  # descent is better above this ratio of a clipped gradient to the noise of one round
+# "auto" takes descent where `signal_length` is at least this: the longest clipped gradient over the
+# length of the noise of a single round that had the whole budget.
+CLEAR = 10.0
 
 
 class L1Estimator(PrivateRegressor):
