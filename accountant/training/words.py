@@ -198,13 +198,13 @@ def _removal_warnings(statement: StatementFacts) -> list[str]:
     blanked = statement.row(relation=Adjacency.ZERO_OUT)
     if removed.upper <= blanked.upper:
         return []
-    shift = (
+    why = (
         "all later ones shift by a record"
         if run.loader == "fixed_order"
         else "another record takes its place"
     )
     return [
-        f"Without a record the loader cuts other batches: {shift}. Blanked, with all others in their "
+        f"Without a record the loader cuts other batches: {why}. Blanked, with all others in their "
         f"places, it costs {format_upper(blanked.upper)} (zero-out)."
     ]
 
