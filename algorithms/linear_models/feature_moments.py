@@ -202,9 +202,9 @@ def mapped_features(
     eigenvalues = np.maximum(eigenvalues, 0.0)
     curvatures = curvature * (eigenvalues + ridge) + penalty
     root = (eigenvectors / np.sqrt(curvatures)) @ eigenvectors.T
-    # Mapped rows have the mean squared length sum_i eigenvalue_i / curvature_i.  The noise, of which
-    # only the positive part stays, makes the sum of the eigenvalues too large; the trace is known
-    # from the first release, and `trace_share` corrects for it.
+    # Mapped rows have the mean squared length sum_i eigenvalue_i / curvature_i.  The positive part
+    # of the noise makes the sum of the eigenvalues too large; the trace is known from the first
+    # release, and `trace_share` corrects for it.
     trace_share = min(1.0, square / max(float(eigenvalues.sum()), 1e-300))
     length = math.sqrt(trace_share * float((eigenvalues / curvatures).sum()))
     constant = min(1 / math.sqrt(curvature), longest_constant * length)
