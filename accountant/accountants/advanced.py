@@ -39,9 +39,8 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 
-MAX_BINOMIAL_RELEASES = (
-    10**8
-)  # beyond, the binomial takes seconds; the martingale bound is sound too
+# With more releases of one epsilon the binomial takes seconds, and another bound is computed.
+MAX_BINOMIAL_RELEASES = 10**8
 MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken
 WIDTH = 1e-8  # relative width of the interval around the epsilon of unequal releases
 # For more exponential mechanisms, all chosen in advance, their own bound is not computed.

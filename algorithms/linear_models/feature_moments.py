@@ -25,9 +25,8 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, squared_lengths
 
-SMALLEST = (
-    0.1  # in units of the bound of rows: the root of the mean squared length is at least this
-)
+# In units of the bound of rows: the root of the mean squared length is at least this.
+SMALLEST = 0.1
 # In units of the mean squared length: this is added to every eigenvalue of the products, next to
 # the norm of their noise, before the map divides by their roots.
 LEAST_CURVATURE = 1e-3
