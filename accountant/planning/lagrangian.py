@@ -26,7 +26,7 @@ from accountant.numerics.search import least_float_that
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, directions
 
-LOG_INFINITY = 700.0  # logarithms of costs are cut off here, as e^700 is still a float
+LOG_INFINITY = 700.0  # larger logarithms are replaced by this, as e^700 is still a float
 # Multiples of the a at which delta is decided for Gaussian releases: the grid of orders.
 ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 LOG_SCALE_STEP = 0.02  # in ln scale: differences over this step stand for derivatives

@@ -48,7 +48,7 @@ RATIO = 2.0**0.375  # of the tilts of neighbouring lines; the tilt of a line is 
 
 # Differences of ln delta between the two bounds.  Where they are at most this, no further method is
 # asked.
-NARROW = 2e-8  # after the integral along one line, before it is split by jumps
+NARROW = 2e-8  # after the integral on one line, before it is split by jumps
 CLOSE = 5e-8  # after one method, before the next one
 CLOSE_FOR_LATTICE = 1e-5  # before the last method: the slower one of contours and a lattice
 # The same where ln delta is below DEEP, as only the tails of compositions ask for.
