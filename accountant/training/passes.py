@@ -1,9 +1,8 @@
-"""How far one record, or one user, moves the sums that a loader of passes over the data releases.
+"""How far one record, or one user, moves what passes over the data release.
 
-A blank record keeps its place in a pass.  A removed one does not: the loader cuts the other records
-into batches anew.  "Squares" are the squared lengths by which the sums of clipped gradients move,
-added up over the steps, as the squares of mu add up under Gaussian noise.  The unit of length is
-the clipping norm.  Proof: `docs/proofs/training.md`, "Passes".
+A blank record keeps its place.  A removed one does not: the loader cuts the other records into
+batches anew.  Lengths are in clipping norms, squared and summed over the steps, as Gaussian noise
+adds them up.  Proof: `docs/proofs/training.md`, "Passes".
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
-# Number of cells into which `removal_pair` cuts the output of the last batch, and number to which
-# cells of similar ratios are merged.
-SIDE_CELLS = 120
+SIDE_CELLS = 120  # cells for the last batch; the greatest of the others has its own
 RATIO_CELLS = 1000
 
 
@@ -35,22 +32,19 @@ def removal_takes_a_batch(run: TrainingRun, size: int = 1) -> bool:
 
 
 def steps_of_passes(run: TrainingRun) -> int:
-    """Return the number of steps in all passes, ``passes x batches`` rounded up."""
+    """Return the steps of a loader that goes through the data."""
     return math.ceil(run.passes * run.batches)
 
 
 def blanked_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return the squares by which ``size`` blank records move one pass, at most."""
-    # The worst is that the records fill one batch, then the next.
+    """Return by how much ``size`` blank records move one pass: squares, summed over batches."""
+    # the records fill one batch, then the next
     full, remainder = divmod(size, run.batch)
     return full * run.batch**2 + remainder**2
 
 
 def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return the squares by which ``size`` removed records move one shuffled pass.
-
-    The order of the other records is the same in both data sets.
-    """
+    """Return what ``size`` removed records move one shuffled pass by, given the others' order."""
     # The last records of the order fill the holes.  This exchanges records where the holes were,
     # and removes as many from the last batch, unless they were left out before.
     if run.dropped:
@@ -59,7 +53,7 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
 
 
 def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
-    """Return the squares by which ``size`` removed records move all passes in a fixed order."""
+    """Return what ``size`` removed records move all steps of passes in a fixed order by."""
     # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
     # batch of a pass, unless a pass leaves records out.
     steps = steps_of_passes(run)
@@ -75,10 +69,10 @@ def root_up(squares: int) -> float:
 
 @functools.lru_cache(maxsize=64)
 def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
-    """Return a pair that a shuffled pass dominates: with a record against without it, in cells.
+    """Return a pair below a shuffled pass with and without a record, in cells.
 
-    In these data the other records contribute the opposite of the record.  The last batch has
-    ``last_share`` of all records, and one less without the record.
+    The others contribute the opposite of the record.  The last batch has ``last_share`` of all
+    records, and one less without the record.
     """
     # With the record its batch moves by 2 and the last batch by -1; or, if it is in the last batch,
     # that one moves by 1.  Two outputs are kept: the greatest of the others, and the last.
@@ -90,7 +84,7 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     q = np.outer(without, stays)
     has_mass = q >= UNDERFLOW
     ratio = np.log(np.maximum(p, UNDERFLOW) / np.where(has_mass, q, 1.0))
-    # Merging cells is post-processing, and cells of similar ratios lose least by it.
+    # merging cells is post-processing; cells with similar ratios lose least
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
     masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))

@@ -1,8 +1,4 @@
-"""The plans that bound the cost of a training run for a user with several records.
-
-In a step that samples records, the number of the user's records in the batch is random, so the step
-is a mixture of Gaussians with one shift for each number.  In a pass each record is used once, and
-the worst order puts them into as few batches as possible.
+"""Which plans bound the cost of a run for a user with several records.
 
 References: Ganesh (2024), "Tight group-level DP guarantees for DP-SGD with sampling via mixture of
 Gaussians mechanisms", Theorem 3.1; `docs/proofs/training.md`.
@@ -42,17 +38,12 @@ from accountant.training.schemes import (
     unbounded,
 )
 
-# For a user with at most so many records, batches that are full and others are distinguished in
-# truncated sampling.
-FEW_RECORDS = 8
-# For a user with more records, mixtures are composed by their Rényi curves alone.
-MANY_RECORDS = 200
-# Numbers of records that are less probable than this, relative to the likeliest one, are left out.
-NEGLIGIBLE = 1e-34
-MOST_COUNTS = 500  # largest number of components of a mixture
+FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are distinguished
+MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
+NEGLIGIBLE = 1e-34  # relative to the likeliest count, far below any delta over the steps
+MOST_COUNTS = 500  # of a mixture
 
-# The numbers of a user's records in a batch, each with its probability, and the probability of the
-# numbers that were left out.
+# how many of a user's records a batch may hold, each with its chance, and the chance of all others
 RecordCounts = tuple[tuple[tuple[int, float], ...], float]
 
 
@@ -74,7 +65,7 @@ def user_scheme(
     is_attained = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
-    # Some user may have a single record, so a lower bound on the cost of a record holds for users.
+    # some user may have a single record, so that what bounds a record's cost below holds for users
     below = above if is_attained and above else of_record.below
     return Scheme(above, below, NOTES[loader] or ("" if is_attained else "bound"))
 
@@ -106,7 +97,7 @@ def _truncated_poisson(
     if counts is None:
         return ()
     others, clips = run.examples - size, 2 if micro else 1
-    # Records are cut from a batch only if at least so many other records are sampled.
+    # records are cut from a batch only if at least so many others are sampled
     fewest_others = batch - size + 1
     # Two cases take long for many records.  The worse one, a full batch, covers both.
     if size > FEW_RECORDS or fewest_others < 1:
@@ -116,7 +107,7 @@ def _truncated_poisson(
     else:
         full_chance = binomial_tail(others, rate, fewest_others)
     cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
-    # In a full batch a record, or a blank one, also takes the place of another record.
+    # in a full batch a record, or a blank, also takes the place of another record
     possible_cases = [
         (chance, _step_loss(counts, moved, noise, relation, moved - clips))
         for chance, moved in cases
@@ -157,7 +148,7 @@ def _allocated(
 ) -> tuple[Plan, ...]:
     of_record = record_scheme(run, noise, "random_allocation", ADD_REMOVE, microbatching=micro)
     size = _size(run) * (2 if relation is REPLACE_ONE else 1)
-    # All records of a user may draw the same step.
+    # all records of a user may draw the same step
     clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
     together = math.ceil(run.passes) * OnePass(gaussian(noise, clips), run.batches)
     return (Grouped(of_record.above[0], size), together)
@@ -215,14 +206,13 @@ def hypergeometric_counts(size: int, batch: int, examples: int) -> RecordCounts 
 def _chances_from_ratio(
     smallest: int, largest: int, ratio: Callable[[int], float]
 ) -> RecordCounts | None:
-    """Return the probabilities of the counts ``smallest`` to ``largest``, for an upper bound.
+    """Return the chances of ``smallest`` to ``largest``, rounded towards more records.
 
-    ``ratio(j)``, the probability of j + 1 over that of j, falls with j.  Counts that are not
-    probable are left out, and a bound on the probability of the greater ones among them is
-    returned too.  Round-off is moved towards more records.  None if there are too many counts.
+    ``ratio(j)``, the chance of j + 1 over that of j, falls.  Counts with hardly a chance are left
+    out, and their chance is returned with the others'.  None stands for too many counts.
     """
     low, high = smallest, largest
-    while low < high:  # bisection: the likeliest count is the first that is not below the next one
+    while low < high:  # the likeliest count is the first whose successor is not likelier
         middle = (low + high) // 2
         low, high = (middle + 1, high) if ratio(middle) > 1 else (low, middle)
     likeliest, chance = low, {low: 1.0}
@@ -236,11 +226,10 @@ def _chances_from_ratio(
                 return None
     counts, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
-    if counts[-1] < largest:  # probabilities fall at least as a geometric series with this ratio
+    if counts[-1] < largest:  # the remaining chance is below the last chance over 1 - ratio
         last_count = counts[-1]
         rare = 2 * chance[last_count] / max(1 - ratio(last_count), 1e-6) / total
-    # Each is exact to a few ulps for each step.  The others are raised by that, which is taken from
-    # the probability of the smallest count.
+    # each is exact to a few ulps a step; what the others are raised by is taken from the first
     raised = [chance[j] / total * (1 + 8 * len(counts) * ULP) for j in counts[1:]]
     first_chance = max(1 - math.fsum(raised), 0.0)
     normaliser = math.fsum([first_chance, *raised])
