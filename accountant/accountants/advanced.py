@@ -1,4 +1,9 @@
-"""Advanced composition: the optimum over all releases with given epsilons and deltas.
+"""Advanced composition: the optimal bound from the epsilons and deltas of the releases alone.
+
+The worst (epsilon, delta)-DP releases are randomised responses, which with probability delta reveal
+the record.  So the composed delta at an epsilon is that of a sum of independent losses +-epsilon_i,
+for equal epsilons of a binomial.  Exponential mechanisms, whose losses have a bounded range, cost
+less.
 
 References: Kairouz, Oh & Viswanath (2015), Theorem 3.3 (equal epsilons); Murtagh & Vadhan (2016)
 (unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
@@ -34,12 +39,13 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 
-MAX_BINOMIAL_RELEASES = (
-    10**8
-)  # beyond, the binomial takes seconds; the martingale bound is sound too
-MAX_DISTINCT_EPSILONS = 1000
-WIDTH = 1e-8  # of epsilon, of unequal ones
+# With more releases of one epsilon the binomial takes seconds, and another bound is computed.
+MAX_BINOMIAL_RELEASES = 10**8
+MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken
+WIDTH = 1e-8  # relative width of the interval around the epsilon of unequal releases
+# For more exponential mechanisms, all chosen in advance, their own bound is not computed.
 MAX_NONADAPTIVE_RELEASES = 1000
+# Ranges, in nats, for which the recursion of adaptive releases is computed.
 MAX_RANGE = 5.0
 MIN_RANGE = 1e-12
 

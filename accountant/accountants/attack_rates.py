@@ -1,4 +1,8 @@
-"""What an attacker can do: rates of success that (epsilon, delta) does not show at a glance.
+"""Rates of success of attackers, which (epsilon, delta) does not show at a glance.
+
+An attacker tests which of two neighbouring data sets gave the answers.  With f(alpha) the least
+type II error at the type I error alpha, the rates here are 1 - f at some level, the total variation
+delta(0), or the Bayes risk; each is returned as a proved interval.
 
 References: Kulynych, Gomez, Kaissis, du Pin Calmon & Troncoso (2024) for calibration to them;
 Hayes, Mahloujifar & Balle (2023) and Kaissis, Hayes, Ziller & Rueckert (2023) for reconstruction;
@@ -26,7 +30,7 @@ from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan
 from accountant.table_display import Table, TableDisplay
 
-RATE = Interval(0.0, 1.0)
+RATE = Interval(0.0, 1.0)  # the domain of a false-positive rate
 UPPER_ONLY = "one end only: nothing is proved from the other side"
 ENVELOPE = "a bound on many pairs: the other end is that of one of them"
 
@@ -56,8 +60,8 @@ class RateBounds(NamedTuple):
 def advantage(plan: Plan) -> RateBounds:
     """Return how much more often an attacker is right than wrong about a record, at best.
 
-    The greatest difference of true-positive and false-positive rate: the total variation, delta at
-    an epsilon of 0.
+    It is the greatest difference between the true-positive and the false-positive rate: the total
+    variation, which is delta at epsilon 0.
 
     Parameters
     ----------
@@ -109,8 +113,8 @@ def true_positive_rate(plan: Plan, fpr: float) -> RateBounds:
 def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     """Return how often an attacker who knows the prior is wrong about a record, at the least.
 
-    The least of ``prior a + (1 - prior) b`` over the error rates (a, b) of all tests, whichever of
-    the two neighbours the prior is that of.
+    It is the least ``prior a + (1 - prior) b`` over the error rates (a, b) of all tests, for the
+    worse choice of the neighbour that has the probability ``prior``.
 
     Parameters
     ----------
@@ -137,7 +141,7 @@ def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     error = 4 * ULP * (1 + odds) if odds else 0.0
     delta = _profile_bounds(plan, odds, error)
     lower, upper = smaller * (1 - delta.upper), smaller * (1 - delta.lower)
-    # without an attack that helps, one guesses
+    # An attacker may always guess the likelier neighbour, so the risk is at most `smaller`.
     return RateBounds(
         lower * (1 - 4 * ULP) if delta.upper else smaller, min(upper * (1 + 4 * ULP), smaller)
     )
@@ -174,7 +178,7 @@ def reconstruction(plan: Plan, prior: float) -> RateBounds:
 @final
 @dataclass(frozen=True, slots=True)
 class AttackRate:
-    """One rate of an attack: its name, what it is asked at, and the interval that holds it."""
+    """One rate of an attack: its name, the rate or prior ``at`` which it is, and its interval."""
 
     rate: str
     at: float | None
@@ -302,7 +306,7 @@ def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
 
 
 def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
-    """Return bounds on delta at an epsilon that is known up to ``error``, of both directions."""
+    """Return bounds on delta of the worse direction, at an epsilon known up to ``error``."""
     pairs = single_pairs(plan) if epsilon else single_pairs(plan, both=False)
     intervals = []
     for pair in pairs:
@@ -317,7 +321,7 @@ def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
 
 
 def _note(plan: Plan) -> str:
-    """Return what there is to say about one end; mostly nothing."""
+    """Return the note on an interval whose ends are not those of one pair; mostly empty."""
     losses = [loss for loss, _ in losses_of_items(list(plan.losses()))]
     if any(loss.numerics.is_numerical for loss in losses):
         return UPPER_ONLY

@@ -1,4 +1,8 @@
-"""The base class of accountants: a map from a plan to a guarantee."""
+"""The base class of accountants, which bound the epsilon and the delta of a plan.
+
+An accountant states an upper bound on epsilon at each delta, for one direction of the neighbours.
+`least_delta` inverts such a bound by a search, so that delta agrees with it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,16 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.plan import Plan, as_plan, directions
 
-NEAR = 2e-10  # of ln delta: how near a delta that is too small was seen
-LEAST_LOG_DELTA = -700.0  # less is not looked for
-USUAL_DELTA = 1e-5  # where a search starts that has no guess
-LEAST_CHORD = 1e-7  # of ln delta: a shorter one has the slope of round-off
-MAX_STEPS, STEPS_TO_HALVE = 200, 8  # so many secants may pass before the interval is halved
-GROWTH, MAX_STEP = 8.0, 20.0  # of a step of ln delta while the answer is not between two points
+# Constants of `least_delta`; logarithms are natural.
+NEAR = 2e-10  # in ln delta: the search ends if a delta that is too small is so near to the answer
+LEAST_LOG_DELTA = -700.0  # smaller values of ln delta are not looked for
+USUAL_DELTA = 1e-5  # a search without a guess starts here
+LEAST_CHORD = 1e-7  # in ln delta: the slope between two nearer points would be round-off
+# Evaluations at most; every STEPS_TO_HALVE-th of them halves the interval instead of a secant step.
+MAX_STEPS, STEPS_TO_HALVE = 200, 8
+# While the answer is not between two points: the factor by which each step in ln delta is larger
+# than the one before, and the largest step.
+GROWTH, MAX_STEP = 8.0, 20.0
 
 
 class Accountant(ABC):
@@ -157,8 +165,9 @@ def least_delta(
 ) -> float:
     """Return the least delta seen at which an accountant's epsilon is at most ``epsilon``.
 
-    The question of delta is answered by the bound that answers the question of epsilon, so that
-    both agree.  A secant search over ``ln(delta - floor)``; 1 where no delta below 1 was seen.
+    It is a secant search over ``x = ln(delta - floor)`` for the zero of
+    ``ln(epsilon_at(delta) / epsilon)``, which falls.  The answer is 1 where no delta below 1 was
+    seen to be enough.
 
     Parameters
     ----------
@@ -174,7 +183,7 @@ def least_delta(
     Returns
     -------
     float
-        Rounded up, by a share of 2e-10 where the bound is continuous.
+        Rounded up; where the bound is continuous it is at most a share of 2e-10 too large.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
     too_small, sufficient = -math.inf, math.inf  # ln(delta - floor)
@@ -192,11 +201,11 @@ def least_delta(
         if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):
             slope = (value - previous[1]) / (x - previous[0])
         if not slope < 0:
-            slope = 1 / (2 * min(x, -NEAR))  # that of Gaussian noise
+            slope = 1 / (2 * min(x, -NEAR))  # of Gaussian noise: epsilon grows as sqrt(-x)
         previous = x, value
-        # a little beyond the root, so that two steps close the interval
+        # The guess lies a little beyond the root, so that two steps close the interval.
         guess = x - value / slope + math.copysign(NEAR / 3, value)
-        # where the answer is not between two points yet, by ever greater steps
+        # As long as the answer is not between two points, the steps grow.
         step = min(max(GROWTH * step, abs(guess - x) if math.isfinite(guess) else 1.0), MAX_STEP)
         if math.isinf(sufficient):
             x = min(x + step, top)

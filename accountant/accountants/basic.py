@@ -1,4 +1,7 @@
-"""Basic composition: epsilons add, deltas add.
+"""Accounting by basic composition: the epsilons of the releases add up, and so do their deltas.
+
+The delta that is asked about is shared by the releases that need one.  Each has the epsilon of its
+own profile at its share.
 
 References: Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Theorem 1.
 """
@@ -18,6 +21,7 @@ from accountant.numerics.rounding import LARGEST_BELOW_ONE, ULP
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
+# Decimal arithmetic with 700 digits: sums and products of printed floats are exact, or rounded up.
 DECIMAL_CONTEXT = Context(prec=700, rounding=ROUND_UP)
 
 
@@ -43,7 +47,8 @@ class Basic(Accountant):
         """Return the sum of the epsilons of one direction."""
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
-        # each keeps its own mass at infinity, the rest is shared
+        # Each release keeps its own mass at infinity as its delta.  The rest of delta is shared
+        # equally by the releases without a pure epsilon.
         spare = printed_decimal(delta)
         for item, count in items:
             spare = DECIMAL_CONTEXT.subtract(
@@ -71,7 +76,10 @@ class Basic(Accountant):
 
 @functools.lru_cache(maxsize=4096)
 def _item_epsilon(item: Item, delta: float) -> float:
-    """Return the epsilon of one release, once: accountants that share this bound ask again."""
+    """Return the epsilon of one release at a delta.
+
+    It is kept, because several accountants ask for this bound.
+    """
     if isinstance(item, Parallel):
         return max(_part_epsilon(part, delta) for part in item.distinct)
     loss = single_loss(item)
@@ -86,7 +94,10 @@ def _pure_epsilon(item: Item) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def _part_epsilon(part: Plan, delta: float) -> float:
-    """Return the sum of a part's epsilons, once: parts inside parts ask for it several times."""
+    """Return the sum of the epsilons of one parallel part at a delta.
+
+    It is kept, because parts inside parts ask for it several times.
+    """
     return Basic().one_way_epsilon(part, delta)
 
 
@@ -97,7 +108,7 @@ def _item_infinity(item: Item) -> float:
 
 
 def printed_decimal(x: float) -> Decimal:
-    """Return the number as the decimal that is printed."""
+    """Return the decimal number that a float is printed as."""
     return Decimal(repr(x))
 
 

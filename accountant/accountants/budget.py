@@ -10,15 +10,15 @@ from accountant.domains import DELTA, POSITIVE
 from accountant.errors import BudgetExceeded, ParameterError
 from accountant.plans.plan import Plan
 
-# Share of itself by which a total may exceed a budget: round-off of three times 1/3, never a
-# release.  Totals are compared with it once, so it does not add up.
+# Relative excess of a total over a budget that is allowed for round-off, as three times 1/3 may
+# have; it is never enough for a release.  It is allowed for the total once, so it does not add up.
 TOLERANCE = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """An (epsilon, delta) that must not be exceeded, but for round-off: by 1e-9 of itself.
+    """An (epsilon, delta) that must not be exceeded; a relative 1e-9 is allowed for round-off.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Budget:
         Returns
         -------
         bool
-            True where the least sound bound on its epsilon at the budget's delta is within it.
+            True if the bound of `Tight` on its epsilon, at the budget's delta, is within epsilon.
         """
         return Tight().epsilon(plan, self.delta) <= self.admitted_epsilon
 

@@ -1,6 +1,18 @@
-"""The fit of one Gaussian to a plan: its mu, and the regret, how much mu alone exaggerates.
+"""The fit of one Gaussian to a plan: the least mu that bounds it, and the regret of this bound.
 
-A plan is mu-GDP if no test on its answers does better than a test of N(0, 1) against N(mu, 1).
+A plan is mu-GDP if no test that tells its neighbours apart does better than the best test of
+N(0, 1) against N(mu, 1).  With alpha and beta the error rates of the first and the second kind,
+the plan's trade-off curve is
+
+    f(alpha) = sup over epsilon of 1 - delta(epsilon) - x alpha,  x = e^epsilon,
+
+so each epsilon gives a straight line below it.  The Gaussian's curve is
+G_mu(alpha) = Phi(-Phi^-1(alpha) - mu).  `_greatest_mu` takes the greatest of finitely many lines,
+a convex chain of segments below f, and the least mu for which G_mu is below the chain; as G_mu is
+convex, it suffices to compare them at the corners of the chain.  The regret is a kappa with
+f(alpha + kappa) - kappa <= G_mu(alpha) for all alpha, namely
+
+    kappa = sup over epsilon of (delta_mu(epsilon) - delta(epsilon)) / (1 + x).
 
 References: Gomez, Kulynych, Kaissis, du Pin Calmon, Hayes, Balle & Honkela (2025); Kaissis, Kolek,
 Balle, Hayes & Rueckert (2024) for the distance; the proof is in `docs/proofs/tradeoff.md`.
@@ -29,19 +41,26 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.plan import Plan, as_plan
 
-TAIL = 1e-10  # error rate: tests with a smaller error rate of some kind are left out by default
+TAIL = 1e-10  # error rate: by default a test with a smaller error rate of either kind is left out
 ALMOST_SURE = 1 - 64 * ULP  # total variation: above it the difference from 1 is all round-off
-TAILS = Interval(0.0, 0.01)
-POINTS = 65  # epsilons of the first round
-# each round divides the steps next to the corner with the greatest mu in so many; rounds at most
+TAILS = Interval(0.0, 0.01)  # error rates that a caller may choose as the tail
+POINTS = 65  # number of epsilons of the first round of the search for mu
+# After each round up to three steps of epsilon around the corner with the greatest mu are divided
+# into SPLITS parts; there are at most MAX_ROUNDS rounds.
 SPLITS, MAX_ROUNDS = 4, 14
-ENOUGH = 1e-9  # relative to mu: a round that gains less is the last one
-LEAST_STEP = 1e-6  # nats of epsilon: in a finer step the differences would be round-off
+ENOUGH = 1e-9  # relative to mu: a round that lowers mu by less is the last one
+# nats of epsilon: shorter steps are not divided, as the differences of delta would be round-off
+LEAST_STEP = 1e-6
+# The search for the regret: number of epsilons of its first round, largest number of rounds, and
+# how far the bound between the epsilons may be above the greatest value at one of them.
 REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH = 48, 4, 1e-7
 LEAST_DELTA = 1e-300  # a smaller delta is rounded up to this, so that its logarithm is finite
-# nats of epsilon: beyond it the Gaussian's own delta over 1 + e^epsilon is negligible
+# nats of epsilon: the search for the regret ends here.  Beyond, the regret is at most
+# delta_mu(20) / (1 + e^20) < 3e-9, which `_regret` takes into account.
 REGRET_END = 20.0
-CENTRES = 4  # epsilons at which engines are chosen; each serves the epsilons around it
+# The epsilons are cut into this many runs of neighbours.  The engines that bound delta are chosen
+# at the median of each run and serve all of it.
+CENTRES = 4
 
 
 @final
@@ -52,13 +71,16 @@ class GaussianFit:
     Parameters
     ----------
     mu : float
-        No test does better than on N(0, 1) against N(mu, 1); infinite where no mu is known.
+        No test does better than the best one of N(0, 1) against N(mu, 1); infinite where no mu is
+        known.
     regret : float
-        Both error rates of the Gaussian's tests are at most this much too small.
+        If this is added to both error rates of any test of N(0, 1) against N(mu, 1), the sums are
+        a point on or above the plan's trade-off curve.
     tail : float
-        ``mu`` holds for tests both of whose error rates are at least this; for all where 0.
+        ``mu`` holds for tests both of whose error rates are at least this; for all tests where it
+        is 0.
     reason : str
-        Why ``mu`` is infinite; else empty.
+        Why ``mu`` is infinite; empty where it is finite.
 
     Examples
     --------
@@ -80,23 +102,24 @@ class GaussianFit:
 def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     """Return the least mu such that the plan is mu-GDP, and the regret of reporting it.
 
-    Rare events spoil a mu: a thousand sampled Gaussians are as good as one Gaussian for all tests
-    that anyone can run, and far out in the tail as bad as a thousand without sampling.  Hence tests
-    with an error rate below ``tail`` are left out, as in the literature.
+    Rare events would make mu much larger.  A thousand sampled Gaussians are close to one Gaussian
+    of small mu for all tests of practical error rates, but in the far tail they are as revealing
+    as a thousand Gaussians without sampling.  Hence tests with an error rate below ``tail`` are
+    left out, as in the literature.
 
     Parameters
     ----------
     plan : Plan
         A plan, a loss or a mechanism.
     tail : float
-        The least error rate that counts, in [0, 0.01]; 0 for all.  Where both rates of one test can
-        be nearly as small, the square of that is taken instead.
+        The least error rate that counts, in [0, 0.01]; with 0 all tests count.  If the best test
+        with two equal error rates has the rate a, and a^2 is below ``tail``, a^2 is taken instead.
 
     Returns
     -------
     GaussianFit
         ``mu`` and ``regret``, both rounded up; ``tail`` is 0 where ``mu`` holds for all tests.
-        Infinite, with the reason, where there is no mu.
+        Where no mu is known, both are infinite, and ``reason`` says why.
 
     References
     ----------
@@ -114,9 +137,11 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     if isinstance(plan_loss, GaussianLoss):
         return GaussianFit(plan_loss.mu, 0.0)
     pairs = single_pairs(plan)
-    lost = max(loss_of_plan(pair).infinity for pair in pairs)
-    if lost > 0:
-        return _no_fit(f"with a chance of {lost:.3g} an answer reveals all, and no Gaussian does")
+    infinity_mass = max(loss_of_plan(pair).infinity for pair in pairs)
+    if infinity_mass > 0:
+        return _no_fit(
+            f"with a chance of {infinity_mass:.3g} an answer reveals all, and no Gaussian does"
+        )
     added_mu = _added_mu(plan)
     curves = [finest_profile(pair) for pair in pairs]
 
@@ -126,24 +151,24 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
         return delta
 
     max_loss = max(curve.max_loss for curve in curves)
-    at_zero = float(profile(np.zeros(1))[0])
-    if at_zero == 0:
+    delta_at_zero = float(profile(np.zeros(1))[0])
+    if delta_at_zero == 0:
         return GaussianFit(0.0, 0.0)
-    # the error rate that both kinds can have at once
-    tail = min(tail, ((1 - at_zero) / 2) ** 2)
-    mu, reached = math.inf, tail
+    # a = (1 - delta(0)) / 2 is the level at which the best test has two equal error rates
+    tail = min(tail, ((1 - delta_at_zero) / 2) ** 2)
+    mu, valid_tail = math.inf, tail
     atoms = [np.abs(curve.loss_pmf[0]) for curve in curves if curve.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
-    if at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
+    if delta_at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
         mu, is_whole = _greatest_mu(profile, max_loss, tail, corners)
-        reached = 0.0 if is_whole else tail
+        valid_tail = 0.0 if is_whole else tail
     if added_mu <= mu:
-        mu, reached = added_mu, 0.0
-    if math.isinf(mu) and tail == 0 < at_zero < ALMOST_SURE:
+        mu, valid_tail = added_mu, 0.0
+    if math.isinf(mu) and tail == 0 < delta_at_zero < ALMOST_SURE:
         return _no_fit("of its rare events no mu is known: a tail above 0 leaves them out")
     if math.isinf(mu):
         return _no_fit("its answers tell the neighbours apart almost surely")
-    return GaussianFit(mu, _regret(mu, [profile_ends(pair) for pair in pairs], corners), reached)
+    return GaussianFit(mu, _regret(mu, [profile_ends(pair) for pair in pairs], corners), valid_tail)
 
 
 def _no_fit(reason: str) -> GaussianFit:
@@ -151,7 +176,7 @@ def _no_fit(reason: str) -> GaussianFit:
 
 
 def _added_mu(plan: Plan) -> float:
-    """Return the root of the sum of squares, where each release has a mu."""
+    """Return ``sqrt(sum mu_i^2)`` over the releases, a mu for all tests; infinite without one."""
     try:
         return GDP().mu(plan)
     except UnsupportedPlan:
@@ -161,27 +186,38 @@ def _added_mu(plan: Plan) -> float:
 def _greatest_mu(
     profile: Callable[[Array], Array], max_loss: float, tail: float, corners: Array
 ) -> tuple[float, bool]:
-    """Return the greatest mu over the corners of a curve below, and whether it is for all tests."""
-    # a level is at most e^-epsilon
+    """Return the greatest mu over the corners of the chain, and whether it holds for all tests.
+
+    ``profile`` is delta of the worse direction, 0 from ``max_loss`` on; ``corners`` are epsilons to
+    use besides those of the search.  Any epsilons give a valid mu; more of them give a smaller one.
+    """
+    # The tangent at epsilon touches the curve at a level of at most e^-epsilon, so beyond -ln tail
+    # all levels are below the tail.
     end = min(max_loss, -math.log(tail) if tail > 0 else math.inf, MAX_EPSILON)
     size = min(2.5 * float(profile(np.zeros(1))[0]), end)
+    # The ladder has nearly equal steps up to `size`, about mu for a Gaussian of small mu, where
+    # delta(0) is 0.4 mu, and growing steps beyond.
     ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(end / size))
     epsilon = np.unique(np.clip(np.concatenate([ladder, corners, [0.0, end]]), 0.0, end))
     delta = _known_profile(profile, epsilon, max_loss)
-    best, before = math.inf, math.inf
+    best, previous_best = math.inf, math.inf
     for _ in range(MAX_ROUNDS):
         vertices = _convex(epsilon, delta)
-        mu, at = _corner_mus(epsilon[vertices], delta[vertices], tail)
+        mu, line_index = _corner_mus(epsilon[vertices], delta[vertices], tail)
         best = float(np.max(mu))
-        if best > before * (1 - ENOUGH):
+        if best > previous_best * (1 - ENOUGH):
             break
-        before = best
-        steps = np.unique(np.clip(at[int(np.argmax(mu))] + np.arange(-1, 2), 0, vertices.size - 2))
-        places = epsilon[vertices]
-        share = np.arange(1, SPLITS) / SPLITS
-        added = (places[steps, None] + np.outer(np.diff(places)[steps], share)).ravel()
+        previous_best = best
+        steps = np.unique(
+            np.clip(line_index[int(np.argmax(mu))] + np.arange(-1, 2), 0, vertices.size - 2)
+        )
+        chain_epsilon = epsilon[vertices]
+        fractions = np.arange(1, SPLITS) / SPLITS
+        added = (
+            chain_epsilon[steps, None] + np.outer(np.diff(chain_epsilon)[steps], fractions)
+        ).ravel()
         added = np.setdiff1d(
-            added[np.repeat(np.diff(places)[steps] > LEAST_STEP, SPLITS - 1)], epsilon
+            added[np.repeat(np.diff(chain_epsilon)[steps] > LEAST_STEP, SPLITS - 1)], epsilon
         )
         if added.size == 0:
             break
@@ -197,13 +233,17 @@ def _greatest_mu(
 
 
 def _known_profile(profile: Callable[[Array], Array], epsilon: Array, max_loss: float) -> Array:
-    """Return upper bounds on delta, also where they are too small for a float."""
+    """Return upper bounds on delta: at least `LEAST_DELTA` below ``max_loss``, and 0 from it on."""
     return np.where(epsilon < max_loss, np.maximum(profile(epsilon), LEAST_DELTA), 0.0)
 
 
 def _log_levels(epsilon: Array, delta: Array) -> tuple[Array, Array]:
-    """Return what delta falls between points, and ln of the level where their lines meet."""
-    # (d_i - d_{i+1}) / (x_{i+1} - x_i) in x = e^epsilon
+    """Return ``d_i - d_{i+1}``, and ln of the level at which the lines of both points meet.
+
+    The lines 1 - d_i - x_i alpha and 1 - d_{i+1} - x_{i+1} alpha, with x = e^epsilon, meet at the
+    level alpha_i = (d_i - d_{i+1}) / (x_{i+1} - x_i), where
+    x_{i+1} - x_i = e^epsilon_i e^step (1 - e^-step) and step = epsilon_{i+1} - epsilon_i.
+    """
     fall, step = np.maximum(delta[:-1] - delta[1:], 0.0), np.diff(epsilon)
     with np.errstate(divide="ignore"):
         level = np.log(fall) - epsilon[:-1] - step - np.log(-np.expm1(-step))
@@ -211,38 +251,53 @@ def _log_levels(epsilon: Array, delta: Array) -> tuple[Array, Array]:
 
 
 def _convex(epsilon: Array, delta: Array) -> NDArray[np.intp]:
-    """Return points whose lines are all part of the curve: any choice of lines is below it."""
+    """Return the indices of points whose lines meet at strictly falling levels: a convex chain.
+
+    The other points are left out, which keeps the chain below the curve, as each line is below it.
+    """
     vertices = np.arange(epsilon.size)
     while True:
         level = _log_levels(epsilon[vertices], delta[vertices])[1]
-        good = np.concatenate([[True], level[1:] < level[:-1], [True]])
-        if good.all():
+        is_falling = np.concatenate([[True], level[1:] < level[:-1], [True]])
+        if is_falling.all():
             return vertices
-        vertices = vertices[good]
+        vertices = vertices[is_falling]
 
 
 def _corner_mus(epsilon: Array, delta: Array, tail: float) -> tuple[Array, NDArray[np.intp]]:
-    """Return the mu of each corner at a level of at least ``tail``, and the line before it."""
+    """Return the mu of each corner at a level of at least ``tail``, and the index of its line.
+
+    The Gaussian's curve passes through the corner (alpha_i, beta_i) if
+    mu = Phi^-1(1 - beta_i) - Phi^-1(alpha_i), and 1 - beta_i = d_i + x_i alpha_i is the power.  If
+    the tail is above 0, the point of the chain at the level of the tail is a corner too.  The index
+    is that of the first of the two points whose lines meet at the corner; at the tail, that of the
+    point whose line is the greatest.
+    """
     fall, level = _log_levels(epsilon, delta)
     with np.errstate(over="ignore"):
         power = delta[:-1] + fall / np.expm1(np.diff(epsilon))
     lines = np.arange(level.size)
     if tail > 0:
-        inside = level >= math.log(tail)
+        is_above_tail = level >= math.log(tail)
         heights = delta + np.exp(epsilon) * tail
         level, power = (
-            np.append(level[inside], math.log(tail)),
-            np.append(power[inside], min(heights)),
+            np.append(level[is_above_tail], math.log(tail)),
+            np.append(power[is_above_tail], min(heights)),
         )
-        lines = np.append(lines[inside], np.argmin(heights))
-    # -Phi^-1(level) - Phi^-1(1 - power), its logarithms with their round-off
+        lines = np.append(lines[is_above_tail], np.argmin(heights))
+    # Both quantiles are taken of logarithms.  The power is raised and the level is lowered by the
+    # round-off of its terms, so that mu is rounded up.
     size = np.abs(level) + np.max(epsilon) + 1
     log_power = np.minimum(np.log(power) + 8 * ULP, 0.0)
     return ndtri_exp(log_power) - ndtri_exp(level - 8 * ULP * size), lines
 
 
 def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
-    """Return an upper bound on ``(delta_mu(e) - delta(e)) / (1 + e^e)`` over all e >= 0."""
+    """Return an upper bound on ``(delta_mu(eps) - delta(eps)) / (1 + e^eps)`` over all eps >= 0.
+
+    Negative eps repeat the positive ones, as both profiles belong to symmetric curves.  Each round
+    bounds the ratio at and between its epsilons, and the next one divides the worst gap.
+    """
     gaussian, end = GaussianLoss(mu), np.array([REGRET_END])
     ladder = np.sinh(np.linspace(0, np.arcsinh(REGRET_END / 0.1), REGRET_POINTS)) * 0.1
     added = np.unique(np.append(np.clip(ladder, 0.0, REGRET_END), corners[corners < REGRET_END]))
@@ -255,9 +310,9 @@ def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
         )
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
-        top = gaussian.profile(epsilon) * (1 + ACCURACY)
-        at_points = (top - low) / (1 + np.exp(epsilon))
-        between = _regret_between(epsilon, top, low, high)
+        gaussian_delta = gaussian.profile(epsilon) * (1 + ACCURACY)
+        at_points = (gaussian_delta - low) / (1 + np.exp(epsilon))
+        between = _regret_between(epsilon, gaussian_delta, low, high)
         best = float(np.max(between))
         if best <= np.max(at_points) + REGRET_ENOUGH:
             break
@@ -266,8 +321,15 @@ def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
     return min(max(beyond, best, float(np.max(at_points)), 0.0) * (1 + 16 * ULP) + 16 * ULP, 1.0)
 
 
-def _regret_between(epsilon: Array, top: Array, low: Array, high: Array) -> Array:
-    """Return the ratio's bound between neighbouring points, where two lines below delta meet."""
+def _regret_between(epsilon: Array, gaussian_delta: Array, low: Array, high: Array) -> Array:
+    """Return an upper bound on the regret's ratio at the crossing of each gap between two points.
+
+    delta is convex in x = e^epsilon.  So at a distance s in x from the left point of a gap it is at
+    least ``low_left - rising s``, and at least ``low_right - falling (width - s)``; delta_mu, which
+    is convex too, is below its chord.  The ratio of a linear function and 1 + x is monotone, so it
+    is greatest at one of the points or where the two lines cross.  Where they do not cross inside
+    the gap, the value at its left point is returned.
+    """
     gap = ratio_gaps(epsilon)
     rising, falling = steepest_slopes(gap, np.append(-1.0, -high), np.append(-1.0, -low))
     width, rising, falling = np.diagonal(gap, 1)[1:], rising[1:], falling[1:]
@@ -276,14 +338,16 @@ def _regret_between(epsilon: Array, top: Array, low: Array, high: Array) -> Arra
         inside = (cross > 0) & (cross < width)
         cross = np.where(inside, cross, 0.0)
         below = low[:-1] - np.where(inside, rising * cross, 0.0)
-    # the Gaussian's delta is convex in e^epsilon, hence below its chord
-    chord = top[:-1] + np.diff(top) * cross / width
+    chord = gaussian_delta[:-1] + np.diff(gaussian_delta) * cross / width
     ratio: Array = (chord - below) / (1 + np.exp(epsilon[:-1]) + cross)
     return ratio
 
 
 def _delta_bounds(ends: list[ProfileEnds], epsilon: Array) -> tuple[Array, Array]:
-    """Return bounds on delta of the worse direction, by engines near a few of the epsilons."""
+    """Return a lower and an upper bound on the greater delta of all pairs, at increasing epsilons.
+
+    The engines that bound delta are chosen near the median of each of `CENTRES` runs of epsilons.
+    """
     parts = np.array_split(epsilon, min(CENTRES, epsilon.size))
     bounds = [
         np.maximum.reduce(

@@ -1,4 +1,8 @@
-"""Gaussian differential privacy: the squares of mu add up.
+"""Accounting by Gaussian differential privacy: the squares of mu add up.
+
+A release is mu-GDP if no test that tells its neighbours apart does better than the best test of
+N(0, 1) against N(mu, 1).  A plan is so with mu = sqrt(sum_i mu_i^2).  `CentralLimit` estimates a mu
+by the central limit theorem, which gives no bound.
 
 References: Dong, Roth & Su (2022), Corollary 3.3 (composition) and Theorem 3.4 (central limit).
 """
@@ -57,14 +61,14 @@ class GDP(Accountant):
         return round_up(math.sqrt(square), 8)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the epsilon of the Gaussian with the total mu."""
+        """Return the epsilon of N(mu, 1) against N(0, 1) with the total mu; infinite at delta 0."""
         mu = self.mu(plan)
         if mu == 0:
             return 0.0
         return GaussianLoss(mu).inverse_profile(delta) if delta else math.inf
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Return the delta of the Gaussian with the total mu."""
+        """Return the delta of N(mu, 1) against N(0, 1) with the total mu."""
         mu = self.mu(plan)
         return GaussianLoss(mu).delta_at(epsilon) if mu else 0.0
 
@@ -98,7 +102,8 @@ class CentralLimit:
         float
             The mu of the Gaussian that stands for the plan: an estimate.
         """
-        # K(ih) = i h mean - h^2 variance / 2
+        # For small h the cumulant of the loss is K(ih) = i h mean - h^2 variance / 2.  A Gaussian
+        # of mu has a loss of mean mu^2 / 2 and deviation mu.
         h = 1e-4
         k = sum(
             n * complex(loss_of_item(item).cumulant(1j * h)) for item, n in as_plan(plan).losses()

@@ -1,5 +1,10 @@
 """Privacy-loss distributions on a grid: tight composition of any losses of a fixed plan.
 
+The distribution of each loss is replaced by one on the multiples of a step, which has a larger
+profile for an upper bound on epsilon, and a smaller one for a lower bound.  Independent losses add,
+so their distributions are convolved, by the fast Fourier transform.  Mass beyond the ends of a grid
+is moved to infinity, where it counts as delta.
+
 References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022).
 """
 
@@ -38,11 +43,12 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
-MAX_GRID_POINTS = 2**18
-TAIL_SHARE = 1e-5  # of delta
-FAR = 30.0  # nats: a range that may be due to round-off
-NEGLIGIBLE = 1e-2  # of the error of a grid: what is beyond a point that is the last of another
-MANY_LOSSES = 50  # different ones share a transform
+MAX_GRID_POINTS = 2**18  # largest number of points of a grid
+TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the tail
+FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile, and is bounded otherwise
+# Share of the error of delta on a grid: upper points with less mass in all are left out of a part.
+NEGLIGIBLE = 1e-2
+MANY_LOSSES = 50  # so many different losses, or more, are convolved in one transform
 
 
 @final
@@ -94,11 +100,13 @@ class PLD(Accountant):
             an envelope, or the maximum of parallel parts, that no single pair attains.
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
+        # epsilon falls with delta, so its lower end at a larger delta is one at this delta
+        lower, at = 0.0, max(delta, 1e-12)
         for direction in directions(plan):
             grid = self._grid(direction, at, upper=False)
             raised = at + grid.delta_error
-            if abs(raised - grid.infinity) <= 1e-9 * raised:  # too close to tell: ask for more
+            # Where round-off decides whether delta is above the mass at infinity, it is raised.
+            if abs(raised - grid.infinity) <= 1e-9 * raised:
                 raised = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
@@ -137,7 +145,7 @@ class PLD(Accountant):
         first_direction, *others = directions(plan)
         uppers = [self.one_way_epsilon(first_direction, delta)]
         for direction in others:
-            # a grid of many different losses costs more than their Renyi curves
+            # The grid of many different losses takes longer than their Rényi curves.
             many = delta > 0 and len(list(direction.losses())) >= MANY_LOSSES
             if not (many and RDP().one_way_epsilon(direction, delta) <= uppers[0]):
                 uppers.append(self.one_way_epsilon(direction, delta))
@@ -172,7 +180,7 @@ class PLD(Accountant):
             if isinstance(item, Parallel):
                 grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
                 profile, lost = _greatest(grids, upper), 0.0
-                reach = [_reach(grid, tail) for grid in grids]  # less than bounds on it
+                reach = [_reach(grid, tail) for grid in grids]  # mostly less than `end`
                 high = min(high, max(above for above, _ in reach))
                 low = min(low, max(below for _, below in reach))
             else:
@@ -187,13 +195,14 @@ class PLD(Accountant):
         return convolve(parts, step, tail, upper=upper)
 
     def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
-        """Return how far the losses of one direction reach to either side, and the grid's step."""
+        """Return how far each loss of one direction reaches, (up, down), and the grid's step."""
         items = [(item, count) for item, count in plan.losses() if count]
         share = tail / max(sum(count for _, count in items), 1)
         ends = [_loss_range(item, share) for item, _ in items]
         widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
         step = self._step(plan, tail, widest)
-        farthest = MAX_GRID_POINTS * step  # a range that is a bound may be far beyond the sum's
+        # the bound on the range of one loss may be far beyond that of the sum
+        farthest = MAX_GRID_POINTS * step
         return [(min(high, farthest), min(low, farthest)) for high, low in ends], step
 
     def _step(self, plan: Plan, tail: float, widest: float) -> float:
@@ -201,7 +210,7 @@ class PLD(Accountant):
         spread = spread_of(all_losses(plan))
         step = usual_step(spread, self.interval)
         reach = 2 * min(widest, ZCDP().one_way_epsilon(plan, tail) + 1.0)
-        if reach > 100:  # the sharper bound costs more, and would only say less
+        if reach > 100:  # below that, the sharper bound is not worth its time
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         losses = [loss for loss, _ in all_losses(plan)]
         max_points = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
@@ -217,7 +226,7 @@ class PLD(Accountant):
 
 
 def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
-    """Return the profile of parallel parts: the maximum after composing each."""
+    """Return the profile of parallel parts: the greatest of the composed parts at each epsilon."""
 
     def greatest(epsilon: Array) -> Array:
         sides = [g.delta(epsilon) + (g.delta_error if upper else -g.delta_error) for g in grids]
@@ -228,7 +237,7 @@ def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
 
 
 def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
-    """Return how far the loss reaches to either side, but for mass that does not count."""
+    """Return how far a grid reaches, (up, down), without upper points of negligible mass."""
     small = max(tail, NEGLIGIBLE * grid.delta_error)
     above = np.cumsum(grid.mass[::-1])[::-1]
     last_index = int(np.argmax(above <= small)) if above[-1] <= small else above.size - 1
@@ -237,15 +246,15 @@ def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
 
 def step_of_grid(plan: Plan, delta: float) -> float:
     """Return the step of `PLD` for one direction of a plan at ``delta``."""
-    # PLD's own settings: `Tight` is compared with them
+    # with the default settings of PLD, with which `Tight` is compared
     accountant = PLD()
     return accountant._ends_and_step(plan, min(accountant.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
 
 
 def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
-    """Return outlines of many different losses that are large enough for one; else none."""
+    """Return outlines of losses that can share a transform; an empty list if not all can."""
     losses = [(item, count) for item, count in items if isinstance(item, Loss)]
-    # atoms lie between the few places of a law that shares a transform
+    # A loss with atoms cannot: they lie between the few points at which its law would be taken.
     if not MANY_LOSSES <= len(losses) == len(items) or any(loss.loss_pmf for loss, _ in losses):
         return []
     outlines = [Outline(loss, count) for loss, count in losses]
@@ -267,7 +276,10 @@ def _loss_range(item: Item, tail: float) -> tuple[float, float]:
 
 
 def _loss_quantile(loss: Loss, tail: float) -> float:
-    """Return a loss beyond which there is about ``tail``; as the end of a grid any is sound."""
+    """Return a loss beyond which the mass is about ``tail``.
+
+    It is an end of a grid, and any end gives valid bounds.
+    """
     beyond = loss.infinity + tail
     end = smallest_root(loss.profile, min(beyond, 1.0), loss.max_loss)
     end = min(end, loss.max_loss, 700.0)  # e^700 is still a float
@@ -277,9 +289,9 @@ def _loss_quantile(loss: Loss, tail: float) -> float:
 
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:
-    # mass at infinity is kept apart; beyond it `tail` may be moved there
+    # The mass at infinity is counted apart; ``tail`` more may be moved there.
     beyond = min(tail + infinity_mass(plan), 1.0)
     by_rho = ZCDP().one_way_epsilon(plan, beyond)
-    if by_rho > 100:  # as in `_step`: some losses have a Renyi curve and no finite rho
+    if by_rho > 100:  # some losses have a Rényi curve and no finite rho
         by_rho = min(by_rho, RDP().one_way_epsilon(plan, beyond))
     return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), 1e6)

@@ -1,7 +1,10 @@
-"""The profile of one direction of a plan between two proved bounds, near an epsilon.
+"""Lower and upper bounds on the profile delta(epsilon) of one direction of a plan.
 
-References: `docs/proofs/contour.md` for the two ends of an engine; `docs/proofs/tradeoff.md` for
-what is made of them.
+For one loss they are its own profile and that of a pair that it covers.  For a composition they
+come from engines, numerical methods that bound delta near the epsilon for which they are made.
+
+References: `docs/proofs/contour.md` for the two bounds of an engine; `docs/proofs/tradeoff.md` for
+their use.
 """
 
 from __future__ import annotations
@@ -29,9 +32,12 @@ from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
 
 TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
-WIDTH = 1e-5  # relative to epsilon: what smoothed contours aim at
-LEAST_NARROW = 1e-4  # relative to epsilon: what is accepted where no engine reaches WIDTH
-NARROW = 3e-6  # relative to delta: where both ends are so close, no further engine is tried
+WIDTH = 1e-5  # relative to epsilon: width at which smoothed contours aim
+# Differences of ln delta between the two ends.  If an engine has at most NARROW, no further one is
+# tried.  Where none reaches that, twice the least difference is accepted from then on, up to
+# LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
+LEAST_NARROW = 1e-4
+NARROW = 3e-6
 
 
 class ProfileEnds(Protocol):
@@ -39,7 +45,7 @@ class ProfileEnds(Protocol):
 
     @property
     def max_loss(self) -> float:
-        """Epsilon beyond which the profile stays at the mass at infinity."""
+        """The largest finite loss: from this epsilon on delta is the mass at infinity."""
         ...
 
     @property
@@ -49,7 +55,7 @@ class ProfileEnds(Protocol):
 
     @property
     def is_upper_only(self) -> bool:
-        """Whether nothing is known from below."""
+        """Whether the lower bounds are all 0, as nothing is known from below."""
         ...
 
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
@@ -58,7 +64,7 @@ class ProfileEnds(Protocol):
 
 
 def profile_ends(plan: Plan) -> ProfileEnds:
-    """Return what knows both ends of the profile of one direction of a plan."""
+    """Return both bounds on the profile of one direction of a plan."""
     loss = loss_of_plan(plan)
     if isinstance(loss, ComposedLoss):
         return _ComposedEnds(losses_of_items(list(plan.losses())))
@@ -82,7 +88,8 @@ class _SingleEnds:
         high = np.minimum(self._above.profile(epsilon) * (1 + ACCURACY), 1.0)
         if self.is_upper_only:
             return np.zeros_like(high), high
-        # masses within e^{+-r} of the mechanism's: delta(e) >= e^{-r} delta'(e + 2r)
+        # The pair's masses are within a factor e^{+-r} of the mechanism's, so
+        # delta(e) >= e^{-r} delta'(e + 2r) with delta' the pair's profile.
         rounding = self._below.rounding
         low = self._below.profile(epsilon + 2 * rounding)
         low = low * ((1 - ACCURACY) * math.exp(-rounding))
@@ -90,14 +97,14 @@ class _SingleEnds:
 
 
 class _ComposedEnds:
-    """A composition: engines made near one epsilon serve others while they are narrow there."""
+    """A composition; an engine made for one epsilon is used at others while its ends are close."""
 
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)
         self.is_upper_only = any(loss.numerics.is_numerical for loss, _ in losses)
         pairs = [(loss.attained_pair, n) for loss, n in losses]
         below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
-        # finite losses in place of others are no nearer than this
+        # With finite losses in place of others the ends are not closer than this.
         narrow_width = NARROW if above == losses else LEAST_NARROW
         self._above = self._below = _Composition(above, 0.0, narrow_width)
         self.max_loss = self._above.max_loss
@@ -146,7 +153,7 @@ class _Composition:
         return low * math.exp(-r), np.minimum(high, 1.0)
 
     def _bounds_near(self, epsilon: float) -> DeltaBounds | None:
-        """Return the first bounds that are narrow at ``epsilon``, or the narrowest of all."""
+        """Return the first bounds with close ends at ``epsilon``, or the closest of all engines."""
         best, least_gap = None, math.inf
         for bounds in self._candidates(epsilon):
             low, high = bounds.bounds(epsilon)
@@ -154,7 +161,7 @@ class _Composition:
                 best, least_gap = bounds, high - low
             if least_gap <= self._enough:
                 break
-        else:  # near here there is none better
+        else:  # no engine is closer near this epsilon
             self._enough = min(max(2 * least_gap, self._enough), LEAST_NARROW)
         if best is not None and best not in self._known_bounds:
             self._known_bounds.append(best)

@@ -1,4 +1,11 @@
-"""Rényi differential privacy: divergences add up at each order, the best order is taken.
+"""Accounting by Rényi differential privacy: divergences add up at each order.
+
+With D the total divergence of the order a + 1, every order bounds delta at epsilon by
+
+    ln delta = a (D - epsilon) + a ln(a / (1 + a)) - ln(1 + a),
+
+and the other way round epsilon at delta; the best order that a search finds is taken.  The mass of
+outcomes that are impossible on the neighbour is added to delta.
 
 References: Mironov (2017); Canonne, Kamath & Steinke (2020), Proposition 12, for the conversion.
 """
@@ -20,18 +27,22 @@ from accountant.numerics.rounding import round_up
 from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.plan import Plan, Sequential
 
-MANY, SHARE = 64, 16  # of so many different releases one in so many says where to look
-STEPS_NEAR = (0.05, 0.003, 0.0002)  # of ln(order - 1), there
-MAX_SWEEPS = 6
-DEAR_ORDERS = (30.0, 1e3, 1e5)  # from here on orders are left out that cannot be the best
+# A plan of at least MANY different losses is first searched with one loss in SHARE, which shows
+# about where the best order is.
+MANY, SHARE = 64, 16
+STEPS_NEAR = (0.05, 0.003, 0.0002)  # in ln(order - 1): grid steps of the search near that order
+MAX_SWEEPS = 6  # grids that are tried there before the whole range is searched
+# Values of order - 1 that split a grid into blocks of ascending orders.  They are evaluated one by
+# one, and the rest is left out as soon as none of its orders can be the best.
+DEAR_ORDERS = (30.0, 1e3, 1e5)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RDP(Accountant):
-    """Rényi DP: curves add, and are converted at the best order found.
+    """Rényi DP: divergences add at each order, and are converted at the best order found.
 
-    Any order would be sound, so a coarse search makes the bound weaker and never wrong.
+    Any order gives a valid bound, so a coarse search makes the bound weaker and never wrong.
 
     References
     ----------
@@ -62,10 +73,10 @@ class RDP(Accountant):
         return fold_plan(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the least conversion of the total Rényi curve over orders."""
+        """Return the least epsilon that the total divergence of any order gives."""
         finite_delta = delta - infinity_mass(plan)
         if delta == 0 and finite_delta == 0:
-            return Basic().one_way_epsilon(plan, 0.0)  # the limit of large orders
+            return Basic().one_way_epsilon(plan, 0.0)  # in the limit of large orders
         if finite_delta <= 0:
             return math.inf
 
@@ -78,7 +89,8 @@ class RDP(Accountant):
                     divergence = factor * self.curve(of, a[block] + 1)
                     epsilons[block] = divergence + conversion[block]
                     best = min(best, float(np.nanmin(epsilons[block], initial=np.inf)))
-                    # D grows with the order, and the conversion is never below that of large orders
+                    # D grows with the order, so if the last D of a block and the least conversion
+                    # add up to more than the best, no larger order is better.
                     if divergence[-1] + min(0.0, float(np.min(conversion))) > best:
                         break
             return epsilons
@@ -93,7 +105,7 @@ class RDP(Accountant):
         return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Return the least conversion of the total Rényi curve over orders."""
+        """Return the mass at infinity plus the least delta that any order gives."""
 
         def log_delta(a: Array) -> Array:
             size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
@@ -103,7 +115,11 @@ class RDP(Accountant):
 
 
 def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
-    """Return the least value seen of ``f``, in few evaluations; None if its valley is elsewhere."""
+    """Return the least value seen of ``f`` near ``start``, on ever finer grids of nine points.
+
+    Each grid is in ln a, around the vertex of the parabola through the best three points of the
+    grid before.  None if the valley of ``f`` is not found within `MAX_SWEEPS` grids.
+    """
     at, best, steps = math.log(start), math.inf, list(STEPS_NEAR)
     for _ in range(MAX_SWEEPS):
         if not steps:

@@ -23,11 +23,11 @@ from accountant.numerics.search import highest_of_one_peak
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan, as_plan, directions
 
-POINTS = 65  # lines at first, on either side of epsilon 0
+POINTS = 65  # lines with which the search for the greatest starts, on either side of epsilon 0
 MAX_EPSILON = 700.0  # e^700 is still a float
-PROFILE_ERROR = 1e-10  # by how much the profile of a composition may be too large
-WIDTH = 1e-6  # of epsilon: the same where it is relative to delta
-TAIL = 1e-14  # what finite losses in place of others may move to infinity
+PROFILE_ERROR = 1e-10  # the profile of a composition is to be at most this much too large
+WIDTH = 1e-6  # relative to epsilon: how loose a composition's profile is without an accuracy
+TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
 
 
 def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
@@ -65,7 +65,7 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
     """
     plan, level = as_plan(plan), _levels(alpha)
     flat, where = np.unique(level, return_inverse=True)
-    beta = 1 - flat  # of guessing
+    beta = 1 - flat  # a guess without the output has this type II error
     for pair in single_pairs(plan):
         beta = np.minimum(beta, greatest_lines(pair, flat)[1])
     return np.asarray(np.maximum(beta, 0.0)[where].reshape(level.shape))
@@ -81,7 +81,7 @@ def _levels(alpha: ArrayLike) -> Array:
 def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
     """Return the directions of a plan, or one of them; of parallel plans, those of each part.
 
-    A user is in one part, so that the least of their curves is the plan's.
+    A user is in one of the parallel parts, so the plan's curve is the least of the parts' curves.
     """
     pairs: list[Plan] = []
     for direction in directions(plan)[: None if both else 1]:
@@ -116,7 +116,11 @@ def greatest_lines(
 
 
 def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileCurve:
-    """Return what knows the profile of one direction best; without accuracy, relative to delta."""
+    """Return the most accurate profile of one direction, that of its loss or its composition.
+
+    ``accuracy`` is how much too large the profile of a composition may be; without it the profile
+    may be loose by `WIDTH`, relative to epsilon.
+    """
     loss = loss_of_plan(plan)
     if not isinstance(loss, ComposedLoss):
         return loss
@@ -127,14 +131,14 @@ def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileC
 
 
 def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve) -> Array:
-    """Return epsilons of both signs, dense where the loss mostly is, with all corners."""
+    """Return epsilons of both signs, dense where most of the loss lies, with all corners."""
     size = max(2.5 * float(forward.profile(np.zeros(1))[0]), 1e-9)
     sides: list[Array] = []
     for curve, sign in ((forward, 1.0), (backward, -1.0)):
         reach = max(min(curve.max_loss, MAX_EPSILON), 0.0)
         ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(reach / size))
         sides += [sign * ladder[:-1], np.array([sign * reach])]
-        # the curve of a finite loss is made of straight lines, one for each of its values
+        # The curve of a loss with finitely many values is made of one straight line for each.
         pmf = curve.loss_pmf
         if pmf is not None:
             sides.append(sign * pmf[0])
@@ -145,8 +149,11 @@ def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve)
 def _greatest(
     heights: Callable[[Array, Array], Array], epsilon: Array, level: Array
 ) -> tuple[Array, Array]:
-    """Return where each level has its greatest height, and this; over epsilon it has one peak."""
-    # heights are straight in the level
+    """Return the epsilon of the greatest height at each level, and this height.
+
+    Over epsilon a height has one peak.
+    """
+    # A height is a linear function of the level.
     at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
     table = at_zero + np.multiply.outer(level, at_one - at_zero)
     top, rows = np.argmax(table, axis=1), np.arange(level.size)

@@ -1,6 +1,9 @@
-"""Trade-off curves between two proved bounds: the upper end comes from lower bounds on delta.
+"""Lower and upper bounds on a trade-off curve, the least type II error at each type I error.
 
-The proof is in `docs/proofs/tradeoff.md`.
+At the level alpha the curve is the supremum over epsilon of H = 1 - delta(epsilon) - x alpha, with
+x = e^epsilon.  The lower end is the greatest H at some epsilons, with upper bounds on delta.  For
+the upper end H is concave in x: from lower bounds on delta at some points follow upper bounds
+between them.  The proof is in `docs/proofs/tradeoff.md`.
 """
 
 from __future__ import annotations
@@ -13,20 +16,20 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan
 
-ROUGH_ACCURACY = 1e-6  # of the profile where the tangent is looked for
-# distances from the tangent's epsilon: a bound on what is between two points grows with the
-# ratio of neighbouring distances, and near a corner with the least of them
+ROUGH_ACCURACY = 1e-6  # error of the profile in the first search for the tangent's epsilon
+# Distances, in epsilon, of the points from the tangent's epsilon.  The bound between two points
+# grows with the ratio of neighbouring distances, and near a corner with the least distance.
 DISTANCES = np.geomspace(1e-10, 0.3, 22)
-ROUGH_MOVES = 12
-ENOUGH_REACH = 0.01  # nats of epsilon: a parabola is near enough
-ROUNDS = 2  # the second one around the best point of the first
+ROUGH_MOVES = 12  # largest number of grids of `RoughPower`
+ENOUGH_REACH = 0.01  # in epsilon: `RoughPower` refines no grid with a smaller half-width
+ROUNDS = 2  # rounds of points, the second of them around the best point of the first
 
 
 def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
-    """Return bounds around the least type II error at each level, and whether the upper is one.
+    """Return lower and upper bounds on the least type II error at each level, over both directions.
 
-    Over both directions; ``alpha`` has one axis, the plan is checked.  The upper end is 1 - alpha
-    where nothing is known of the profile from below.
+    The third value is True where nothing is known of the profile from below; the upper end is then
+    only 1 - alpha.  ``alpha`` has one axis, and the plan is checked.
     """
     lower, upper, is_upper_only = 1 - alpha, 1 - alpha, False
     for pair in single_pairs(plan):
@@ -40,9 +43,9 @@ def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
 
 
 class RoughPower:
-    """About the power of the best test at a level, of plans each of which is like the last.
+    """An estimate of the power of the best test at one level, for a series of similar plans.
 
-    Heights of lines near the last tangent: an estimate, for searches.
+    Searches use it.  It starts from the tangent's epsilon of the plan before.
     """
 
     def __init__(self, level: float) -> None:
@@ -69,7 +72,7 @@ class RoughPower:
                     break
                 reach /= 5
         self._centres[i] = centre
-        # the top of a parabola through the best and its neighbours
+        # the top of the parabola through the best point and its neighbours
         left, top, right = np.take(height, np.arange(-1, 2) + min(max(best, 1), 3)).tolist()
         bend = 2 * top - left - right
         return float(top + (right - left) ** 2 / (8 * bend) if bend > 0 else top)
@@ -78,7 +81,7 @@ class RoughPower:
 def _at_level(
     forward: ProfileEnds, backward: ProfileEnds, centre: float, level: float
 ) -> tuple[float, float]:
-    """Return bounds on the greatest line at ``level``, which is about that of ``centre``."""
+    """Return bounds on the greatest height at ``level``, whose epsilon is near ``centre``."""
     ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
     epsilon = np.empty(0)
     low, high = np.empty(0), np.empty(0)
@@ -91,7 +94,7 @@ def _at_level(
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
         centre = float(epsilon[np.argmax(low)])
-    # beyond the last point lines fall, from at most what is certain of all outcomes
+    # Beyond the last epsilon the heights are at most 1 less the mass at infinity, less x alpha.
     beyond = 1 - forward.infinity - np.exp(ends[1]) * level
     if forward.max_loss <= MAX_EPSILON:
         beyond = float(high[-1])
@@ -130,10 +133,10 @@ def ratio_gaps(epsilon: Array) -> Array:
 
 
 def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return bounds on the slopes of a concave function, from each point on and back from each.
+    """Return upper bounds on how steeply a concave function rises right, and left, of a point.
 
-    The line through a lower bound on one side, and the upper bound at a point, is above the
-    function on the other side.
+    The line through a lower bound at another point and the upper bound at this point is above the
+    function on the far side of this point.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (high - low[:, None]) / np.abs(gap)

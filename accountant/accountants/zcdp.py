@@ -1,4 +1,9 @@
-"""Zero-concentrated differential privacy: rho adds up.
+"""Accounting by zero-concentrated differential privacy: the rhos of the releases add up.
+
+A release is rho-zCDP if its Rényi divergence of every order alpha > 1 is at most rho alpha.  A plan
+is so with the sum of the rhos, which `ZCDPLoss` converts to epsilon or delta.  Outcomes that are
+impossible on the neighbour have an infinite loss; their mass is subtracted from the given delta, or
+added to the computed one.
 
 References: Bun & Steinke (2016); Canonne, Kamath & Steinke (2020), Proposition 12.
 """
@@ -19,9 +24,9 @@ from accountant.plans.plan import Plan
 @final
 @dataclass(frozen=True, slots=True)
 class ZCDP(Accountant):
-    """Zero-concentrated DP: rhos add, and are converted by the tight formula.
+    """Zero-concentrated DP: rhos add, and Proposition 12 converts their sum to epsilon or delta.
 
-    Mass at infinity is paid in delta.
+    Mass at infinity counts as delta.
 
     References
     ----------
@@ -45,21 +50,22 @@ class ZCDP(Accountant):
         Returns
         -------
         float
-            The sum of the rhos, rounded up.
+            The sum of the rhos, of parallel parts the greatest, rounded up.
         """
         return round_up(float(fold_plan(plan, lambda loss: loss.rho)))
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the conversion of the total rho to epsilon."""
+        """Return epsilon of the total rho at the delta that the mass at infinity leaves."""
         rho, finite_delta = self.rho(plan), delta - infinity_mass(plan)
-        if rho == 0:
+        if rho == 0:  # the finite losses are all 0
             return 0.0 if finite_delta >= 0 else math.inf
         if finite_delta <= 0 or not rho < 1e300:
             return math.inf
+        # `ZCDPLoss` takes a rho from 1e-300 to 1e300; raising rho keeps the bound valid.
         return ZCDPLoss(max(rho, 1e-300)).epsilon_at(finite_delta)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Return the conversion of the total rho to delta."""
+        """Return the mass at infinity plus delta of the total rho."""
         rho = self.rho(plan)
         if not rho < 1e300:
             return 1.0

@@ -30,22 +30,26 @@ from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
-LOG_ORDERS = (-9.0, 16.0, 1001)  # ln(order - 1) of the orders that are tried: ends and number
-ZOOMS = (9, 9, 9, 9)  # points of each finer grid around the best order
-# Epsilons that are each refined on finer grids; of more, as discretisations ask for, the best order
-# comes from a parabola in ln(order - 1), with a tenth of the divergences.
+LOG_ORDERS = (-9.0, 16.0, 1001)  # ends and number of the values of ln(order - 1) that are tried
+# Number of points of each finer grid, which covers one step of the grid before on either side of
+# the best order.
+ZOOMS = (9, 9, 9, 9)
+# For at most so many epsilons the best order of each is searched on the finer grids, with 36
+# divergences.  For more, as discretisations ask for, it is the vertex of a parabola in
+# ln(order - 1), with 6 divergences.
 MAX_ZOOMED_EPSILONS = 64
-PARABOLA_STEPS = (1e-3, 1e-4)  # of ln(order - 1), around each vertex
+PARABOLA_STEPS = (1e-3, 1e-4)  # in ln(order - 1): distance of two more orders from each vertex
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Repeated(Loss):
-    """The best of a random number of runs of a plan; an upper bound on what that costs.
+    """An upper bound on the loss of the best of a random number of runs of a plan.
 
-    Each run is scored by its own output; the output of the best one is released, and neither the
-    others nor their number.  The bound holds for every score, and no score need attain it.  A fixed
-    number of runs is `Repeat`: the best of them may cost as much as all.
+    Each run is scored by its own output; the output of the best run is released, and neither the
+    other outputs nor the number of runs.  The bound holds for every score; there may be no score
+    that attains it.  For a fixed number of runs use `Repeat`: the best of them may cost as much as
+    all.
 
     Parameters
     ----------
@@ -94,7 +98,11 @@ class Repeated(Loss):
         return self.part.relation
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield this loss, once; nothing where a run releases nothing, a sure single run's own."""
+        """Yield this loss once.
+
+        If there is surely a single run (``stop`` is 1), yield the losses of the part instead.  If
+        the part releases nothing, yield nothing.
+        """
         if getattr(self.tries, "stop", 0.0) == 1:
             yield from self.part.losses()
         elif next(self.part.losses(), None) is not None:
@@ -102,7 +110,7 @@ class Repeated(Loss):
 
     @property
     def reversed(self) -> Repeated:
-        """The best of runs of the part reversed."""
+        """The same random number of runs of the reversed part."""
         return Repeated(self.part.reversed, self.tries)
 
     @property
@@ -112,12 +120,12 @@ class Repeated(Loss):
 
     @property
     def max_loss(self) -> float:
-        """``(2 + shape)`` times that of one run; for Poisson, ``mean delta(0)`` more than it."""
+        """``(2 + shape) max_loss`` of one run; for Poisson ``max_loss + mean delta(0)`` of it."""
         run_loss = max(self.loss.max_loss, self.loss.reversed.max_loss)
         if isinstance(self.tries, PoissonTries):
             delta_at_zero = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
             return round_up(run_loss + self.tries.mean * delta_at_zero * (1 + ACCURACY), 8)
-        # With a mean of 1 there is one run.
+        # The negative binomial laws start at one run, so with a mean of 1 there is exactly one.
         return run_loss if self.tries.mean == 1 else round_up((2 + self.tries.shape) * run_loss, 8)
 
     @property
@@ -127,37 +135,54 @@ class Repeated(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The pair of one run, which is what a score that is always the same releases."""
+        """The pair of one run: a score that is always the same releases just that.
+
+        A Poisson number may be 0, and no pair below a numerical profile is known; in both cases it
+        is a pair of equal distributions, which loses nothing.
+        """
         if isinstance(self.tries, PoissonTries) or self.loss.numerics.is_numerical:
             return PairLoss((1.0,), (1.0,))
         return self.loss.attained_pair
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Return the least bound of this order and of all greater ones; at most `max_loss`."""
+        """Return the least bound of the order and of all greater orders that are tried.
+
+        Rényi divergences grow with the order, so the bound of a greater order holds too, and so
+        does `max_loss`.
+        """
         alpha, tried_bounds = orders(order), _tried_bounds(self)
-        tried = tried_bounds.orders
-        at = np.minimum(np.searchsorted(tried, alpha), tried.size - 1)
-        above = np.where(alpha <= tried[-1], tried_bounds.bounds[at], np.inf)
-        above = np.where(alpha <= tried_bounds.valley, np.minimum(above, tried_bounds.least), above)
-        bound: Array = np.minimum(np.minimum(_bound_at(self, alpha), above), self.max_loss)
+        tried_orders = tried_bounds.orders
+        next_index = np.minimum(np.searchsorted(tried_orders, alpha), tried_orders.size - 1)
+        bound_from_above = np.where(
+            alpha <= tried_orders[-1], tried_bounds.bounds[next_index], np.inf
+        )
+        bound_from_above = np.where(
+            alpha <= tried_bounds.valley,
+            np.minimum(bound_from_above, tried_bounds.least),
+            bound_from_above,
+        )
+        bound: Array = np.minimum(
+            np.minimum(_bound_at(self, alpha), bound_from_above), self.max_loss
+        )
         return bound
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the least conversion over Rényi orders, and that of the pure bound."""
+        """Return the least delta over the Rényi orders that are tried, and over the pure bound."""
         e = epsilons(epsilon)
+        # delta falls with epsilon, so its value at 1e100 is a bound beyond; products stay finite
         flat = np.minimum(np.ravel(e), 1e100)[:, None]
         tried_bounds = _tried_bounds(self)
-        tried, best = tried_bounds.orders, tried_bounds.best(flat[:, 0])
+        tried_orders, best = tried_bounds.orders, tried_bounds.best(flat[:, 0])
         log_delta = np.minimum(
-            _log_delta(tried[best] - 1, tried_bounds.bounds[best], flat[:, 0]), 0.0
+            _log_delta(tried_orders[best] - 1, tried_bounds.bounds[best], flat[:, 0]), 0.0
         )
-        valley = _log_delta(
+        log_delta_at_valley = _log_delta(
             np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat[:, 0]
         )
-        log_delta = np.minimum(log_delta, valley)
+        log_delta = np.minimum(log_delta, log_delta_at_valley)
         if flat.size <= MAX_ZOOMED_EPSILONS:
-            middle = np.log(tried[best] - 1)
-            step = math.log(tried[1] - 1) - math.log(tried[0] - 1)
+            middle = np.log(tried_orders[best] - 1)
+            step = math.log(tried_orders[1] - 1) - math.log(tried_orders[0] - 1)
             for points in ZOOMS:
                 a = np.exp(middle[:, None] + np.linspace(-step, step, points))
                 log_deltas = _log_delta(a, self.renyi(a + 1), flat)
@@ -165,9 +190,9 @@ class Repeated(Loss):
                 middle = np.log(a[np.arange(best.size), best])
                 log_delta = np.minimum(log_delta, np.min(log_deltas, axis=1))
         else:
-            middle = np.clip(best, 1, tried.size - 2)
+            middle = np.clip(best, 1, tried_orders.size - 2)
             neighbours = middle[:, None] + np.arange(-1, 2)
-            a = (tried - 1)[neighbours]
+            a = (tried_orders - 1)[neighbours]
             values = _log_delta(a, tried_bounds.bounds[neighbours], flat)
             for step in PARABOLA_STEPS:
                 a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
@@ -180,16 +205,17 @@ class Repeated(Loss):
 
     @property
     def _pure_loss(self) -> PureLoss | None:
-        """The loss of responses as large as `max_loss`, where that is finite."""
+        """The pure loss of epsilon `max_loss`; None where that is infinite."""
         size = max(self.max_loss, POSITIVE.low)
         return PureLoss(size) if size in POSITIVE else None
 
     def inverse_profile(self, delta: float) -> float:
-        """Return the least epsilon over all Rényi orders, and that of the pure bound."""
+        """Return the least epsilon over Rényi orders on finer and finer grids, or the pure one."""
         if self.max_loss == 0:
             return 0.0
 
-        # Canonne, Kamath & Steinke (2020), Proposition 12
+        # D + [ln(1/delta) + a ln(a / (1 + a)) - ln(1 + a)] / a with the order a + 1, whose
+        # divergence is D (Canonne, Kamath & Steinke 2020, Proposition 12)
         def epsilon(a: Array) -> Array:
             log_term = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
             return self.renyi(a + 1) + log_term / a
@@ -201,13 +227,19 @@ class Repeated(Loss):
 
 
 def _bound_at(repeated: Repeated, order: Array) -> Array:
-    """Return the bound of Papernot & Steinke at each order: Theorem 6 for Poisson, else 2."""
+    """Return the bound on the divergence of the best run at each order, rounded up.
+
+    D is the divergence of one run, and hats are of the other direction, Q against P:
+
+        negative binomial:  D + ln E[K] / (order - 1) + `_cost_of_stopping`              (Theorem 2)
+        Poisson:            D + max(0, ln E[K] / (order - 1) + E[K] delta^(eps^)),
+                            eps^ = ln(1 + 1 / (order - 1))                               (Theorem 6)
+    """
     loss, tries = repeated.loss, repeated.tries
     run_divergence, mean = loss.renyi(order), tries.mean
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         mean_term = math.log(mean) / (order - 1)
         if isinstance(tries, PoissonTries):
-            # mean delta(ln(1 + 1 / (order - 1))) of the other direction
             delta = loss.reversed.profile(np.log1p(1 / (order - 1))) * (1 + ACCURACY)
             total = run_divergence + np.maximum(mean_term + mean * delta, 0.0)
         elif isinstance(tries, NegativeBinomial):
@@ -220,20 +252,27 @@ def _bound_at(repeated: Repeated, order: Array) -> Array:
 
 
 def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
-    """Return the logarithm of delta at ``epsilon`` by the divergence of order ``a + 1``, up."""
+    """Return ln delta at ``epsilon`` from the divergence D of order ``a + 1``, rounded up:
+
+    ``a (D - epsilon) + a ln(a / (1 + a)) - ln(1 + a)``, each term raised by 1e-14 of itself
+    (Canonne, Kamath & Steinke 2020, Proposition 12).
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        # a (D - eps) + a ln(a / (1+a)) - ln(1+a), each term raised by 1e-14 of itself.
         height = a * divergence * (1 + 1e-14) - (a * np.log1p(1 / a) + np.log1p(a)) * (1 - 1e-14)
         log_delta: Array = height - a * (1 - 1e-14) * epsilon
     return np.where(np.isnan(log_delta), 0.0, log_delta)
 
 
 def _vertex(a: Array, values: Array) -> Array:
-    """Return the place of each row's least value, by a parabola in ``ln a`` through three."""
+    """Return the ``a`` at the vertex of the parabola in ``ln a`` through the three points of a row.
+
+    The three ``a`` of a row have equal distances in ``ln a``; the middle one is returned where the
+    vertex is farther away than its neighbours.
+    """
     left, middle, right = values.T
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = (left - right) / (left - 2 * middle + right) / 2
-    # Every order gives a valid bound, so that no vertex need be right.
+    # Every order gives a valid bound, so a wrong vertex only makes the bound larger.
     shift = np.where(np.abs(shift) <= 1, shift, 0.0)
     vertex: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
     return vertex
@@ -241,10 +280,12 @@ def _vertex(a: Array, values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TriedBounds:
-    """Orders, ascending, the least bound of each and of all greater ones, and the least of all.
+    """Bounds at the ascending ``orders`` that are tried, and which order is best at which epsilon.
 
-    ``at`` are the places of orders that are best at some epsilon, ``turns`` the epsilons where the
-    best order changes.
+    ``bounds`` are for each order the least bound of it and of all greater ones.  ``least`` is the
+    least bound of all, found at the order ``valley`` between two of the others.  ``at`` are the
+    indices of the orders that give the least delta at some epsilon, and ``turns`` the epsilons at
+    which the best order changes from one of them to the next.
     """
 
     orders: Array
@@ -255,23 +296,23 @@ class _TriedBounds:
     turns: Array
 
     def best(self, epsilon: Array) -> NDArray[np.intp]:
-        """Return the place of the order that says most at each epsilon."""
+        """Return the index of the order that gives the least delta at each epsilon."""
         order_index: NDArray[np.intp] = self.at[np.searchsorted(self.turns, epsilon)]
         return order_index
 
 
 @functools.lru_cache(maxsize=256)
 def _tried_bounds(repeated: Repeated) -> _TriedBounds:
-    """Return what the bounds are at orders that are tried."""
+    """Return the bounds at all orders of `LOG_ORDERS`, and the least bound on the finer grids."""
 
     def bound(order: Array) -> Array:
         return np.minimum(_bound_at(repeated, order), repeated.max_loss)
 
     log_orders = np.linspace(*LOG_ORDERS)
-    tried = 1 + np.exp(log_orders)
-    values = bound(tried)
-    # Bounds fall, then rise, and divergences grow with the order: the least bound, which lies
-    # between two of the orders tried, holds for all smaller ones.
+    tried_orders = 1 + np.exp(log_orders)
+    values = bound(tried_orders)
+    # As the order grows the bounds first fall and then rise, but the divergences only grow.  So
+    # the least bound, which lies between two of the orders tried, holds for all smaller orders.
     log_order, step = log_orders[int(np.argmin(values))], log_orders[1] - log_orders[0]
     valley, least_bound = 2.0, np.inf
     for points in ZOOMS:
@@ -282,22 +323,23 @@ def _tried_bounds(repeated: Repeated) -> _TriedBounds:
         if zoomed_bounds[best] < least_bound:
             valley, least_bound = float(zoomed_orders[best]), float(zoomed_bounds[best])
     bounds = np.minimum.accumulate(values[::-1])[::-1]
-    bounds = np.where(tried <= valley, np.minimum(bounds, least_bound), bounds)
-    # ln delta is the least of lines in epsilon, one an order: the corners of a convex hull.
-    height = _log_delta(tried - 1, bounds, np.zeros(()))
+    bounds = np.where(tried_orders <= valley, np.minimum(bounds, least_bound), bounds)
+    # Each order gives a line ``height - (order - 1) epsilon`` for ln delta.  The orders whose lines
+    # are the least somewhere are the corners of the lower convex hull of (order, height).
+    height = _log_delta(tried_orders - 1, bounds, np.zeros(()))
     finite = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
-    at = np.zeros(1, dtype=np.intp)
+    best_indices = np.zeros(1, dtype=np.intp)
     if finite.size > 1:
-        at = finite[lower_hull(tried[finite], height[finite])]
-    turns = np.diff(height[at]) / np.diff(tried[at])
-    return _TriedBounds(tried, bounds, valley, least_bound, at, turns)
+        best_indices = finite[lower_hull(tried_orders[finite], height[finite])]
+    turns = np.diff(height[best_indices]) / np.diff(tried_orders[best_indices])
+    return _TriedBounds(tried_orders, bounds, valley, least_bound, best_indices, turns)
 
 
 @functools.lru_cache(maxsize=256)
 def _cost_of_stopping(loss: Loss, tries: NegativeBinomial) -> float:
-    """Return ``(1 + shape) min over orders of (1 - 1/order) D + ln(1/stop) / order``, up.
+    """Return ``(1 + shape) min over kappa of (1 - 1/kappa) D + ln(1/stop) / kappa``, rounded up.
 
-    D is the divergence of one run in the other direction, of any order from 1 on (Theorem 2).
+    D is the divergence of one run in the other direction, of the order kappa >= 1 (Theorem 2).
     """
     backwards, nats = loss.reversed, -math.log(tries.stop)
 
@@ -306,5 +348,5 @@ def _cost_of_stopping(loss: Loss, tries: NegativeBinomial) -> float:
             stopping_cost: Array = a / (1 + a) * backwards.renyi(a + 1) + nats / (1 + a)
         return stopping_cost
 
-    ends = (nats, backwards.max_loss)  # order 1, and the limit of large orders
+    ends = (nats, backwards.max_loss)  # at kappa = 1, and in the limit of large kappa
     return round_up((1 + tries.shape) * min(minimum_of_one_valley(cost)[1], *ends), 32)

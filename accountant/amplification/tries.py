@@ -15,6 +15,7 @@ from accountant.domains import Interval
 from accountant.numerics.rounding import round_up
 from accountant.numerics.search import least_float_that
 
+# Domains: of the mean of a Poisson law, and of both parameters of a negative binomial law.
 MEAN = Interval(1e-300, 1e15)
 STOP = Interval(1e-15, 1.0)
 SHAPE = Interval(-1.0, 1000.0, "(]")

@@ -1,4 +1,7 @@
-"""Notions that add up one number of every loss: zCDP, GDP, and RDP at one order.
+"""Notions of privacy that add up one number of every loss: zCDP, GDP, and RDP at one order.
+
+The number is rho, mu^2, or the Rényi divergence at an order fixed in advance.  It adds up even
+while the answers choose what comes next, and the total implies an epsilon at the budget's delta.
 
 References: Feldman & Zrnic (2021), Theorem 4.3 (zCDP, and RDP at one order fixed in advance);
 Smith & Thakurta (2022) for GDP.
@@ -22,7 +25,8 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Plan
 
-# this share of delta is set aside for masses at infinity: every list of outcomes has a small one
+# This share of delta is set aside for masses at infinity, because every loss that is a list of
+# outcomes has a small one.
 INFINITY_SHARE = 1e-12
 ROUND_OFF_MARGIN = 1e-9  # many rounded sums exceed one rounded product by at most this share
 
@@ -37,7 +41,7 @@ class AdditiveNotion(CompositionNotion[float]):
     zero = Total(0.0, 0.0)
 
     def __post_init__(self) -> None:
-        # the limit includes the tolerance of epsilon; rho grows with the square of epsilon
+        # The limit includes the tolerance for epsilon; rho grows with the square of epsilon.
         object.__setattr__(self, "full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
@@ -190,7 +194,7 @@ class RDPNotion(AdditiveNotion):
 
     def _epsilon(self, spent: float, delta: float) -> float:
         a = float(self._order) - 1
-        # eps = divergence + [ln(1/delta) - a ln(1 + 1/a) - ln(1 + a)] / a
+        # eps = divergence + [ln(1/delta) - a ln(1 + 1/a) - ln(1 + a)] / a at the order a + 1
         conversion_term = (-math.log(delta) - a * math.log1p(1 / a) - math.log1p(a)) / a
         return max(0.0, round_up(spent + conversion_term, 16))
 

@@ -1,4 +1,4 @@
-"""Users' data that are read one piece at a time: only one piece is in memory."""
+"""Users' data in pieces that are read one after another, so that only one piece is in memory."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Chunks:
             unread_rows = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        # where no user is asked for, a piece shows the type of the rows
+        # If no user is asked for, one piece is read to know the type of the rows.
         if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
         return concatenate_rows(row_parts) if row_parts else self._no_rows

@@ -1,7 +1,9 @@
-"""Data frames as a gate holds them: each query gets its own object, and may change it.
+"""Data frames as a gate, which answers queries on private data, holds them.
 
-`FrameRows` are in memory.  `LazyRows` and `FramePartitions` are not, as a whole: a query reads the
-first in portions, and workers hold the parts of the second.
+Each query gets a frame object of its own, so that it may change the object without changing what
+later queries see.  `FrameRows` holds a frame of pandas, polars or Arrow in memory.  `LazyRows`
+holds a lazy frame of polars, of which a query reads one portion after another, and
+`FramePartitions` a Dask frame, whose partitions are on workers; neither is in memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,18 +19,22 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.ledger.immutable_arrays import immutable
 
+# The name of the class of frames in each library that `FrameRows` accepts.
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 
 
 class FrameFacts(NamedTuple):
-    """What is public of a frame: the library it is of, and the type of every column by name."""
+    """What is public of a frame: its library, and the type of each column, as text, by name."""
 
     backend: str
     types: Mapping[str, str]
 
 
 def is_frame(data: Any) -> bool:
-    """Return whether data are a frame of pandas, polars or Arrow; none of them is imported."""
+    """Return whether data are a frame of pandas, polars or Arrow.
+
+    No library is imported for this: if one is not imported yet, the data cannot be of it.
+    """
     return any(
         isinstance(data, getattr(sys.modules[library], kind))
         for library, kind in FRAMES.items()
@@ -43,21 +49,22 @@ def is_partitioned(data: Any) -> bool:
 
 
 def is_lazy(data: Any) -> bool:
-    """Return whether data are a lazy frame of polars, which is read when it is asked."""
+    """Return whether data are a lazy frame of polars, whose rows are read only when needed."""
     library = sys.modules.get("polars")
     return library is not None and isinstance(data, library.LazyFrame)
 
 
 class FrameRows:
-    """A data frame with one row after another, copied where its memory could be written to.
+    """A data frame in memory, indexed by rows; its memory is copied where it could be written to.
 
-    polars and Arrow copy on write, so each query gets an object of its own on the same memory.
-    A pandas frame is made anew for each query, on immutable columns.
+    polars copies on write and a table of Arrow cannot be changed, so the queries share one memory.
+    A pandas frame is made anew for each query: its columns of plain numbers are immutable and
+    shared, the other columns are copied.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
         backend = type(frame).__module__.split(".")[0]
-        if backend not in FRAMES:  # a foreign subclass may report anything
+        if backend not in FRAMES:  # a subclass of another library may report anything
             raise ParameterError(argument, type(frame), "a plain pandas, polars or Arrow frame")
         names = frame.column_names if backend == "pyarrow" else list(frame.columns)
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
@@ -96,9 +103,9 @@ class FrameRows:
 
 
 class LazyRows:
-    """A lazy frame of polars: a query gets it, and reads portions of it.
+    """A lazy frame of polars: a query gets a clone of it, and reads it in portions.
 
-    The number of rows is counted at once.
+    The rows are counted when this is made.  They cannot be indexed.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
@@ -122,19 +129,20 @@ class LazyRows:
 
 
 class FramePartitions:
-    """A Dask data frame: its rows, and the types of its columns, are looked at by workers.
+    """A Dask data frame: only workers read its rows, and check the types of its columns.
 
-    The number of rows is counted at once, and all partitions must have the types of the frame.  A
-    query gets a Dask frame of its own, and reduces it on the workers.
+    When this is made, the rows are counted, and a partition whose column types are not those that
+    the frame declares is refused.  A query gets a Dask frame of its own, and reduces it on the
+    workers.  The rows cannot be indexed.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
         names = list(frame.columns)
         if not names or len(set(names)) < len(names) or not all(type(n) is str for n in names):
             raise ParameterError(argument, names, "a frame whose columns have distinct names")
-        self._frame = frame.copy()  # assigned columns change a frame in place
+        self._frame = frame.copy()  # the caller may assign columns to the frame, in place
         type_words = {name: type_word(kind) for name, kind in zip(names, frame.dtypes, strict=True)}
-        # answers are small, so they are plain frames of pandas
+        # The answers of the workers are small and are frames of pandas.
         self.facts = FrameFacts("pandas", MappingProxyType(type_words))
         self.shape: tuple[int, int] = (self._counted(argument), len(names))
 
@@ -147,8 +155,8 @@ class FramePartitions:
         import dask
 
         kinds = [str(kind) for kind in self._frame.dtypes]
-        looked = [dask.delayed(Looked(kinds))(piece) for piece in self._frame.to_delayed()]
-        lengths: list[int] = list(dask.compute(*looked))
+        counting_tasks = [dask.delayed(Looked(kinds))(piece) for piece in self._frame.to_delayed()]
+        lengths: list[int] = list(dask.compute(*counting_tasks))
         if wrong := [partition_index for partition_index, rows in enumerate(lengths) if rows < 0]:
             allowed = "of the types that the frame declares, in all: use .astype(...) on the frame"
             raise ParameterError(argument, f"partition {wrong[0]}", allowed)
@@ -160,40 +168,45 @@ class FramePartitions:
 
 
 class Looked:
-    """Counts the rows of a partition on a worker: -1 if its types are not the declared ones."""
+    """A task for a worker: count the rows of one partition, and check its column types."""
 
     def __init__(self, kinds: list[str]) -> None:
         self._kinds = kinds
 
     def __call__(self, partition: Any) -> int:
-        """Return the number of rows."""
-        same = [str(kind) for kind in partition.dtypes] == self._kinds
-        return len(partition) if same else -1
+        """Return the number of rows; -1 if the types are not the declared ones."""
+        has_declared_types = [str(kind) for kind in partition.dtypes] == self._kinds
+        return len(partition) if has_declared_types else -1
 
 
 def type_word(kind: Any) -> str:
-    """Return the first word of a type: what is in brackets may be categories that the data have.
+    """Return the first word of a column's type, such as "int64" or "category".
 
-    Of categories that are floats it is the word of floats, which name no persons.
+    The rest, in brackets, is not public: it may list categories, which depend on the data.  For
+    categories that are floats the word of their float type is returned, so that the schema, which
+    allows no floats as names of persons, refuses them too.
     """
-    inner = getattr(getattr(kind, "categories", None), "dtype", None)  # of pandas
-    if str(kind).startswith("dictionary"):
-        inner = kind.value_type  # of Arrow
+    inner = getattr(getattr(kind, "categories", None), "dtype", None)  # in pandas
+    if str(kind).startswith("dictionary"):  # in Arrow
+        inner = kind.value_type
     if re.match("(?i)float|double|halffloat|decimal", str(inner)):
         kind = inner
     return "".join(re.findall(r"^\w*", str(kind)))
 
 
 def frozen_columns(frame: Any) -> dict[str, Any]:
-    """Return the columns of a pandas frame, those of plain numbers on immutable memory."""
+    """Return the columns of a pandas frame by name.
+
+    Columns of plain numbers become arrays on immutable memory, the others copies of their series.
+    """
     columns = {}
     for name in frame.columns:
         kind = frame[name].dtype
-        plain = isinstance(kind, np.dtype) and not kind.hasobject
-        # The others stay series: pandas infers the type of an array of objects from its rows.
+        is_plain_numbers = isinstance(kind, np.dtype) and not kind.hasobject
+        # From an array of objects pandas would infer another type by its rows; a series keeps its.
         columns[name] = (
             immutable(frame[name].to_numpy())
-            if plain
+            if is_plain_numbers
             else frame[name].reset_index(drop=True).copy()
         )
     return columns

@@ -1,4 +1,7 @@
-"""A gate without a limit, whose running cost holds at any stop that answers may choose."""
+"""A gate to private data without a limit, whose running epsilon holds whenever the user stops.
+
+The time of the stop may depend on the answers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
-FILTERS = 81  # filters of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+FILTERS = 81  # number of filters, which have the rho 2^-20, ..., 2^20 in steps of sqrt 2
 SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
 
 
@@ -33,9 +36,10 @@ SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
 class Odometer(Ledger):
     """Data that can be asked anything, without a limit; `epsilon` holds at any stop.
 
-    A running total of Rényi divergences is no guarantee at a stop that depends on the answers: with
-    ``delta`` it is read off 81 filters of fixed sizes and orders, each of which was given its share
-    of ``delta``.  The sum of the epsilons holds at any stop as it is; the less of both is reported.
+    A running total of Rényi divergences is no guarantee at a stop that depends on the answers.  So
+    with ``delta`` there are 81 filters of fixed sizes and orders, each with an equal share of
+    ``delta``, and the epsilon of the smallest filter that the total fits holds.  The sum of the
+    epsilons of the releases holds at any stop too; the smaller of both is reported.
 
     Parameters
     ----------
@@ -109,7 +113,7 @@ class OdometerMeter:
 
     @property
     def epsilon(self) -> float:
-        """Return the less of the sum of epsilons and of what the filters have let through."""
+        """Return the smaller of the sum of epsilons and the epsilon of the filters."""
         pure = math.inf
         if self.pure_total is not None and (self.curve is None or not self.pure_total.infinity):
             pure = self.pure.epsilon(self.pure_total)
@@ -135,7 +139,7 @@ class DivergencesNotion(CompositionNotion[Array]):
         """Return the notion whose filters share ``delta``."""
         share = delta * (1 - INFINITY_SHARE) / FILTERS
         filters = [ZCDPLoss(size) for size in SIZES.tolist()]
-        # a filter of size rho bounds the divergence at its best order by rho times that order
+        # A filter of size rho allows a divergence of rho times the order, at the order best for it.
         best = np.array([loss.order_at(share) for loss in filters])
         limit = Total(np.full(FILTERS, math.inf), delta * INFINITY_SHARE)
         guarantees = np.array([loss.epsilon_at(share) for loss in filters])
@@ -198,7 +202,7 @@ class DivergencesNotion(CompositionNotion[Array]):
         return Total(np.array(spent), infinity)
 
     def _cost(self, loss: Loss) -> Total[Array]:
-        # an order whose divergence overflows is no filter of this loss
+        # A filter cannot hold a loss whose divergence overflows at its order.
         with np.errstate(all="ignore"):
             divergences = [
                 np.asarray(direction.renyi(self.orders)) for direction in {loss, loss.reversed}

@@ -1,4 +1,8 @@
-"""The position in the execution of a plan, leaf by leaf."""
+"""The position of a gate in the plan that it follows.
+
+A plan is a tree whose leaves are single releases.  The gate may release the next leaf only.  In a
+`Parallel` node each user belongs to one part, and every part has a position of its own.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,10 @@ from accountant.plans.plan import Plan
 
 
 class PlanCursor:
-    """The position in a plan's execution: the next leaf, users' parts included.
+    """The next leaf of a plan that may be released, and the parts to which users belong.
 
-    A release costs O(1), however long the plan.  `charge` checks all conditions before it moves.
+    A release takes constant time, however long the plan is.  `charge` checks all conditions before
+    it moves on.
     """
 
     def __init__(self, plan: Plan, users: int, group_size: int | None = None) -> None:
@@ -61,7 +66,7 @@ class PlanCursor:
             raise OffPlan(mechanism, node, "parts are released by release_each, which names users")
         if self._part_of_user is None:
             self._part_of_user = np.full(self._users, -1, dtype=np.int32)
-            # a part without releases is not waited for
+            # A part without releases has no users to wait for.
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
             self._unassigned_users = self._group_size
         owners = self._part_of_user[who]
@@ -78,15 +83,16 @@ class PlanCursor:
             self._part_of_user[who] = len(self._part_cursors)
             self._unassigned_users -= owners.size
             self._part_cursors.append(fresh)
-        # a part that no remaining user can open is not waited for
+        # If all users have a part, the parts that were not opened stay without users.
         opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
         if opened and all(cursor.next is None for cursor in self._part_cursors):
             self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None
 
 
 def refuse_other(mechanism: Any, leaf: Plan | None) -> None:
-    """Refuse what a leaf of a plan does not allow."""
-    # a declared mechanism must be released as itself, a bare loss by any mechanism that has it
+    """Raise `OffPlan` unless a leaf of a plan allows a mechanism."""
+    # A leaf that is a declared mechanism must be released as itself; a leaf that is only a loss may
+    # be released by any mechanism that has this loss.
     released: object = mechanism
     if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
         released = charged_plan(mechanism)

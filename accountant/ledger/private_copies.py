@@ -13,13 +13,14 @@ from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import Plan, Release, Repeat, Sequential
 from accountant.plans.plan_fields import is_plan_field
 
+# The nodes of plans that are no mechanisms, with the names of their fields.
 NODES: dict[type[Any], tuple[str, ...]] = {
     Sequential: ("parts",),
     Repeat: ("part", "count"),
     Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }
-MAX_COPIES = 4096  # a gate keeps so many copies
+MAX_COPIES = 4096  # a gate keeps at most so many copies
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -36,19 +37,18 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last_copy: Any = None  # kept because the next mechanism is mostly the same
+        self._last_copy: Any = None  # as the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
-        # the class first, so that no undeclared class decides on equality
+        # The class is looked at first, so that no undeclared class decides on equality.
         if id(type(mechanism)) in DECLARED_RELEASES:
             last_copy = self._last_copy  # read once, because other threads write it
             if mechanism == last_copy:
                 return last_copy
             try:
                 self._last_copy = own_copy = self._copies[mechanism]
-            # a new mechanism, or one with a function, which has no hash
-            except (KeyError, TypeError):
+            except (KeyError, TypeError):  # it is new, or has a function, which has no hash
                 pass
             else:
                 return own_copy
@@ -106,7 +106,7 @@ class PrivateCopies:
 
 
 def shown(plan: Any) -> Any:
-    """Return a copy to hand out: who changes it changes nothing but the copy."""
+    """Return a copy to hand out: changes of it do not change the gate's own."""
     return _rebuilt(plan, None, {})
 
 

@@ -1,4 +1,6 @@
-"""Pure privacy as a notion: epsilons and deltas, added exactly.
+"""Pure privacy as a notion: the epsilons and deltas of releases add up, as decimal numbers.
+
+Each is taken as it is printed, so ten times 0.1 is 1.
 
 Source: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1.
 """

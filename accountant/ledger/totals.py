@@ -1,4 +1,8 @@
-"""Running totals as values, and the base class of the notions that add them up."""
+"""Running totals of privacy costs, and the base class of the notions of privacy that add them up.
+
+A notion says what number a release costs (its epsilon, its rho, ...), how costs add up while the
+answers may choose what comes next, and which total a budget allows.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +27,24 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
-MOST_REPEATS = 10**9  # `remaining` counts no further
-MAX_CACHED_COSTS = 10_000  # a notion keeps the costs of so many different releases
-LARGEST_NOISE_FACTOR = 1e6  # a suggestion multiplies the noise by this at most
-FACTOR_PRECISION = 1e-6  # relative precision of that factor
+MOST_REPEATS = 10**9  # the largest number of repetitions that `remaining` returns
+MAX_CACHED_COSTS = 10_000  # a notion keeps the computed costs of at most so many releases
+LARGEST_NOISE_FACTOR = 1e6  # a refusal suggests at most so many times the noise
+FACTOR_PRECISION = 1e-6  # relative precision of the suggested factor
 
 
 class Total(NamedTuple, Generic[Amount]):
-    """The sum so far, and the masses at infinity: decimals when pure, floats otherwise."""
+    """The sum of the costs, and that of the masses at infinity, so far.
+
+    They are decimals in pure privacy, floats or arrays in other notions.
+    """
 
     spent: Amount
     infinity: Any
 
 
 class Spending(NamedTuple):
-    """A total as people read it: its unit, the amount, and the limit of the amount."""
+    """A total as a person reads it: its unit, the amount spent, and the limit."""
 
     unit: str
     amount: float
@@ -59,22 +66,22 @@ def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
 
 @dataclass(frozen=True, slots=True)
 class CompositionNotion(ABC, Generic[Amount]):
-    """The cost of a release, the sum of costs, and the ``limit`` of their total, with tolerance.
+    """A notion of privacy in which costs add up, with a budget.
 
-    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notions that
-    have one.
+    ``limit`` is the largest total, the tolerance for round-off included.  ``order`` is a Rényi
+    order, for the notions that have one.  A notion is immutable: totals are passed in and returned.
     """
 
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
-    # what `cost` computed, because every spend asks for it
+    # the results of `cost`, which every spend asks for
     _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    # A total of this size leaves nothing.  The tolerance only completes the last spend; it is no
-    # budget of its own.
+    # A total of this size leaves nothing to spend.  The tolerance may complete the last spend, but
+    # nothing can be spent from it alone.
     full: Any = field(default=None, init=False, repr=False, compare=False)
 
     name: ClassVar[str]
@@ -186,7 +193,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         for item, count in plan.losses():
             if count:
                 total = self._after_item(total, item)
-            # repetitions are multiplied, not added one by one: other writers wait for the book
+            # Repetitions are multiplied and not added one by one, which would take long while other
+            # writers wait.
             if count > 1:
                 single_cost = (
                     self._after_item(self.zero, item) if isinstance(item, Parallel) else None

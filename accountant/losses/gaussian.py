@@ -1,4 +1,10 @@
-"""The loss of Gaussian noise."""
+"""The privacy loss of Gaussian noise: P = N(mu, 1) against Q = N(0, 1).
+
+At the output z the loss is ``L = ln p(z)/q(z) = mu z - mu^2 / 2``.  Phi and phi are the
+distribution function and the density of N(0, 1).
+
+References: Balle & Wang (2018), Theorem 8, for the profile; Dong, Roth & Su (2022) for composition.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +29,22 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_squar
 
 @final
 class GaussianCGF(ExactCGF["GaussianLoss"]):
-    """``mu^2 (z^2 + z) / 2``: all Gaussians of a plan add up to one."""
+    """The cumulant ``K(z) = ln E_P e^{zL} = mu^2 (z^2 + z) / 2``.
 
-    distinct_cost_cap = 1
+    The sum of such polynomials is the one of a single Gaussian, whose mu^2 is the sum of theirs.
+    """
+
+    distinct_cost_cap = 1  # different Gaussians cost no more to evaluate than one
 
     def sum_cgf(self, losses: Sequence[GaussianLoss], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Return the polynomial of the sum of squares, and a bound on its round-off."""
+        """Return ``sum count mu^2 (z^2 + z) / 2``, and a bound on its round-off."""
         total = sum_of_squared_mu(losses, counts) / 2 * (z * z + z)
         return total, 8 * ULP * np.abs(total)
 
     def log_cf_bounds(
         self, losses: Sequence[GaussianLoss], counts: Array, a: float, u: Array
     ) -> Array:
-        """Return ``-mu^2 u^2 / 2``."""
+        """Return ``Re K(a + iu) - K(a) = -sum count mu^2 u^2 / 2``, rounded up; it falls with u."""
         return -sum_of_squared_mu(losses, counts) * (1 - 1e-12) * u * u / 2
 
 
@@ -45,7 +54,7 @@ NUMERICS = LossNumerics(GaussianCGF())
 @final
 @dataclass(frozen=True, slots=True)
 class GaussianLoss(SymmetricLoss):
-    """N(mu, 1) against N(0, 1): the loss of Gaussian noise.
+    """The loss of N(mu, 1) against N(0, 1), that is of Gaussian noise on one release.
 
     Parameters
     ----------
@@ -99,7 +108,7 @@ class GaussianLoss(SymmetricLoss):
 
     @property
     def rho(self) -> float:
-        """``mu^2 / 2``, attained at every order."""
+        """``mu^2 / 2``, rounded up: the divergence of every order is exactly order times this."""
         return round_up_square(self.mu, 2)
 
     @property
@@ -140,10 +149,13 @@ class GaussianLoss(SymmetricLoss):
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by Newton's method on its logarithm."""
-        # ln delta(eps) falls with the slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps).
+        # d ln delta / d eps = -e^eps Phi(-mu/2 - eps/mu) / delta(eps).  The target is lower than
+        # ln delta by the relative accuracy of the profile, so that epsilon is rounded up.
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:
             return 0.0
+        # At eps = mu (mu/2 + x) the profile is below Phi(-x) <= e^{-x^2/2}, which is the target for
+        # x = sqrt(-2 target).
         low, high = 0.0, self.mu * (self.mu / 2 + math.sqrt(max(-2 * target, 0.0))) + 1e-300
         e = high
         for _ in range(100):
@@ -162,16 +174,16 @@ class GaussianLoss(SymmetricLoss):
 
 
 def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
-    """Return ``sum count mu^2`` of Gaussians."""
+    """Return ``sum_i counts[i] mu_i^2`` of Gaussian losses."""
     mu = np.fromiter((loss.mu for loss in losses), float, len(losses))
     with np.errstate(over="ignore"):
         return float(ordered_dot(mu * mu, counts))
 
 
 def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
-    """Return the logarithm of the profile for small mu, where two tails would cancel.
+    """Return ln of the profile for mu below 1, where the difference of the two tails would cancel.
 
-    With x = eps/mu - mu/2 and Mills' ratio R, whose derivative is R'(y) = y R(y) - 1,
+    With x = eps/mu - mu/2 and Mills' ratio R(y) = Phi(-y) / phi(y), so R'(y) = y R(y) - 1,
 
         delta = phi(x) (R(x) - R(x + mu)) = phi(x) int_0^mu [1 - (x + s) R(x + s)] ds,
 
@@ -191,7 +203,7 @@ def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
     series = t * (1 - t * (3 - t * (15 - t * (105 - t * 945))))
     slope = np.where(y > 30, series, slope)
     log_delta = -x * x / 2 + np.log(ordered_dot(slope, weights) * mu / 2) - np.log(2 * np.pi) / 2
-    # Negative epsilons follow from the symmetry of the pair.
+    # The pair is symmetric, so delta(-eps) = 1 - e^-eps + e^-eps delta(eps).
     with np.errstate(divide="ignore"):
         negative = np.log(-np.expm1(-size) + np.exp(-size + log_delta))
     either: Array = np.where(epsilon >= 0, log_delta, negative)

@@ -1,11 +1,13 @@
-"""How much noise each release should have: planned before the data are used.
+"""The allocation of a budget to releases: how much noise each should have.
 
-Scales are found in proportion by Lagrange multipliers and then multiplied by one factor, at which
-an exact accountant says that all cost what the budget has.
+It is planned before the data are used.  Lagrange multipliers give the proportions of the scales
+with the least weighted error.  Then all are multiplied by one factor, at which the epsilon of an
+exact accountant is that of the budget.
 
-Exact accountants are faster with few different losses.  So many different scales are rounded to a
-logarithmic grid: a grid point is 9 % above the last, so that no scale moves by more than 4.4 %, and
-not all one way.  Around the least error that costs 3/2 of its mean square, 0.1 %.
+Exact accountants are faster with few different losses.  So if there are many different scales, they
+are rounded to a logarithmic grid: each of its points is 9 % above the last one, so that no scale
+moves by more than 4.4 %, and not all move one way.  Near the least error this makes the error
+larger by about 3/2 of the mean square of the moves, 0.1 %.
 """
 
 from __future__ import annotations
@@ -27,11 +29,10 @@ from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Sequential
 
 MAX_EXACT_RELEASES = 64  # different releases whose scales are not moved to the grid
-LOG_GRID_STEP = math.log(2) / 8
-SEARCH_ACCOUNTANT = Tight(width=1e-6)
-# A plan that this accountant admits is admitted by any sharper accountant.
-MARGIN = 1e-7
-MAX_STEPS = 8
+LOG_GRID_STEP = math.log(2) / 8  # in ln scale, between neighbouring points of the grid
+SEARCH_ACCOUNTANT = Tight(width=1e-6)  # a plan that it admits is admitted by a sharper one too
+MARGIN = 1e-7  # relative to the budget's epsilon: the search aims at so much less
+MAX_STEPS = 8  # secant steps for the common factor before a calibration searches for it
 
 
 def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
@@ -93,7 +94,7 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
 def _shared_scales(
     requests: list[Wanted], fixed_plan: Plan, budget: Budget
 ) -> tuple[tuple[float, ...], float]:
-    """Return shared scales, in proportion and then multiplied by one factor, and their cost."""
+    """Return the scales of the requests that share the rest of the budget, and epsilon of all."""
     kinds: dict[Hashable, int] = {}
     kind_of = [kinds.setdefault(request.kind, len(kinds)) for request in requests]
     counts = np.bincount(kind_of, [request.count for request in requests]).tolist()
@@ -122,7 +123,7 @@ def common_factor(
     target = budget.epsilon * (1 - MARGIN)
     cost = PlanCost(plan_of, lambda plan: SEARCH_ACCOUNTANT.epsilon(plan, budget.delta))
     aim = math.log(target * (1 - tolerance / 2))
-    # the cost falls with the factor, at first about as 1 / factor
+    # The cost falls with the factor, about as 1 / factor; `slope` is that of ln cost by ln factor.
     log_factor, slope = 0.0, -1.2
     for _ in range(MAX_STEPS):
         epsilon = cost(math.exp(log_factor))
@@ -142,7 +143,7 @@ def common_factor(
 
 
 def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
-    """Return the scales of all of ``wanted`` at a common factor.
+    """Return the scales of all of ``wanted``: unit times relative scale times the common factor.
 
     Equal losses of one mechanism come out as equal floats, so that accountants merge them.
     """

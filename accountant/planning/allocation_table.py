@@ -1,4 +1,8 @@
-"""The table of an allocation: each release with its noise and error, and the total cost."""
+"""The result of `allocate`: each wanted release with its noise and its error, and the total cost.
+
+The errors are those of the measure of each request (`Wanted`), the cost is epsilon at the delta of
+the budget.  The result prints as a table.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +23,19 @@ COLUMNS = ("release", "count", "noise", "error", "decided by")
 @final
 @dataclass(frozen=True)
 class Allocation(TableDisplay):
-    """Wanted releases with the noise scales that were found for them.  Prints a table.
+    """Wanted releases with the noise scales that `allocate` found for them.  Prints as a table.
 
     Parameters
     ----------
     releases : tuple of Wanted
-        What was asked for.
+        The requests: a family of mechanisms, a count, and the wanted accuracy of each.
     scales : tuple of float or None
-        One a release; None where the family was a plan, which has its noise.
+        The noise scale for each of ``releases``, in the units of its query; None where the family
+        is a plan, whose noise is fixed.
     budget : Budget
-        What it may cost.
+        The epsilon and delta that all releases together may cost.
     epsilon : float
-        Upper bound on the cost at the budget's delta, by `Tight`.
+        Upper bound on what they cost at the budget's delta, by `Tight`.
 
     Examples
     --------
@@ -48,18 +53,18 @@ class Allocation(TableDisplay):
 
     @functools.cached_property
     def plan(self) -> Plan:
-        """The plan for a `Ledger`."""
+        """All releases in sequence, as the plan to give to a `Ledger`."""
         return sequential_plan(self.releases, self.scales)
 
     @functools.cached_property
     def errors(self) -> tuple[float | None, ...]:
-        """The error of one release each, in the units of its query; None where none was asked."""
+        """For each request the error of a single release; None without an error measure."""
         pairs = zip(self.releases, self.scales, strict=True)
         return tuple(release.error_at(scale) for release, scale in pairs)
 
     @property
     def total(self) -> float:
-        """The minimised sum: count times weight times error."""
+        """The sum that `allocate` minimises: of count times weight times error, if weighted."""
         pairs = zip(self.releases, self.errors, strict=True)
         return sum(
             release.count * (release.weight or 0.0) * (error or 0.0) for release, error in pairs
@@ -88,22 +93,22 @@ class Allocation(TableDisplay):
         rows = [COLUMNS]
         for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
             noise_scale = _own_scale(release) if scale is None else scale
-            noise = "" if noise_scale is None else f"{noise_scale:.6g}"
-            shown = "" if error is None else f"{error:.6g}"
+            noise_text = "" if noise_scale is None else f"{noise_scale:.6g}"
+            error_text = "" if error is None else f"{error:.6g}"
             count = f"{release.count:,}"
-            rows.append((release.label, count, noise, shown, _noise_source(release)))
+            rows.append((release.label, count, noise_text, error_text, _noise_source(release)))
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = [
-            f"{label:<{widths[0]}}  {count:>{widths[1]}}  {noise:>{widths[2]}}  "
+            f"{label:<{widths[0]}}  {count:>{widths[1]}}  {noise_text:>{widths[2]}}  "
             f"{error:>{widths[3]}}  {source}".rstrip()
-            for label, count, noise, error, source in rows
+            for label, count, noise_text, error, source in rows
         ]
         budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
         return "\n".join([*lines, f"epsilon {format_upper(self.epsilon, 9)}; {budget}"])
 
 
 def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
-    """Return the releases as one sequence."""
+    """Return one sequence of all releases, each repeated ``count`` times, at the given scales."""
     parts = [
         release.plan(scale) if release.count == 1 else Repeat(release.plan(scale), release.count)
         for release, scale in zip(releases, scales, strict=True)
@@ -112,12 +117,13 @@ def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ..
 
 
 def _own_scale(release: Wanted) -> float | None:
-    """Return the noise scale of a mechanism that has only one; else None."""
+    """Return the scale that all mechanisms of a fixed plan share; None where they share none."""
     scales = {getattr(part, "scale", None) for part in inner_plans(release.plan(None))}
     return scales.pop() if len(scales) == 1 else None
 
 
 def _noise_source(release: Wanted) -> str:
+    """Return what decided the noise of a release: its weight, its target, or the caller."""
     if release.weight is not None:
         return f"weight {release.weight:g}"
     return "noise set by hand" if release.target is None else f"target {release.target:g}"

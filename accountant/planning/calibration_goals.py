@@ -74,7 +74,7 @@ def goal_of(
 
 
 def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goal:
-    """Return the goal of a total variation: the advantage, and delta at an epsilon of 0."""
+    """Return the goal of a total variation, which is the advantage and delta at epsilon 0."""
     if not isinstance(accountant, Tight):
         return Goal(argument, target, lambda plan: accountant.delta(plan, 0.0), accountant)
     if argument == "advantage":
@@ -89,6 +89,7 @@ def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goa
 
 
 def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
+    """Return the goal of a true-positive rate ``tpr`` at the false-positive rate ``fpr``."""
     if not isinstance(accountant, Tight):
         raise ParameterError("accountant", accountant, "left out where a tpr is the goal")
     if fpr is None:
@@ -98,9 +99,9 @@ def _power_goal(tpr: object, fpr: object, accountant: Accountant) -> Goal:
         raise ParameterError("tpr", tpr, f"in (fpr, 1): guessing has {level:g} already")
 
     def excess(plan: Plan) -> float:
-        """Return what an attack gains over guessing: noise takes it to 0."""
+        """Return how far the best attack is above a guess, which has the rate ``level``."""
         tpr_upper = true_positive_rate(plan, level).upper
-        # rounding of the subtraction does not change on which side of the target it is
+        # The rounding of the subtraction must not change on which side of the target it is.
         if tpr_upper > power:
             return (tpr_upper - level) * (1 + 4 * ULP)
         return min(tpr_upper - level, power - level)

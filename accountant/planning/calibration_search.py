@@ -1,7 +1,8 @@
-"""The search for a parameter whose plan costs a target: every answer was seen to meet it.
+"""The search for a noise parameter at which the cost of a plan meets a target.
 
-`PlanCost` remembers costs, `bracket_target` walks to two parameters around the target, and
-`least_noise` closes in on it between them.
+The cost (an epsilon, or a rate of an attack) is computed at every parameter that is returned, and
+does not exceed the target there.  `PlanCost` remembers costs, `bracket_target` walks to two
+parameters around the target, and `least_noise` closes in on it between them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from accountant.planning.quick_search import (
 )
 from accountant.plans.plan import Plan, Release, as_plan
 
-SLOPE_STEP = 1.001  # of the parameter, where a slope is measured
+SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
 
 
 class PlanCost:

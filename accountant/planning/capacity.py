@@ -1,4 +1,8 @@
-"""How many more releases of a kind a budget has room for after a plan."""
+"""How many more releases of one kind a budget has room for after a plan.
+
+The cost of n more is epsilon at the budget's delta, which grows with n; a search starts from the
+number that Rényi divergences suggest.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from accountant.accountants.tight import Tight
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, Repeat, Sequential
 
-CAPACITY_CAP = 1_000_000
+CAPACITY_CAP = 1_000_000  # no larger number of releases is returned
+# A computed cost, which is rounded up, is at most this many times the true one.
 COST_TOLERANCE = 1.0003
 
 
@@ -32,8 +37,7 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
     if cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0
     n = _largest_count_within(cost, budget.epsilon, *_renyi_guess(plan, part, budget))
-    # A cost is rounded up by less than `COST_TOLERANCE`: where the next count is that close, the
-    # budget itself decides.
+    # Where the cost of the next count is within the tolerance, the budget itself decides.
     while (
         n < CAPACITY_CAP
         and cost(n + 1) <= budget.epsilon * COST_TOLERANCE
@@ -70,7 +74,7 @@ def _largest_count_within(
 
 
 def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
-    """Return about how many fit, by Rényi divergences, and the cost of one more."""
+    """Return about how many parts fit, by Rényi divergences, and about the cost of one more."""
     if budget.delta == 0:
         part_epsilon = Basic().epsilon(part, 0.0)
         remaining_epsilon = budget.epsilon - Basic().epsilon(plan, 0.0)

@@ -1,7 +1,10 @@
-"""What a guarantee means for a person in the data, in sentences with numbers.
+"""What an (epsilon, delta) guarantee means for a person in the data, in sentences with numbers.
+
+An attacker who believes something about a person with probability p believes it, after answers of
+loss at most epsilon, with probability at most p e^epsilon / (p e^epsilon + 1 - p).
 
 Reference: Kairouz, Oh & Viswanath (2015), Theorem 3.1: (epsilon, delta)-private answers reveal no
-more than a release that reveals all with probability delta, and is randomised response else.
+more than a release that reveals all with probability delta, and is a randomised response otherwise.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from accountant.formatting import format_short, format_upper
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan, as_plan
 
+# The belief of the attacker before the answers, and the false-positive rate of the attack, for
+# which the sentences give numbers.
 PRIOR = FALSE_ALARMS = 0.01
-# what an attacker suspects, and who sees the data unprotected, by what neighbours differ by
+# For each relation of neighbours: what an attacker suspects, and who sees the data unprotected.
 SUSPICIONS = {
     Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),
     Adjacency.ZERO_OUT: ("your record is not blank", "The holder of the data"),
@@ -30,9 +35,9 @@ SUSPICIONS = {
 
 
 def worst_case_posterior(prior: float, epsilon: float) -> float:
-    """Return the largest posterior of a ``prior`` belief, leaving delta aside; rounded up."""
+    """Return the largest belief after the answers, at delta 0, of a ``prior`` one; rounded up."""
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
-    # p e^eps / (p e^eps + 1 - p)
+    # p e^eps / (p e^eps + 1 - p) = 1 / (1 + odds)
     odds = (1 - prior) / prior * math.exp(-min(epsilon, 700.0))
     return min(1.0, (1 + 8 * 2.0**-53) / (1 + odds))
 
@@ -51,7 +56,7 @@ def explanation(
     relation : str, optional
         The neighbours; without one, those the sensitivities were stated for, as one record.
     plan : Plan, optional
-        The plan that costs this: its attack rates are then said, too.
+        The plan that has this cost: with it the text has its attack rates too.
 
     Returns
     -------

@@ -26,17 +26,22 @@ from accountant.numerics.search import least_float_that
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, directions
 
-LOG_INFINITY = 700.0  # as a logarithm
+LOG_INFINITY = 700.0  # larger logarithms are replaced by this, as e^700 is still a float
+# Multiples of the a at which delta is decided for Gaussian releases: the grid of orders.
 ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
-LOG_SCALE_STEP = 0.02  # of ln scale: for derivatives
-# The error of the scales is about the square of the last move.
+LOG_SCALE_STEP = 0.02  # in ln scale: differences over this step stand for derivatives
+# Steps at most; in ln scale, the largest move of the last step, and the largest of any step.  The
+# error of the scales is about the square of the last move.
 MAX_STEPS, MOVE_TOLERANCE, MAX_MOVE = 30, 0.03, 3.0
 
 
 def lagrangian_scales(
     wanted: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, budget: Budget
 ) -> Array:
-    """Return a noise scale for each of ``wanted``, released so often, up to a common factor."""
+    """Return a noise scale for each of ``wanted``, up to a common factor.
+
+    Each is released as often as ``counts`` says, and ``fixed_plan`` is released too.
+    """
     return _Lagrangian(wanted, counts, fixed_plan, budget).scales()
 
 
@@ -67,7 +72,8 @@ class _Lagrangian:
             valid_logs = logs.copy()
             log_factor, order = self._orders.common_log_factor(costs, falls)
             fall = falls[:, order]
-            # the logarithms of - n K' and of n w E', derivatives by ln scale, at the common factor
+            # The logarithms of -n K' and of n w E', with count n, weight w and derivatives by ln
+            # scale, after all scales are multiplied by the common factor.
             log_saving = np.log(self._counts * fall) + costs[:, order] - fall * log_factor
             log_harm = np.log(self._counts * self._weights * rises) + errors + rises * log_factor
             # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is
@@ -99,7 +105,7 @@ class _Lagrangian:
                     log_cost, log_cost_after = map(self._orders.log_cost, plans)
                     error, error_after = map(request.error_of, plans, scales)
                 except ParameterError as wrong:
-                    if wrong.argument in {"error", "plan"}:  # at any scale
+                    if wrong.argument in {"error", "plan"}:  # no other scale helps
                         raise
                     continue  # no mechanism has this noise
                 logs[i] += offset
@@ -120,7 +126,10 @@ class _Lagrangian:
 
 
 def _retry_offsets(offset: float) -> Sequence[float]:
-    """Return offsets to retry at when there is no mechanism: towards the last valid scale."""
+    """Return offsets of ln scale to try in turn, as some scales may have no mechanism.
+
+    ``offset`` leads to the last valid scale; NaN where none is known.
+    """
     if math.isnan(offset):
         return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]
     return [0.0, offset / 2, 0.9 * offset, offset]
@@ -128,16 +137,17 @@ def _retry_offsets(offset: float) -> Sequence[float]:
 
 @final
 class RenyiOrderGrid:
-    """Rényi orders, less 1 (``a``), around the one at which a budget's delta is decided.
+    """A grid of Rényi orders a + 1 around the one at which a budget's delta is decided.
 
-    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released too.
-    ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
-    for all.
+    ``counts`` are the numbers of the releases whose costs are given later; ``fixed_plan`` is
+    released too.  ``initial_log_scale`` is the logarithm of a noise scale, in units of the
+    sensitivity, from which the search for all scales starts.
     """
 
     def __init__(self, counts: Sequence[float], fixed_plan: Plan, budget: Budget) -> None:
         self._counts, self._budget = np.array(counts, float), budget
-        # Gaussians whose rho is rho in all cost rho + 2 sqrt(rho nats), at a = sqrt(nats / rho)
+        # Gaussians with the total rho cost about epsilon = rho + 2 sqrt(rho nats), which is decided
+        # at a = sqrt(nats / rho).  `root` is the sqrt(rho) that solves this, nats = ln(1 / delta).
         nats = -math.log(budget.delta) if budget.delta else 1.0
         root = budget.epsilon / (math.sqrt(nats + budget.epsilon) + math.sqrt(nats))
         self._orders_minus_one = (
@@ -146,13 +156,13 @@ class RenyiOrderGrid:
         self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
         self._fixed_cost = np.exp(self.log_cost(fixed_plan))
         if budget.delta:
-            # the part of delta that remains after the masses at infinity
+            # the part of delta that the masses at infinity leave
             remaining_delta = max(budget.delta - infinity_mass(fixed_plan), budget.delta / 2)
             self._log_remaining_delta = math.log(remaining_delta)
 
     @np.errstate(all="ignore")  # some orders are beyond the range of floats
     def log_cost(self, plan: Plan) -> Array:
-        """Return ``ln K`` at every order; ``ln epsilon`` where delta is 0."""
+        """Return ``ln K`` of the worse direction at every order; ``ln epsilon`` if delta is 0."""
         a, pure = self._orders_minus_one, not self._budget.delta
 
         def fact(loss: Loss) -> Array | float:
@@ -182,8 +192,8 @@ class RenyiOrderGrid:
         )
         if not self._budget.delta:
             return float(total_cost[0] - epsilon), 0
-        # the saddle point of h(a) = K(a) - a epsilon - ln a - ln(1 + a):
-        # delta is about e^h / sqrt(2 pi h'')
+        # At the saddle point, the least h(a) = K(a) - a epsilon - ln a - ln(1 + a), delta is about
+        # e^h / sqrt(2 pi h'').
         height = total_cost - a * epsilon - np.log(a) - np.log1p(a)
         at = min(max(int(np.argmin(height)), 1), a.size - 2)
         slopes = np.diff(height[at - 1 : at + 2]) / np.diff(a[at - 1 : at + 2])

@@ -1,4 +1,7 @@
-"""Requested releases: a family of mechanisms, how many releases, and the wanted accuracy."""
+"""Requested releases: a family of mechanisms, how many releases, and the wanted accuracy.
+
+`allocate` turns a list of requests and a budget into noise scales.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,18 @@ from accountant.plans.plan import COUNT, Plan, as_plan
 Family = type[Plan] | Plan | Callable[[float], Plan]
 AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
-RELATIVE_TOLERANCE = 1e-12  # of a scale that meets a target
-NOISE_SCALE_RANGE = 1e12  # a parameter of such a range is a noise scale
+RELATIVE_TOLERANCE = 1e-12  # relative precision of the largest scale that meets a target
+# A parameter counts as a noise scale if its largest value is so many times its least one, or more.
+NOISE_SCALE_RANGE = 1e12
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``count`` releases of one kind whose noise is fixed, follows from a target, or is shared.
+    """A request for ``count`` releases of one kind.
 
-    Exactly one of ``scale``, ``target`` and ``weight`` is given, none with a plan.
+    Their noise is set by ``scale``, follows from a ``target``, or is a share of the budget by
+    ``weight``: exactly one of the three is given, and none if the family is a plan.
 
     Parameters
     ----------
@@ -227,7 +232,7 @@ def largest_scale(
         if low == domain.low:
             return None
         low, high = max(low / 8, domain.low), low
-    # most errors are proportional to the scale, or nearly
+    # Most errors are proportional to the scale, or nearly so.
     guess = low * (target / error(low)) * (1 - RELATIVE_TOLERANCE / 2) if error(low) > 0 else low
     if low < guess <= domain.high and error(guess) <= target:
         low = guess

@@ -1,4 +1,7 @@
-"""The cost and the error of other plans: questions that need no data."""
+"""What a plan would cost, or how large its error would be, if it were changed; no data are needed.
+
+The changes are more records, one release more, another delta, or groups of people.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from accountant.planning.allocation_table import Allocation
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
-MAX_RECORDS = 2**50
+MAX_RECORDS = 2**50  # the search for a number of records ends here
 
 
 def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted, ...]:
@@ -237,7 +240,7 @@ def records_needed(
     if error(high) > target:
         raise ParameterError("target", target, "an error that 2^50 records reach")
     while high - low > max(1, high // 10**6):
-        # errors fall about as 1 / n: the guess is a little above what would suffice
+        # Errors fall about as 1 / n, so the guess is a little above the number that suffices.
         guess = int(high * error(high) / target * (1 + 1e-6)) + 1
         middle = guess if low < guess < high else (low + high) // 2
         low, high = (low, middle) if error(middle) <= target else (middle, high)

@@ -1,4 +1,9 @@
-"""What a statement says in words: the run, its cost, what the other numbers mean, assumptions."""
+"""The sentences of a privacy statement on one DP-SGD training run.
+
+They say what was trained, what it costs and by which neighbours, what an attacker can do, what to
+know before quoting the number, and what is assumed.  `StatementFacts` has the numbers; its rows
+have bounds on epsilon for each loader (the way batches are drawn), unit and relation of neighbours.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,10 @@ from accountant.training.loaders import MEANINGS, PASSES, SAMPLING, TITLES
 from accountant.training.rows import RECORD, USER, TrainingCost
 from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED
 
-WIDE = 1e-3  # relative width above which an interval is shown with both ends
+WIDE = 1e-3  # relative width: a wider interval around epsilon is shown with both ends
+# What is shown in place of epsilon: no theorem is known, or a removed record has no bound.
 UNKNOWN, NO_BOUND = "no theorem known", "no bound"
+# How two neighbouring data sets differ, by unit of privacy and relation.
 DIFFERENCES = {
     (RECORD, Adjacency.ADD_REMOVE): "one record more or less",
     (RECORD, Adjacency.ZERO_OUT): "one record blanked",
@@ -24,7 +31,7 @@ DIFFERENCES = {
 
 
 def interval(row: TrainingCost, digits: int = 4) -> str:
-    """Return epsilon as text: an upper bound, and a lower one before it where they differ."""
+    """Return epsilon as text: the upper bound, after the lower one if they are not close."""
     if row.note == "none":
         return UNKNOWN
     if row.note in UNBOUNDED:
@@ -36,7 +43,7 @@ def interval(row: TrainingCost, digits: int = 4) -> str:
 
 
 def run_words(statement: StatementFacts) -> str:
-    """Return what was trained, in one paragraph."""
+    """Return a paragraph on the run: sizes, noise, length, clipping and loader."""
     run = statement.run
     length = f"{run.taken:,} {'step' if run.taken == 1 else 'steps'}"
     if run.epochs is not None:
@@ -47,7 +54,7 @@ def run_words(statement: StatementFacts) -> str:
         noise += f" (the least for epsilon {format_short(statement.target or 0.0)})"
     if statement.found == "epochs":
         length += f", the most for epsilon {format_short(statement.target or 0.0)}"
-    micro = "with" if run.microbatching else "without"
+    with_or_without = "with" if run.microbatching else "without"
     of_users = (
         "no bound on the examples of one user"
         if run.examples_per_user is None
@@ -55,7 +62,7 @@ def run_words(statement: StatementFacts) -> str:
     )
     return (
         f"DP-SGD over {run.examples:,} examples with batches of {run.batch:,}, {noise}, {length}, "
-        f"{micro} microbatching, and {of_users}. "
+        f"{with_or_without} microbatching, and {of_users}. "
         f"Loader: {TITLES[run.loader]}; {_loader_words(statement)}."
     )
 
@@ -67,6 +74,7 @@ def noise_words(statement: StatementFacts) -> str:
 
 
 def _loader_words(statement: StatementFacts) -> str:
+    """Return how the run's loader draws batches, with its rate or its number of batches."""
     run = statement.run
     description = MEANINGS[run.loader]
     if run.loader in {"poisson", "truncated_poisson"}:
@@ -87,7 +95,7 @@ def neighbours_words(unit: str, relation: Adjacency) -> str:
 
 
 def cost_words(statement: StatementFacts, unit: str = RECORD) -> list[str]:
-    """Return the numbers to quote, each with delta and neighbours; the statement's own first."""
+    """Return one phrase on epsilon for each relation, the statement's own relation first."""
     rows = [statement.row(unit=unit, relation=relation) for relation in statement.relations]
     return [
         f"{'epsilon ' * math.isfinite(row.upper)}{upper_words(row)} at delta "
@@ -97,28 +105,32 @@ def cost_words(statement: StatementFacts, unit: str = RECORD) -> list[str]:
 
 
 def upper_words(row: TrainingCost) -> str:
-    """Return the number to quote."""
+    """Return the upper bound, the number to quote; words where there is none."""
     if math.isfinite(row.upper):
         return format_upper(row.upper)
     return interval(row)
 
 
 def interval_words(statement: StatementFacts) -> str:
-    """Return what is known of the true epsilon of the run."""
+    """Return the interval in which the run's true epsilon lies, as a sentence."""
     row = statement.row()
-    of = f"({statement.relation})"
+    relation_words = f"({statement.relation})"
     if not math.isfinite(row.upper):
-        return f"There is no bound of epsilon {of}."
-    ends = f"{format_lower(row.lower, 6)} and {format_upper(row.upper, 6)}"
-    sentence = f"The true epsilon of the worst data is between {ends} {of}."
-    return sentence if row.lower else f"No lower end of the true epsilon is known {of}."
+        return f"There is no bound of epsilon {relation_words}."
+    bounds_words = f"{format_lower(row.lower, 6)} and {format_upper(row.upper, 6)}"
+    sentence = f"The true epsilon of the worst data is between {bounds_words} {relation_words}."
+    return sentence if row.lower else f"No lower end of the true epsilon is known {relation_words}."
 
 
 def attack_words(statement: StatementFacts) -> str:
-    """Return what an attacker can do who knows all other records."""
+    """Return what an attacker who knows all other records can do, at most.
+
+    ``advantage`` is the greatest difference between the chances to be right and to be wrong;
+    ``found_records`` is the greatest true-positive rate at a false-positive rate of 0.1 %.
+    """
     advantage_percent = format_upper(100 * statement.advantage, 3)
     power_percent = format_upper(100 * statement.found_records, 3)
-    what = (
+    guessed_fact = (
         "which of two records is in the data"
         if statement.relation is Adjacency.REPLACE_ONE
         else "whether a record is in the data"
@@ -126,22 +138,22 @@ def attack_words(statement: StatementFacts) -> str:
         else "whether a record is in its place or that is blank"
     )
     return (
-        f"An attacker who knows all others and guesses {what} is right at most "
+        f"An attacker who knows all others and guesses {guessed_fact} is right at most "
         f"{advantage_percent} percentage points more often than wrong, and finds at most "
         f"{power_percent} % of those that are, at a false-positive rate of 0.1 %."
     )
 
 
 def warnings(statement: StatementFacts) -> list[str]:
-    """Return what a reader must know before quoting the number."""
+    """Return warnings about the loader, removed records, a large delta, and the number of steps."""
     run, messages = statement.run, []
     poisson, own_row = statement.row("poisson"), statement.row()
     if run.loader not in ("poisson", "truncated_poisson"):
-        what = {"shuffled": "shuffles", "fixed_order": "keeps a fixed order"}.get(
+        habit = {"shuffled": "shuffles", "fixed_order": "keeps a fixed order"}.get(
             run.loader, "does not flip a coin for each record"
         )
         opening = (
-            f"Your loader {what}; the Poisson number does not hold for it. Poisson batches would "
+            f"Your loader {habit}; the Poisson number does not hold for it. Poisson batches would "
             f"cost {format_upper(poisson.upper)} at the same noise; this run costs "
         )
         costs = interval(own_row) if math.isfinite(own_row.upper) else "more than any bound"
@@ -153,8 +165,8 @@ def warnings(statement: StatementFacts) -> list[str]:
             f"Delta is not below 1 / examples = {1 / run.examples:.3g}: it would allow publishing "
             "a random record. Choose a smaller one."
         )
-    per_pass = run.batches * math.ceil(run.passes)
-    if run.loader in SAMPLING and run.steps is None and per_pass > run.taken:
+    steps_of_whole_passes = run.batches * math.ceil(run.passes)
+    if run.loader in SAMPLING and run.steps is None and steps_of_whole_passes > run.taken:
         messages.append(
             f"Steps are epochs x examples / batch = {run.taken:,}. A loader of {run.batches:,} "
             f"batches an epoch takes {math.ceil(run.passes * run.batches):,}: then give steps."
@@ -163,7 +175,10 @@ def warnings(statement: StatementFacts) -> list[str]:
 
 
 def _removal_warnings(statement: StatementFacts) -> list[str]:
-    """Return why a removed record of passes costs what it does, and what to do about it."""
+    """Return why in passes a removed record costs more than a blank one, or has no bound.
+
+    Where there is no bound, the sentence says what to quote or to set instead.
+    """
     run, removed = statement.run, statement.row(relation=Adjacency.ADD_REMOVE)
     if removed.note == FEWER_BATCHES:
         remedy = (
@@ -183,19 +198,19 @@ def _removal_warnings(statement: StatementFacts) -> list[str]:
     blanked = statement.row(relation=Adjacency.ZERO_OUT)
     if removed.upper <= blanked.upper:
         return []
-    how = (
+    why = (
         "all later ones shift by a record"
         if run.loader == "fixed_order"
         else "another record takes its place"
     )
     return [
-        f"Without a record the loader cuts other batches: {how}. Blanked, with all others in their "
+        f"Without a record the loader cuts other batches: {why}. Blanked, with all others in their "
         f"places, it costs {format_upper(blanked.upper)} (zero-out)."
     ]
 
 
 def notes(statement: StatementFacts) -> list[str]:
-    """Return what the table's numbers mean."""
+    """Return the notes under the table of all rows: what two numbers, or words, in it mean."""
     run = statement.run
     sentences = [
         "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
@@ -220,9 +235,11 @@ def notes(statement: StatementFacts) -> list[str]:
 def assumptions(statement: StatementFacts) -> list[str]:
     """Return what must be true of the code for the numbers to hold."""
     run = statement.run
-    what = "each microbatch's mean gradient" if run.microbatching else "each example's gradient"
+    gradients = (
+        "each microbatch's mean gradient" if run.microbatching else "each example's gradient"
+    )
     sentences = [
-        f"In every step {what} is clipped to a norm C, and Gaussian noise of deviation "
+        f"In every step {gradients} is clipped to a norm C, and Gaussian noise of deviation "
         f"{noise_words(statement)} C is added to their sum, fresh in every step. The sum is "
         "divided by a number that does not depend on the data, not by the size of the batch drawn.",
         "Batches are made as the loader's line says; the order and the coins are secret, and "

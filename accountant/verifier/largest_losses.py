@@ -1,8 +1,10 @@
-"""At delta 0 epsilon is the largest loss: the sum of the largest losses of all releases.
+"""Proofs at delta 0, where epsilon is the sum of the largest losses of all releases.
 
-Theorem (`largest_loss`: the definition of delta; docs/proofs/discrete.md, 4): delta(eps) is 0 from
-the largest loss on, and not before.  Numbers are those that are printed; a sum is a fraction as far
-as its terms are, and a ball that is to be added.
+The loss of an outcome with masses p and q is ln(p/q).  Theorem (`largest_loss`: the definition of
+delta; docs/proofs/discrete.md, 4): delta(eps) is 0 if eps is at least the largest loss, and above 0
+if it is less.  The ends of the proof and the parameters of the plan are taken as they are printed.
+So that equal numbers compare as equal, losses that are rational stay exact fractions; those that
+are logarithms are balls, intervals of Arb that contain the number.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ from .document import NoProof, need
 from .outcomes import outcomes
 from .releases import ANY_OF, Release
 
-Largest = tuple[Fraction, arb]
+Largest = tuple[Fraction, arb]  # the two parts of a loss, of which it is the sum
 
 
 def largest_holds(items: list[Any], back: bool, end: Fraction, *, above: bool) -> bool:
-    """Return whether the largest losses add up to at most, or at least, an end as it is printed."""
+    """Return whether the sum of the largest losses is surely at most ``end``, or at least it.
+
+    It is "at most" with ``above``, to prove an upper end, else "at least".
+    """
     need(len(items) < 999, "too many different losses")
     fraction, ball = largest_sum(items, back, above=above)
     remainder = exact(end - fraction)
@@ -30,9 +35,10 @@ def largest_holds(items: list[Any], back: bool, end: Fraction, *, above: bool) -
 
 
 def largest_sum(items: Any, back: bool, *, above: bool) -> Largest:
-    """Return the sum of the largest losses.
+    """Return the sum of the largest losses of releases, each as often as its count says.
 
-    Of a set the largest loss of all counts: at delta 0 every outcome that can be must be paid.
+    A release that is a set of parts counts with the part of the largest sum: any part may be
+    chosen, and at delta 0 no outcome of positive mass may be left out.
     """
     fraction, balls = Fraction(0), arb(0)
     for release, count in items:
@@ -49,10 +55,16 @@ def largest_sum(items: Any, back: bool, *, above: bool) -> Largest:
 
 
 def largest_loss(release: Release, back: bool, *, above: bool) -> Largest:
-    """Return the largest loss of one release."""
+    """Return the largest loss of one release, of Q against P with ``back``.
+
+    It is a fraction for Laplace noise (shift over scale) and for a randomised response (its
+    epsilon).  For other releases with finitely many outcomes, and for sampled Laplace noise, it is
+    the greatest ln(p/q) of the masses.
+    """
     kind = release[0]
     if kind == "laplace":
-        # theorem (discrete.md, 4): noise on a grid is drawn so much wider that 2^-46 is saved
+        # Theorem (discrete.md, 4): noise on a grid is drawn at a wider scale, so that its largest
+        # loss is at most (1 - 2^-46) times the shift over the declared scale.
         _, shift, _, is_on_grid = release
         return shift * (1 - Fraction(above * is_on_grid, 2**46)), arb(0)
     if kind == "discrete laplace":
@@ -72,7 +84,10 @@ def largest_loss(release: Release, back: bool, *, above: bool) -> Largest:
 
 
 def extreme_masses(release: Release, back: bool) -> list[tuple[Any, Any]]:
-    """Return masses in the ratios beyond both ends of sampled Laplace noise: 1 - r + r e^{-+m}."""
+    """Return (p, q), up to a common factor, for outcomes on either side of sampled Laplace noise.
+
+    With the shift m and the rate r, p/q is 1 - r + r e^-m below 0, and 1 - r + r e^m above m.
+    """
     _, shift, rate = release
     ratios = [1 - exact(rate) * (1 - (sign * exact(shift)).exp()) for sign in (-1, 1)]
     return [(1, ratio) if back else (ratio, arb(1)) for ratio in ratios]

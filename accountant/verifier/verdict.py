@@ -25,13 +25,16 @@ from .lattice_sums import composed
 from .outcomes import delta_by_enumeration
 from .releases import ANY_OF, EQUAL_STEPS, Release, Releases, inner_releases
 
-BUDGET = 6e7  # products of 128-bit numbers that a check may take: about a minute
+BUDGET = 6e7  # products of 128-bit numbers that one check may take, which is about a minute
+# The values of the field "road": how an entry of a file shows its inequality.
 METHODS = ("enumeration", "allocation", "largest losses", "contour", "lattice")
-# Kinds of which Q against P has the same losses as P against Q, so one direction suffices.
+# Kinds of releases for which Q against P has the same losses as P against Q.  One direction is
+# enough for a plan of such releases alone.
 MIRRORED = {"gaussian", "laplace", "range", "zcdp", "subset"} | EQUAL_STEPS
-# A check that fails raises one of these: its own sentence, or that numbers are out of range.
+# What a check that fails may raise: `NoProof` has a sentence for the reader; the others are errors
+# of Python where numbers of the file are out of range.
 FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-Items = list[tuple[Release, int]]
+Items = list[tuple[Release, int]]  # releases and their counts
 Ends = tuple[arb, arb]
 
 
@@ -60,9 +63,9 @@ def verify(document: bytes) -> Verdict:
 
 
 def directions(options: list[Releases]) -> set[tuple[int, bool]]:
-    """Return what needs a bound: each alternative by its number, forward, and reversed (True).
+    """Return the pairs (number of an alternative, is reversed) that need a bound from above.
 
-    The reverse is left out where every release is mirrored.
+    The reversed direction, Q against P, is left out where every release is mirrored.
     """
     return {
         (number, back)
@@ -72,7 +75,10 @@ def directions(options: list[Releases]) -> set[tuple[int, bool]]:
 
 
 def is_mirrored(release: Release) -> bool:
-    """Return whether Q against P has the same losses as P against Q."""
+    """Return whether Q against P has the same losses as P against Q.
+
+    This is so for a mixture if Q has the weights of P, and its shifts with the other sign.
+    """
     if release[0] == ANY_OF:
         return all(map(is_mirrored, inner_releases(release)))
     pair = release[1] if release[0] == "bound" else release
@@ -86,8 +92,8 @@ def check(
 ) -> tuple[int, bool]:
     """Prove one entry or raise `NoProof`; return which alternative and direction it bounds.
 
-    An entry above bounds what all paths through an alternative cost; one below is about the path
-    that it names.
+    With ``above`` the entry must show delta(end) <= delta for all choices of parts of sets in its
+    alternative; otherwise delta(end) > delta for the choices that its field "path" names.
     """
     entry = Fields(value, "an entry")
     number = entry.whole("way", 0, len(options) - 1)
@@ -98,8 +104,10 @@ def check(
     if not above:
         releases = on_path(releases, entry.take("path", [], fits=is_list))
     with ctx.workprec(entry.whole("bits", 64, 4096)):
-        bounding = [(bounding_pair(release, above=above), n) for release, n in releases.items()]
-        items = [(pair, n) for pair, n in bounding if pair]
+        bounding = [
+            (bounding_pair(release, above=above), count) for release, count in releases.items()
+        ]
+        items = [(pair, count) for pair, count in bounding if pair]
         if method == "largest losses":
             need(delta == 0, "the largest losses are epsilon where delta is 0")
             holds = largest_holds(items, back, Fraction(repr(end)), above=above)
@@ -120,7 +128,7 @@ def check(
 def delta_bounds(
     method: str, items: Items, back: bool, entry: Fields, end: float, *, above: bool
 ) -> Ends:
-    """Return a lower and an upper bound of delta at the end."""
+    """Return a lower and an upper bound of delta(``end``) by the method that the entry names."""
     if method == "lattice":
         return composed(items, back, entry, above=above)(end)
     items = [(mirrored_mixture(release) if back else release, n) for release, n in items]
@@ -136,7 +144,10 @@ def delta_bounds(
 
 
 def mirrored_mixture(release: Release) -> Release:
-    """Return a mixture with P and Q exchanged, mirrored so that P has the positive shifts."""
+    """Return a mixture with P and Q exchanged and all shifts negated; other releases unchanged.
+
+    Losses stay the same if the line is mirrored; afterwards P has the positive shifts.
+    """
     if release[0] != "mixture":
         return release
     _, unit_squared, *sides = release

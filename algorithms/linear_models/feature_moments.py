@@ -1,8 +1,12 @@
-"""Noisy moments of features, and the map that they give: centred, and of about one curvature.
+"""Noisy moments of features, and a linear map of the features that is made from them.
 
-The mean of shortened rows and of their squared lengths is one release; the products of centred
-rows, in units of the length that the first one found, are another.
-docs/proofs/clipped_gradients.md proves how far a record moves each.
+After the map the features are centred, and a loss of linear models has about the same curvature in
+all directions, so that gradient descent converges quickly.  There are two releases, both means over
+the n records.  The first is the mean of the rows and of their squared lengths, for rows shortened
+to a public bound b.  The second is the mean of the products z z' of centred rows z, shortened to a
+multiple of the length that the first release gave.  In both, Gaussian noise is added, in units of
+the length to which rows are shortened.  docs/proofs/clipped_gradients.md proves how far one record
+moves each.
 
 References: Dwork, Talwar, Thakurta & Zhang (2014) for noisy products; Boehning & Lindsay (1988) for
 the bound of the curvature that they give.
@@ -21,12 +25,18 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, squared_lengths
 
-SMALLEST = 0.1  # least root of the mean squared length, over the bound of rows
-LEAST_CURVATURE = 1e-3  # over the mean squared length; the norm of the noise is added to it
+# In units of the bound of rows: the root of the mean squared length is at least this.
+SMALLEST = 0.1
+# In units of the mean squared length: this is added to every eigenvalue of the products, next to
+# the norm of their noise, before the map divides by their roots.
+LEAST_CURVATURE = 1e-3
 
 
 class Moves(NamedTuple):
-    """How far a record moves the sums of the three queries, by the neighbours' relation."""
+    """How far, in Euclidean length, one record moves the sums of moments, products and gradients.
+
+    Each contribution is in units of the length to which it is shortened.
+    """
 
     moments: float
     products: float
@@ -34,30 +44,34 @@ class Moves(NamedTuple):
 
     @classmethod
     def of(cls, relation: str) -> Moves:
-        """Return the bounds of docs/proofs/clipped_gradients.md."""
+        """Return the bounds of docs/proofs/clipped_gradients.md, 1 to 3, for a relation."""
         neighbours = check_relation("relation", relation, RECORD_RELATIONS)
         replaced = neighbours is Adjacency.REPLACE_ONE
-        root = math.sqrt(2)
-        return cls(2.0, root, 2.0) if replaced else cls(root, 1.0, 1.0)
+        root_two = math.sqrt(2)
+        return cls(2.0, root_two, 2.0) if replaced else cls(root_two, 1.0, 1.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class BlockMoments:
-    """The sum over a block of (x, |x|^2) for rows x, shortened to ``bound``, in units of it."""
+    """The sum of (a, |a|^2) over the rows of a block, a = x / bound shortened to length 1.
+
+    The entries of x are clipped to ``x_bound`` before.  `WITHIN` shortens each summand by more
+    than round-off could lengthen it.
+    """
 
     x_bound: float
     bound: float
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector, a coordinate longer than a row."""
+        """Return the sum as one vector, which has one coordinate more than a row."""
         rows = clipped_rows(block[0], self.x_bound)
         lengths = np.sqrt(squared_lengths(rows)) / self.bound
-        shorter = WITHIN / np.maximum(lengths, 1.0) / self.bound
+        factors = WITHIN / np.maximum(lengths, 1.0) / self.bound
         total = np.asarray(
-            rows.T @ shorter
+            rows.T @ factors
             if not isinstance(rows, np.ndarray)
-            else np.einsum("ij,i->j", rows, shorter)
+            else np.einsum("ij,i->j", rows, factors)
         )
         return np.append(total, WITHIN * np.square(np.minimum(lengths, 1.0)).sum())
 
@@ -65,10 +79,10 @@ class BlockMoments:
 @final
 @dataclass(frozen=True, slots=True)
 class BlockProducts:
-    """The sum over a block of z z' for centred rows z, shortened to ``bound``, in units of it.
+    """The sum of z z' over the rows of a block, z = (x - centre) / bound shortened to length 1.
 
-    The upper triangle is given; entries off the diagonal weigh the root of 2, so that lengths
-    are those of whole matrices.
+    It is returned as the upper triangle.  Entries off the diagonal are multiplied by sqrt 2, so
+    that the Euclidean length of the vector is the Frobenius norm of the whole matrix.
     """
 
     x_bound: float
@@ -76,7 +90,7 @@ class BlockProducts:
     bound: float
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return one vector."""
+        """Return the upper triangle as one vector, row by row."""
         rows = clipped_rows(block[0], self.x_bound)
         rows = (rows if isinstance(rows, np.ndarray) else rows.toarray()) - self.centre
         lengths = np.sqrt(squared_lengths(rows)) / self.bound
@@ -89,52 +103,55 @@ class BlockProducts:
 
 
 class Moments(NamedTuple):
-    """The released mean of rows, the noise of it, and the mean squared length about it."""
+    """Estimates from the first release, with the standard deviations of their noise."""
 
-    centre: Array
-    square: float
-    square_noise: float = 0.0
-    centre_noise: float = 0.0
+    centre: Array  # of the mean of rows
+    square: float  # of the mean squared distance of rows from the centre
+    square_noise: float = 0.0  # on the square
+    centre_noise: float = 0.0  # on each coordinate of the centre
 
     @classmethod
     def of(cls, released: Array, noise: float, bound: float, centred: bool) -> Moments:
-        """Return them from the release in units of ``bound``; without centring the centre is 0.
+        """Return the estimates from a release whose noise has the deviation ``noise``.
 
-        The centre is shortened by the part of its square that is noise (James & Stein 1961).
+        Release and noise are in units of ``bound``.  If not ``centred``, the centre is 0.  Else it
+        is the released mean, shortened by the share of its square that is noise (James & Stein
+        1961).
         """
         mean, centre = bound * released[:-1], np.zeros(released.size - 1)
-        about = bound**2 * released[-1]
+        distance_square = bound**2 * released[-1]
         if centred:
-            # E|m + noise|^2 = |m|^2 + p s^2.  For the centre k (m + noise), the mean squared
-            # distance from rows is E|x|^2 - |centre|^2 if k = |m|^2 / E|m + noise|^2.
-            length = float(mean @ mean)
-            hidden = centre.size * (bound * noise) ** 2
-            centre = mean * (max(0.0, length - hidden) / length if length else 0.0)
-            about -= centre @ centre
-        square = float(np.clip(about, (SMALLEST * bound) ** 2, bound**2))
-        # The noise of the mean square and, to first order, of the square of the centre.
+            # With the mean m of p coordinates and noise of deviation s, the released mean has
+            # E|m + noise|^2 = |m|^2 + p s^2.  The centre is k (m + noise); on average its mean
+            # squared distance from rows is E|x|^2 - |centre|^2 if k = |m|^2 / E|m + noise|^2.
+            mean_square = float(mean @ mean)
+            noise_square = centre.size * (bound * noise) ** 2
+            centre = mean * (
+                max(0.0, mean_square - noise_square) / mean_square if mean_square else 0.0
+            )
+            distance_square -= centre @ centre
+        square = float(np.clip(distance_square, (SMALLEST * bound) ** 2, bound**2))
+        # The noise on |x|^2 is noise bound^2, that on |centre|^2 is 2 |centre| noise bound to first
+        # order.
         square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))
         return cls(centre, square, square_noise, bound * noise if centred else 0.0)
 
 
 class Spread(NamedTuple):
-    """Released means of products of features, about a centre that is their noisy mean."""
+    """The released mean of z z' over rows z about their noisy mean: a noisy covariance matrix."""
 
     matrix: Array
-    noise: float  # on the diagonal; the noise of other entries is smaller by sqrt 2
-    moments: Moments
+    noise: float  # deviation on the diagonal; that of other entries is smaller by sqrt 2
+    moments: Moments  # of the first release, with the centre
 
 
 class MappedFeatures(NamedTuple):
-    """A map, about the root of the mean squared length of mapped rows, and the longest step.
-
-    Steps below ``2 longest_step`` are stable for a loss of the curvature that was asked about.
-    """
+    """A map of features, with the lengths that gradient descent on mapped rows needs."""
 
     features: FeatureMap
-    length: float
-    longest_step: float
-    spread: Spread | None = None
+    length: float  # estimate of the root of the mean squared length of mapped rows
+    longest_step: float  # gradient steps below twice this are stable for the loss of the map
+    spread: Spread | None = None  # None if no products were released
 
 
 def mapped_features(
@@ -151,11 +168,17 @@ def mapped_features(
 ) -> MappedFeatures:
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
-    ``products`` are the released ones in units of the squared length at which rows were shortened,
-    ``shortened`` times the root of the mean, with noise of deviation ``noise``, of whose norm
-    ``damping`` is a multiple; without them no direction is rescaled.  The constant feature is at
-    most ``longest_constant`` times as long as a mapped row; 0 for none.  ``penalty`` is the ridge
-    of the loss, a part of its curvature, and ``row_bound`` that of `row_weights`.
+    With the matrix C of the products, the mapped row is ``H^{-1/2} (x - centre)`` and a constant,
+    where ``H = curvature (C + ridge I) + penalty I`` estimates a bound on the curvature of the
+    loss.  The ridge is ``damping`` times the norm of the noise on C, plus `LEAST_CURVATURE`.
+    Without ``products`` rows are centred, and no direction is rescaled.
+
+    ``products`` are the second release.  Their unit is the square of the length to which rows were
+    shortened, ``shortened`` times the root of ``moments.square``; their noise has the deviation
+    ``noise``.
+    The constant feature is at most ``longest_constant`` times as long as a mapped row; 0 leaves it
+    out.  ``penalty`` is the ridge of the loss, a part of its curvature.  Records whose rows are
+    longer than ``row_bound`` have less weight, see `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
@@ -164,21 +187,25 @@ def mapped_features(
         return MappedFeatures(
             features, math.hypot(constant, math.sqrt(square)), 1 / (curvature * square + penalty)
         )
-    # If all rows are shortened, their products are too small by this factor.
+    # The unit of the products is shortened^2 square.  Where ``shortened`` is below 1, square is
+    # taken instead: if all rows are shortened, their products are too small by shortened^2.
     unit = max(shortened**2, 1.0) * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     matrix += np.triu(matrix, 1).T
-    values, vectors = np.linalg.eigh(matrix)
-    # A symmetric matrix with noise of s on its diagonal and s / sqrt 2 off it has norm s sqrt(2 p).
+    eigenvalues, eigenvectors = np.linalg.eigh(matrix)
+    # A symmetric p x p matrix of noise with deviation s on its diagonal and s / sqrt 2 off it has
+    # a norm of about s sqrt(2 p).
     ridge = damping * unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
-    values = np.maximum(values, 0.0)
-    scaled = curvature * (values + ridge) + penalty
-    root = (vectors / np.sqrt(scaled)) @ vectors.T
-    # The positive part of the noise adds to the trace, which is known from the first release.
-    share = min(1.0, square / max(float(values.sum()), 1e-300))
-    length = math.sqrt(share * float((values / scaled).sum()))
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    curvatures = curvature * (eigenvalues + ridge) + penalty
+    root = (eigenvectors / np.sqrt(curvatures)) @ eigenvectors.T
+    # Mapped rows have the mean squared length sum_i eigenvalue_i / curvature_i.  The positive part
+    # of the noise makes the sum of the eigenvalues too large; the trace is known from the first
+    # release, and `trace_share` corrects for it.
+    trace_share = min(1.0, square / max(float(eigenvalues.sum()), 1e-300))
+    length = math.sqrt(trace_share * float((eigenvalues / curvatures).sum()))
     constant = min(1 / math.sqrt(curvature), longest_constant * length)
     length = math.hypot(length, constant)
     features = FeatureMap(x_bound, constant, moments.centre, root, row_bound)

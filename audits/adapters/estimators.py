@@ -1,7 +1,8 @@
-"""Any object that estimates, as one function of data, generator and noise factor.
+"""Any estimator under audit, called as one function of data, generator and noise factor.
 
-An algorithm with ``plan`` and ``run`` goes through a ledger that can draw less noise; an
-estimator with ``fit`` is copied for every run; a function is called.
+There are three kinds.  An algorithm with ``plan`` and ``run`` is run behind a ledger that can draw
+its noise multiplied by a factor from 0 to 1.  An estimator with ``fit`` is copied for every run.  A
+function is called as it is.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ DataOf = Callable[[Array, Array], Any]
 @final
 @dataclass(frozen=True, slots=True)
 class EstimatorAdapter:
-    """An algorithm, estimator or function under audit.
+    """An algorithm, estimator or function under audit, with one way to call all of them.
 
-    ``kind`` is "gate" (plan and run), "estimator" (fit) or "function" ``(x, y, rng)``, which may
-    also take ``noise``.  ``data_of`` maps (x, y) to the input of an algorithm or estimator.
-    ``local`` refuses algorithms that ask all users together, or one user twice.
+    ``kind`` is "gate" (an algorithm with plan and run), "estimator" (with fit) or "function"
+    ``(x, y, rng)``, which may also take ``noise``.  ``data_of`` maps features and targets (x, y) to
+    the input of an algorithm or estimator.  ``local`` asks for the local model: algorithms that
+    query all users together, or one user twice, are refused.
     """
 
     algorithm: Any
@@ -58,14 +60,14 @@ class EstimatorAdapter:
 
     @property
     def name(self) -> str:
-        """The class of the algorithm, or the function's name."""
+        """The name of the algorithm's class, or of the function."""
         if self.kind == "function":
             return str(getattr(self.algorithm, "__name__", "a function"))
         return type(self.algorithm).__name__
 
     @property
     def labels_only(self) -> bool:
-        """True if labels alone are private, and features public."""
+        """True if only the labels are private and the features are public."""
         return getattr(self.algorithm, "neighbours", None) == Adjacency.LABEL_REPLACE
 
     @property
@@ -76,14 +78,17 @@ class EstimatorAdapter:
         return self.kind == "gate"
 
     def plan(self, x: Array, y: Array) -> Plan | None:
-        """The declared plan for data of this shape; None without a plan."""
+        """The plan that the algorithm declares for data of this shape; None for other kinds."""
         if self.kind != "gate":
             return None
         data, public = self._private_and_public(x, y)
         return declared_plan(self.algorithm, data, public)
 
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
-        """The estimate from features ``x`` and targets ``y``, with ``noise`` times the noise."""
+        """The coefficients estimated from features ``x`` and targets ``y``.
+
+        The noise of the algorithm is multiplied by ``noise``.  An intercept is left out.
+        """
         noise = self._checked_noise(noise)
         if self.kind == "function":
             noise_option = {"noise": noise} if self.has_adjustable_noise else {}
@@ -96,10 +101,11 @@ class EstimatorAdapter:
             return _coefficient_vector(estimator.fit(*data).coef_)
         coefficients = _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
         has_intercept = getattr(self.algorithm, "fit_intercept", False)
-        return coefficients[: x.shape[1]] if has_intercept else coefficients  # it comes last
+        # the intercept is the last coefficient
+        return coefficients[: x.shape[1]] if has_intercept else coefficients
 
     def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
-        """The result on data that are all private, with ``noise`` times the noise."""
+        """The result on data that are all private; the noise is multiplied by ``noise``."""
         noise = self._checked_noise(noise)
         if self.kind == "gate":
             return _checked_finite(np.asarray(self.run((data, None), rng, noise), dtype=float))
@@ -111,13 +117,13 @@ class EstimatorAdapter:
         return _checked_finite(np.asarray(self.algorithm(data, rng, **noise_option), dtype=float))
 
     def run(self, inputs: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
-        """The result of plan and run on private data behind the gate and on public data."""
+        """The result of the algorithm's run on ``inputs``, which are (private, public) data."""
         algorithm, (data, public) = self.algorithm, inputs
         if noise == 0 and "non_private" in estimator_parameters(algorithm):
-            # the algorithm's own form without noise
+            # such an algorithm has a form of its own without noise
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
-        with warnings.catch_warnings():  # the audit measures what the noise leaves
+        with warnings.catch_warnings():  # that the noise hides the signal is no news to an audit
             warnings.simplefilter("ignore", NoSignalWarning)
             plan = declared_plan(algorithm, data, public)
         return algorithm.run(ReducedNoiseLedger(data, plan, noise, rng, public, self.local))
@@ -131,10 +137,10 @@ class EstimatorAdapter:
         return noise
 
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
-        """The private data, and the public ones or None."""
+        """The private data, and the public data or None."""
         if getattr(self.algorithm, "classes", None) is not None:
-            # behind the gate labels of many classes are codes; those of a classifier of two
-            # classes alone are signs
+            # Behind the gate labels are the codes 0, 1, ... of the classes; only a classifier that
+            # is limited to two classes has the labels -1 and 1.
             algorithm: Any = self.algorithm
             tags = algorithm.__sklearn_tags__() if hasattr(algorithm, "__sklearn_tags__") else None
             classifier_tags = getattr(tags, "classifier_tags", None)
@@ -146,12 +152,12 @@ class EstimatorAdapter:
 
 
 def estimator_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters by scikit-learn's ``get_params``; empty without that method."""
+    """The parameters that scikit-learn's ``get_params`` names; empty without that method."""
     return dict(estimator.get_params(deep=False)) if hasattr(estimator, "get_params") else {}
 
 
 def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
-    """An estimator that is not fitted, with a seed of its own."""
+    """A copy of the estimator that is not fitted and has a new seed from ``rng``."""
     from sklearn.base import clone
 
     unfitted = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
@@ -168,7 +174,7 @@ def _checked_finite(estimate: Array) -> Array:
 
 
 def _coefficient_vector(result: Any) -> Array:
-    """Coefficients as one vector; of several classes, the second minus the first."""
+    """Coefficients as one vector; with several classes, those of the second minus the first."""
     coefficients = np.asarray(result, dtype=float)
     if coefficients.ndim == 2:
         coefficients = (

@@ -1,7 +1,7 @@
-"""An algorithm with a part of its noise: a ledger that charges in full and draws less.
+"""A ledger that charges the full cost of a plan and draws its noise multiplied by a factor.
 
-It shows what an audit sees of an implementation whose noise is too small by a factor, and at which
-factor the audit still falsifies the claim.
+So an audit can run an algorithm as if its implementation had too little noise, and find the largest
+factor at which it still falsifies the claim.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ def release_with_less_noise(
 
 
 def _sharper_response(mechanism: Any, factor: float) -> Any:
-    """A randomised response of ``epsilon / factor``: its log-odds are linear in epsilon."""
+    """The mechanism as a randomised response of ``epsilon / factor``.
+
+    The log-odds of its probability ``keep``, or ``q``, are linear in epsilon.
+    """
     for name, sign in (("keep", 1), ("q", -1)):
         chance = getattr(mechanism, name, None)
         if chance is not None and mechanism.loss.pure < math.inf:
@@ -110,11 +113,11 @@ def _sharper_response(mechanism: Any, factor: float) -> Any:
 
 
 def largest_falsified_factor(falsifies: Callable[[float], bool], tries: int = 7) -> float | None:
-    """The largest noise factor below 1 at which the claim fell; None if it stood even at 0.
+    """The largest noise factor below 1 at which the claim was falsified; None if not even at 0.
 
-    Bisection of the logarithm between 1e-3 and 1, each try with runs of its own.  With 7 tries it
-    is within 6 % if the power falls with the noise; at the factor it returns, the claim fell in
-    any case.
+    It bisects the logarithm between 1e-3 and 1, and each try has runs of its own.  With 7 tries the
+    factor is within 6 % of the largest one if the power falls with the noise; at the factor that is
+    returned the claim was falsified in any case.
     """
     if not falsifies(0.0):
         return None

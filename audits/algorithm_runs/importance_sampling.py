@@ -1,10 +1,15 @@
-"""Runs drawn where privacy is lost, each weighted by its probability under the algorithm itself.
+"""Importance sampling of the privacy loss of a whole algorithm on two neighbouring data sets.
 
-Where one data set gives a release the value v and the other v', its output is drawn around
-v + t (v - v').  With t = 0 that is the run itself, with t = -1 the run on the other data, with
-t > 0 one whose loss is rare.  A run draws its t with probabilities pi that were fixed before it,
-and has weight ``w = p / sum_k pi_k p_k`` for every t: the mean of w f is that of f under p (Veach
-& Guibas 1995, the balance heuristic).  Later runs choose t by the losses of earlier ones.
+Large losses are rare in runs of the algorithm itself, so runs are drawn from other laws, and each
+has a weight.  Where one data set gives a release the value v and the other v', its output is drawn
+around v + t (v - v'), with one tilt t for the whole run.  With t = 0 that is a run on the first
+data set, with t = -1 a run on the other one, and with t > 0 the loss tends to be larger than in
+both.
+
+A run draws its t with probabilities pi that are fixed before it.  With p_k the density of its
+outputs under the tilt t_k, and p that under t = 0, its weight is ``w = p / sum_k pi_k p_k``: then
+the mean of w f is the mean of f under p, whatever the tilts are (Veach & Guibas 1995, the balance
+heuristic).  Later runs choose tilts by the losses of earlier ones.
 """
 
 from __future__ import annotations
@@ -24,22 +29,29 @@ from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, data_of_runs
 from mechanisms.base.values import Integers, Reals, Scores
 
-MIN_UNTILTED_SHARE = 1 / 3  # smallest share of runs without a tilt, so that no weight is above 3
+# Probability of t = 0 once the tilts are placed.  No weight p / sum_k pi_k p_k is above the inverse
+# of the probability of t = 0, so none is above 3.
+MIN_UNTILTED_SHARE = 1 / 3
+# Other probabilities: of t = 0 in the pilot runs (the rest has t = -1); of t = -1 once the tilts
+# are placed; and then of the largest t, if there are several above 0.
 PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
 MIN_PILOT_RUNS = 20  # smallest number of runs before the tilts are placed
-# standard deviations of the loss from one tilt to the next, and the largest number of tilts
+# standard deviations of the loss from one mean loss that is aimed at to the next, and the largest
+# number of positive tilts
 TILT_SPACING, MAX_TILTS = 2.0, 3
 MIN_VARIANCE = 1e-24  # a smaller variance may be the rounding of sums of log-densities
-MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12
-ADDITIVE_VALUES = (Reals, Scores, Integers)  # values that may be any numbers
+# No tilt aims at a mean loss that is more standard deviations above the mean than this.
+MAX_DEVIATIONS = 7.0
+ADDITIVE_VALUES = (Reals, Scores, Integers)  # kinds of values in which any number is allowed
 MAX_EXACT_INTEGER = 2.0**53  # whole numbers beyond it are not all floats
 
 
 class TiltSchedule:
-    """The ``tilts`` of the next run and their ``shares``, by the losses of the runs before it.
+    """The ``tilts`` of the next run and their probabilities, the ``shares``.
 
-    The first tilt is 0, the second -1; the others reach mean losses a little above ``epsilon``.
-    The first ``pilot_runs`` runs place them, and do not count as evidence of rare losses.
+    The first tilt is 0 and the second -1.  The others are placed after the first ``pilot_runs``
+    runs, by the mean and the variance of their losses: the mean loss under the last tilt is to be a
+    little above ``epsilon``.  Pilot runs do not count as evidence of rare losses.
     """
 
     def __init__(self, runs: int, epsilon: float) -> None:
@@ -53,7 +65,10 @@ class TiltSchedule:
         self._variance, self._max_tilt = 0.0, 0.0
 
     def update(self, drawn: int, loss: float) -> None:
-        """Place the tilts after the pilot runs, then move each by the losses drawn from it."""
+        """Learn from a run with the tilt of index ``drawn`` and its ``loss``.
+
+        The last pilot run places the tilts.  Later runs with a positive tilt adjust this tilt.
+        """
         if math.isnan(loss):
             return
         if drawn >= 2:
@@ -68,20 +83,21 @@ class TiltSchedule:
                 )
 
     def _place_tilts(self, mean: float, variance: float) -> None:
+        """Place the positive tilts, for losses of this mean and variance without a tilt."""
         if not (variance > MIN_VARIANCE and math.isfinite(self._epsilon)):
             return
-        # E (1 - e^{eps - L})_+ of a Gaussian loss comes from an excess over eps with a Gamma(2, r)
-        # law, r = eps / variance + 1/2
+        # The losses L that contribute to delta(eps) = E (1 - e^{eps - L})_+ are taken to exceed eps
+        # by a Gamma(2, r) variable with r = eps / variance + 1/2, whose mean is 2 / r.
         target = self._epsilon + 2 / (self._epsilon / variance + 0.5)
         spread = math.sqrt(variance)
         distance = min((target - mean) / spread, MAX_DEVIATIONS)
         if distance < 1:
             return
         count = min(MAX_TILTS, max(1, round(distance / TILT_SPACING)))
-        climbed = distance * np.arange(1, count + 1) / count
-        self._target_losses = mean + spread * climbed
-        # a Gaussian loss has the mean variance (1/2 + t) under the tilt t
-        positive_tilts = climbed / spread
+        mean_loss_gains = distance * np.arange(1, count + 1) / count
+        self._target_losses = mean + spread * mean_loss_gains
+        # Under the tilt t a Gaussian loss has the mean (1/2 + t) variance.
+        positive_tilts = mean_loss_gains / spread
         self._variance, self._max_tilt, self._counts = (
             variance,
             4 * positive_tilts[-1],
@@ -89,12 +105,15 @@ class TiltSchedule:
         )
         self.tilts = np.concatenate([[0.0, -1.0], positive_tilts])
         climbing_share = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
-        climb = np.full(count, (climbing_share - LAST_TILT_SHARE) / max(count - 1, 1))
-        climb[-1] = LAST_TILT_SHARE if count > 1 else climbing_share
-        self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], climb])
+        climbing_shares = np.full(count, (climbing_share - LAST_TILT_SHARE) / max(count - 1, 1))
+        climbing_shares[-1] = LAST_TILT_SHARE if count > 1 else climbing_share
+        self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], climbing_shares])
 
     def _adjust_tilt(self, drawn: int, loss: float) -> None:
-        """One step of Robbins & Monro (1951) towards the tilt whose mean loss is its target."""
+        """Move one tilt by a step of Robbins & Monro (1951) to bring its mean loss to its target.
+
+        The step is (target - loss) / variance / number of its runs, as d mean loss / dt = variance.
+        """
         index, spread = drawn - 2, math.sqrt(self._variance)
         self._counts[index] += 1
         miss = float(np.clip(self._target_losses[index] - loss, -spread, spread))
@@ -107,11 +126,11 @@ class TiltSchedule:
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedLoss:
-    """One run: its privacy loss log p/q, and its weight on each data set.
+    """One run: its privacy loss ln p/q, and its weight on each data set.
 
-    ``first_weight`` and ``second_weight`` are p and q over the density that it was drawn from;
-    ``untilted`` is True if it was drawn from p itself, ``pilot`` if it is one of the first runs, by
-    which t was chosen.
+    p and q are the densities of its outputs on the two data sets.  ``first_weight`` and
+    ``second_weight`` are p and q over the mixture density from which the run was drawn;
+    ``untilted`` is True if it was drawn with t = 0, ``pilot`` if it is one of the pilot runs.
     """
 
     loss: float
@@ -130,14 +149,14 @@ def weighted_losses(
     public: Any = None,
     rng: Rng = None,
 ) -> Iterator[WeightedLoss]:
-    """Yield weighted runs, most of which lose about ``epsilon``, one run at a time.
+    """Yield ``runs`` weighted runs; after the pilot runs, many have a loss of about ``epsilon``.
 
-    Raises `OffTranscript` if the algorithm's releases depend on the data.
+    Raises `OffTranscript` if the algorithm asks for other releases on the other data set.
     """
     data, neighbour = data_of_runs(algorithm, data, neighbour)
     schedule = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     for index, run_rng in enumerate(generator(rng).spawn(runs)):
-        # the coins are public, the noise must not follow from them
+        # The coins of the algorithm are public, so the noise comes from another generator.
         noise, coins = run_rng.spawn(2)
         coin_words = coins.integers(1 << 32, size=4).tolist()
         tilts, shares = schedule.tilts, schedule.shares
@@ -158,9 +177,10 @@ class _TiltedRun:
         self._has_secret_sample = False
 
     def answer(self, first_release: PendingRelease, second_release: PendingRelease) -> Any:
-        """The output of a release, drawn around the value of this run's tilt."""
+        """The output of a release, drawn around the value that the tilt of this run gives."""
         if first_release.mechanism.sampler is not None:
-            self._has_secret_sample = True  # the density would be a mixture over all samples
+            # the density of the output would be a mixture over all samples, so the loss is unknown
+            self._has_secret_sample = True
             return first_release.output
         if first_release.who is None:
             if np.all(first_release.value == second_release.value):
@@ -208,27 +228,32 @@ class _TiltedRun:
         return output
 
     def weighted_loss(self, shares: Array, *, pilot: bool) -> WeightedLoss:
-        """The loss and both weights, from the sums over all releases."""
-        plain, logs = self._drawn == 0, self._logs
+        """The loss and both weights of the run, after its last release."""
+        is_untilted, logs = self._drawn == 0, self._logs
         if self._has_secret_sample:
-            return WeightedLoss(math.nan, math.nan, math.nan, plain, pilot)
+            return WeightedLoss(math.nan, math.nan, math.nan, is_untilted, pilot)
         log_density, neighbour_log_density = float(logs[0]), float(logs[1])
-        together = float(np.logaddexp.reduce(np.log(shares) + logs))
-        if math.isnan(together) or together == -math.inf:
-            # an answer that is impossible where it was drawn is no evidence for the claim
-            return WeightedLoss(math.inf, 1.0, 0.0, plain, pilot)
+        log_mixture_density = float(np.logaddexp.reduce(np.log(shares) + logs))
+        if math.isnan(log_mixture_density) or log_mixture_density == -math.inf:
+            # An output that is impossible under the law that it was drawn from must not support
+            # the claim: it counts as an infinite loss.
+            return WeightedLoss(math.inf, 1.0, 0.0, is_untilted, pilot)
         loss = log_density - neighbour_log_density if log_density > -math.inf else -math.inf
         return WeightedLoss(
             loss,
-            math.exp(log_density - together),
-            math.exp(neighbour_log_density - together),
-            plain,
+            math.exp(log_density - log_mixture_density),
+            math.exp(neighbour_log_density - log_mixture_density),
+            is_untilted,
             pilot,
         )
 
 
 def tilted_values(mechanism: Any, value: Any, neighbour_value: Any, tilts: Array) -> Any:
-    """The values to draw around, one per tilt; the first two are the values of both runs."""
+    """The values ``v + t (v - v')`` to draw around, one per tilt t; the first two are v and v'.
+
+    The step t (v - v') is rounded for integers.  Where the mechanism does not take any number as a
+    value, v stands for all t >= 0 and v' for t < 0.
+    """
     kind = value.dtype.kind
     shape = (tilts.size, *value.shape)
     if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE_VALUES):
@@ -238,7 +263,6 @@ def tilted_values(mechanism: Any, value: Any, neighbour_value: Any, tilts: Array
             values = values.astype(value.dtype, copy=False)
             values[0], values[1] = value, neighbour_value
             return values
-    # other mechanisms draw the output from one of the two data sets
     values = np.empty(shape, dtype=np.result_type(value, neighbour_value))
     values[tilts >= 0], values[tilts < 0] = value, neighbour_value
     return values

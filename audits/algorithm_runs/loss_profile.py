@@ -1,4 +1,13 @@
-"""A whole algorithm under audit: replay, then weighted samples of its privacy loss."""
+"""The audit of a whole algorithm's privacy claim on one pair of neighbouring data sets.
+
+First a recorded run is replayed on the other data set: the result and the requested releases must
+not depend on the data except through the noisy answers.  Then privacy losses are sampled, with
+weights (`importance_sampling`).  From them follow confidence bounds on the profile
+
+    delta(eps) = E (1 - e^{eps - L})_+,  L = ln p/q the loss of a run,
+
+and a claim whose own delta is below such a bound is refuted.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +35,18 @@ from audits.claims.arguments import claimed_delta
 from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.statistics.mean_bounds import mean_lower
 
-# Epsilons at which the profile is bounded, as shares of the claim's own: fixed before any sample
-# is seen, since the union bound over them must not be chosen by the data.
+# Epsilons at which the profile is bounded, in units of the claim's own epsilon.  They are fixed
+# before any sample is seen, because the union bound over them does not allow a choice by the data.
 EPSILON_SHARES = np.unique(
     np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.25), np.arange(0.9, 1.15, 0.1)]).round(12)
 )
-TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is float rounding
+TOLERANCE = 1e-6  # relative to epsilon: an excess of a sampled loss up to this may be rounding
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class EmpiricalProfile:
-    """The empirical profile of loss samples: its mean and band, with the accountant's curve."""
+    """The profile at each ``epsilon``: its estimate and confidence band, the accountant's curve."""
 
     epsilon: Array
     mean: Array
@@ -51,9 +60,9 @@ class EmpiricalProfile:
 class AlgorithmAudit:
     """The result of replay and loss samples on one pair of data sets.
 
-    ``losses`` are of all runs, ``untilted`` marks those drawn as the algorithm draws them,
-    ``pilot`` the first ones; ``weights[i]`` are the likelihoods of run i on either data set over
-    the density that it was drawn from.
+    ``losses`` are those of all runs.  ``untilted`` marks the runs that were drawn as the algorithm
+    draws them, ``pilot`` the first ones, by which the others were chosen.  ``weights[i]`` are the
+    densities of run i on the first and the second data set over the density it was drawn from.
     """
 
     plan: Plan
@@ -65,14 +74,18 @@ class AlgorithmAudit:
     pilot: NDArray[np.bool_]
 
     def refutation(self, confidence: float) -> str:
-        """Why the claim is false, in words; "" if the evidence does not refute it."""
+        """Why the claim is false, in words; "" if the evidence does not refute it.
+
+        ``confidence`` is that of all bounds together: each direction has half of the error
+        probability.
+        """
         if not self.replayed.data_independent:
             return f"replay: {self.replayed.witness}"
         epsilons, pure = self.epsilon_grid(), self.claim.pure
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
         for is_reverse, direction in ((False, ""), (True, " from neighbour to data")):
-            # a pure claim bounds every single loss, so one sample above it is a proof; a run that
-            # is impossible on the data set of this direction says nothing
+            # A pure claim bounds every single loss, so one sample above it is a proof.  Runs with
+            # probability 0 on the data set of this direction are left out.
             possible = (self.weights[:, int(is_reverse)] != 0) & ~np.isnan(self.losses)
             signed_losses = -self.losses if is_reverse else self.losses
             largest_loss = float(np.max(signed_losses[possible], initial=-np.inf))
@@ -94,44 +107,55 @@ class AlgorithmAudit:
         return ""
 
     def epsilon_lower(self, delta: float, confidence: float) -> float | None:
-        """Lower bound on the epsilon at ``delta`` between these data sets; None without losses."""
+        """Lower bound on the epsilon at ``delta`` between these data sets; None without losses.
+
+        It is the greatest epsilon of the grid at which delta is surely larger in either direction.
+        """
         if self.losses.size == 0:
             return None
-        epsilons, half = self.epsilon_grid(), 1 - (1 - confidence) / 2
+        epsilons, confidence_per_direction = self.epsilon_grid(), 1 - (1 - confidence) / 2
         lower = np.maximum(
-            self.profile_lower(epsilons, half), self.profile_lower(epsilons, half, reverse=True)
+            self.profile_lower(epsilons, confidence_per_direction),
+            self.profile_lower(epsilons, confidence_per_direction, reverse=True),
         )
         return float(np.max(epsilons[lower > delta], initial=0.0))
 
     def confidence_band(self, epsilons: Array, confidence: float) -> tuple[Array, Array, Array]:
-        """Mean and simultaneous band of delta(epsilon) = E (1 - e^{eps - loss})_+."""
-        sticks = self._hockey_stick_terms(epsilons, reverse=False)
-        if len(sticks) == 0:
+        """Estimate, lower and upper bound of delta(epsilon), which hold for all epsilons at once.
+
+        The lower and the upper bounds each have half of the error probability 1 - confidence.
+        """
+        terms = self._hockey_stick_terms(epsilons, reverse=False)
+        if len(terms) == 0:
             return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
         lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2)
-        # no weight is above 1 / MIN_UNTILTED_SHARE; an unknown loss may have any value
-        upper_terms = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * MIN_UNTILTED_SHARE, 1.0))
+        # No weight is above 1 / MIN_UNTILTED_SHARE, so the terms times this share are in [0, 1], as
+        # Hoeffding's bound needs.  A run of unknown loss counts with the largest term.
+        upper_terms = np.where(np.isnan(terms), 1.0, np.minimum(terms * MIN_UNTILTED_SHARE, 1.0))
         upper = (
             mean_confidence_band(upper_terms, (1 - confidence) / epsilons.size)[1]
             / MIN_UNTILTED_SHARE
         )
-        mean = np.nan_to_num(sticks).mean(axis=0)
+        mean = np.nan_to_num(terms).mean(axis=0)
         return np.minimum(mean, 1.0), lower, np.minimum(upper, 1.0)
 
     def profile_lower(self, epsilons: Array, confidence: float, *, reverse: bool = False) -> Array:
-        """Simultaneous lower bounds on the profile, ``reverse`` from the neighbour to the data."""
-        # a loss is a sum of floats: what exceeds epsilon by their rounding is no excess
-        beyond = epsilons * (1 + TOLERANCE) + 1e-9
-        sticks = np.nan_to_num(self._hockey_stick_terms(beyond, reverse=reverse))
-        bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
-        # a profile falls with epsilon, so a lower bound at an epsilon holds at all smaller ones
+        """Lower bounds on the profile, which hold together with probability ``confidence``.
+
+        ``reverse`` is the direction from the neighbour to the data.
+        """
+        # A loss is a sum of floats, so an excess over epsilon that may be rounding does not count.
+        raised_epsilons = epsilons * (1 + TOLERANCE) + 1e-9
+        terms = np.nan_to_num(self._hockey_stick_terms(raised_epsilons, reverse=reverse))
+        bound = mean_lower(terms, (1 - confidence) / epsilons.size)
+        # A profile falls with epsilon, so a lower bound at an epsilon holds at all smaller ones.
         order = np.argsort(-epsilons)
         result = np.empty_like(bound)
         result[order] = np.maximum.accumulate(bound[order])
         return result
 
     def epsilon_grid(self) -> Array:
-        """Epsilons from 0 to eight times the claim's."""
+        """The epsilons at which the profile is bounded: 0 to eight times the claim's."""
         return np.asarray(claimed_epsilon(self.claim) * EPSILON_SHARES)
 
     def profile(self, epsilons: Array, confidence: float) -> EmpiricalProfile:
@@ -140,18 +164,21 @@ class AlgorithmAudit:
         return EmpiricalProfile(epsilons, *self.confidence_band(epsilons, confidence), curve)
 
     def _hockey_stick_terms(self, epsilons: Array, *, reverse: bool) -> Array:
-        """Weighted (1 - e^{eps - loss})_+ of every run but the pilot's, one column per epsilon.
+        """``weight (1 - e^{eps - loss})_+`` of every run after the pilot, one column per epsilon.
 
-        Their mean is the profile; NaN is an unknown loss.
+        The expectation of each column is the profile at its epsilon.  NaN stands for a run whose
+        loss is unknown.
         """
         losses, weight = self.losses[~self.pilot], self.weights[~self.pilot, int(reverse)]
-        size = np.where(weight == 0, -np.inf, -losses if reverse else losses)
-        sticks: Array = -np.expm1(np.minimum(epsilons - size[:, None], 0.0)) * weight[:, None]
-        return sticks
+        signed_losses = np.where(weight == 0, -np.inf, -losses if reverse else losses)
+        terms: Array = (
+            -np.expm1(np.minimum(epsilons - signed_losses[:, None], 0.0)) * weight[:, None]
+        )
+        return terms
 
 
 def claimed_epsilon(claim: Loss) -> float:
-    """The claim's epsilon at its own delta; 1 if that is 0 or infinite."""
+    """The claim's epsilon at the delta at which it is tested; 1 if it is 0 or infinite."""
     epsilon = claim.epsilon_at(claimed_delta(claim))
     return epsilon if 0 < epsilon < np.inf else 1.0
 
@@ -166,7 +193,11 @@ def audit_algorithm(
     public: Any = None,
     tick: Callable[[], None] = lambda: None,
 ) -> AlgorithmAudit:
-    """Replay once, then sample ``runs`` privacy losses unless the replay already failed."""
+    """Replay once, then sample ``runs`` privacy losses unless the replay already failed.
+
+    ``tick`` is called after each run.  Runs that ask for other releases on the neighbour count as a
+    failed replay.
+    """
     replay_rng, loss_rng = rng.spawn(2)
     replayed = replay(algorithm, data, neighbour, public=public, rng=replay_rng)
     losses: list[WeightedLoss] = []

@@ -1,4 +1,8 @@
-"""The schema by which outputs of one release are read: the same columns in every chunk."""
+"""The schema by which outputs of one release are read, so that all chunks have the same columns.
+
+It is inferred from the learning runs of an audit: how many numbers an output has, and which
+structures (types, lengths, texts) are frequent.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,14 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-MAX_STRUCTURES = 16  # structures with a column of their own
+MAX_STRUCTURES = 16  # so many of the most frequent structures have a column of their own
 Outputs = NDArray[Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """The structure of the learning runs: arrays or objects, their width, frequent structures."""
+    """How outputs are read: as arrays or as objects, ``width`` numbers, frequent structures."""
 
     is_array: bool
     width: int
@@ -43,7 +47,7 @@ class FeatureSchema:
         return self.columns(self.features_of(outputs))
 
     def columns(self, features: Features) -> Array:
-        """The columns of features that are known."""
+        """The columns to learn from, of features that were extracted before."""
         numbers = self.padded(features)
         raw = numbers[:, :RAW_COLUMNS]
         return np.hstack([raw, summary_columns(numbers), self.shapes(features)])
@@ -64,7 +68,7 @@ class FeatureSchema:
         alike = outputs.dtype != object
         if alike == self.is_array or not len(outputs):
             return extract_features(outputs)
-        if alike:  # a chunk that happened to hold one type only
+        if alike:  # this chunk is an array, as all its objects happened to be of one type
             boxed = np.empty(len(outputs), dtype=object)
             for index, output in enumerate(outputs):
                 boxed[index] = output

@@ -18,16 +18,16 @@ from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
 from audits.classifiers.smoothed_log_odds import raw_log_odds
 
-FEW_VALUES = 8
-MAX_COLUMNS = 48  # columns of the additive model: those whose means differ most
-LOGISTIC_STEPS = 12
-MAX_CROSSED_COLUMNS = 4
+FEW_VALUES = 8  # a column of at most so many different numbers has one indicator for each
+MAX_COLUMNS = 48  # most columns of the additive model: those whose means differ most
+LOGISTIC_STEPS = 12  # steps of the iteration for logistic weights
+MAX_CROSSED_COLUMNS = 4  # with at most so many own numbers, their products are in the model too
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CategoryTable:
-    """Log-odds of known outputs; 0 for any other."""
+    """A table of the log-odds of outputs, by their codes in ascending order; 0 for other codes."""
 
     known: Codes
     log_odds: Array
@@ -65,7 +65,7 @@ class Pipeline:
 
 
 def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
-    """Log-odds of each distinct output, as `raw_log_odds` has them; 0 for outputs never seen."""
+    """A table of the log-odds of each distinct output, from its counts by `raw_log_odds`."""
     categories, category_index = np.unique(codes, return_inverse=True)
     ones = np.bincount(category_index, labels, minlength=categories.size).astype(float)
     zeros = np.bincount(category_index, 1 - labels, minlength=categories.size).astype(float)
@@ -73,7 +73,11 @@ def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
 
 
 def mean_difference_weights(rows: Array, labels: Array) -> Array:
-    """Weights of the sum whose mean differs most between the values, coordinates independent."""
+    """Weights ``difference of means / variance`` of each coordinate.
+
+    If the coordinates were independent, the mean of this weighted sum would differ most between the
+    two values, in its standard deviations.
+    """
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         gap = _gap_of_means(x, labels)
@@ -94,7 +98,13 @@ def _gap_of_means(rows: NDArray[Any], labels: Array) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class SplineBasis:
-    """Basis functions of each column: indicators of few values, or clipped linear splines."""
+    """Basis functions of the columns of a row, after a constant.
+
+    A column of few values has an indicator of each.  Any other is standardised to
+    z = (x - middle) / spread, clipped to [-3, 3], and has z, max(z - knot, 0) for each knot, and
+    an indicator of z > 0.  ``columns`` are (index, knots or values, middle, spread), with spread 0
+    for few values; ``missing`` are columns with an indicator of NaN.
+    """
 
     columns: tuple[tuple[int, Array, float, float], ...]
     missing: tuple[int, ...]
@@ -154,7 +164,10 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
 @final
 @dataclass(frozen=True, slots=True)
 class PooledSteps:
-    """Step functions of each number, summed over the numbers with the sign of each one's shift."""
+    """Step functions of each number, summed over all numbers with a weight in [-1, 1] for each.
+
+    ``knots[k]`` are the places of the k-th step, one for each number; ``signs`` are the weights.
+    """
 
     signs: Array
     knots: Array
@@ -173,7 +186,8 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
     beyond = x > knots[4]
     gap = _gap_of_means(beyond, labels)
-    # in standard errors, so that numbers that do not move have weight 0
+    # The weight is the difference of the shares above the median, in units of two standard errors
+    # and clipped, so that numbers that do not move have a weight near 0.
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)
 
@@ -193,7 +207,8 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
     """Ridge logistic weights on blocks of runs; the first column is the constant."""
     from scipy.linalg import cho_factor, cho_solve
 
-    # Boehning & Lindsay (1988): X'X / 4 bounds the Hessian, so each step climbs
+    # Boehning & Lindsay (1988): X'X / 4 bounds the Hessian of the negative log-likelihood, so each
+    # step increases the likelihood.
     curvature: Array = np.sum([product for _, _, product in blocks], axis=0) / 4
     ridge = np.full(len(curvature), penalty)
     ridge[0] = 1e-3
@@ -209,6 +224,7 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
 
 
 def _weighted_sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
-    # not BLAS: its result may depend on its threads, which also wait for each other on busy cores
+    # BLAS is not used: its result may depend on the number of its threads, which also wait for each
+    # other on busy cores.
     sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
     return sums

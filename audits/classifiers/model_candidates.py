@@ -32,19 +32,25 @@ from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
 from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
-FOLDS = 3  # parts of the runs; a part is scored by weights that the others gave
-PENALTIES = (20.0, 500.0)
-REDUCED_PENALTIES = (100.0,)  # ridge penalties for the columns of a reduction
-NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
-SAME_CORRELATION = 1 - 1e-9  # absolute correlation above which two columns count as the same
-MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
+FOLDS = 3  # the runs are cut in so many parts; each is scored by weights learned from the others
+PENALTIES = (20.0, 500.0)  # ridge penalties that are tried for the additive model
+REDUCED_PENALTIES = (100.0,)  # the same for the columns of a reduction
+NUMBERS_ALONE = 3  # so many single numbers of a wide output are tried as scores
+SAME_CORRELATION = 1 - 1e-9  # two columns of a larger absolute correlation count as the same
+# A table of all outputs is tried if they are not more different ones than this share of the runs.
+MAX_DISTINCT_SHARE = 0.1
+# The runs of both values in each fold.
 Folds = Sequence[tuple[Any, Any]]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ModelCandidate:
-    """A kind of score: learning runs in folds, how to train on folds, how to read an output."""
+    """A kind of score: its learning runs in folds, how to train it, and how to read an output.
+
+    ``train`` returns the score learned from the folds with the given indices, and ``extract`` makes
+    its argument of outputs.
+    """
 
     description: str
     folds: Folds
@@ -57,7 +63,7 @@ class ModelCandidate:
 def model_candidates(
     first: Outputs, second: Outputs, cut_only: bool = False
 ) -> Iterator[ModelCandidate]:
-    """Candidates for the score of such outputs; with ``cut_only`` they are scores themselves."""
+    """Candidates for the score of such outputs; with ``cut_only`` single numbers are the score."""
     alike = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if alike and single_numbers(first) and single_numbers(second):
         if cut_only:
@@ -95,10 +101,11 @@ def reduced_candidates(
     read: Callable[[frozenset[int] | None], Callable[[Outputs], Array]],
     known: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    """Candidates for rows of a reduction, and maybe columns after it: each sum, the numbers, all.
+    """Candidates for rows of a reduction, and maybe columns after it.
 
-    ``read`` makes rows of outputs, in which the named columns are needed.  Where a first choice
-    left the ``known`` columns, only they are tried again.
+    They are single numbers, each sum, and an additive model of all columns.  ``read`` returns the
+    function that makes rows of outputs, of which only the named columns are needed.  Where a first
+    choice left the ``known`` columns, only they are tried again.
     """
     sums = len(reduction.sums)
     single_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# Standard errors of the count between which a verdict, not the bound, is the objective.
+# z-scores against the claim.  The rule with the surest verdict takes the place of the rule with the
+# largest bound if its z-score is above the first, and that of the other rule is below the second.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
-# Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
-# guesses are rare, and a rule of more runs is no better.
+# Standard errors of the learning runs that a bound gives up, because the best of many rules seems
+# better than it is.  With a delta the best guesses are rare, and a rule of more runs is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.3
+# The same for the search for a rule with more guesses; and the standard errors by which a rule with
+# fewer guesses must be better than that one.
 BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 
@@ -61,7 +64,7 @@ class Objective:
     def best_rule(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> tuple[int, ExpectedOutcome]:
-        """The place of the best of some rules, and its expected outcome.
+        """The index of the best of some rules, and its expected outcome.
 
         ``right`` and ``guess_rate`` are shares of all runs; ``two_sided`` marks the rules that
         guess both values.
@@ -77,7 +80,8 @@ class Objective:
             best_index = self._broader(best_index, right, guess_rate, two_sided)
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, guess_rate, two_sided)))
-            # the guesses are scaled up from the learning runs, and so is the error of their counts
+            # The counts are scaled up from the learning runs to the test runs, and so is the error
+            # that they have.
             luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
             if sureness[surest] > Z_IN_REACH * luck and sureness[best_index] < Z_CERTAIN:
                 best_index = surest
@@ -92,10 +96,11 @@ class Objective:
     def _broader(
         self, at: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> int:
-        """A rule of more guesses, unless rule ``at`` is clearly better in the learning runs.
+        """The index of a rule of more guesses, or ``at`` if that rule is clearly better.
 
-        Shares of right guesses of a rule and of a part of it differ by a standard error of
-        sqrt((1 / part - 1 / whole) share (1 - share)).
+        With n runs, of which a rule guesses in the share g and a narrower rule in the share h, the
+        difference of their shares of right guesses has the standard error
+        sqrt((1 / h - 1 / g) s (1 - s) / n), s the share of right guesses.
         """
         broad, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
         broadest = int(np.argmax(broad))
@@ -110,15 +115,15 @@ class Objective:
     def _learning_error(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> Array:
-        """The standard error, in z-scores, that the learning runs leave to each rule at a delta.
+        """The standard error, in z-scores, of each rule's counts in the learning runs, at a delta.
 
-        Rare guesses that all seem right may have been lucky on one side; it is the same for all
-        rules where no leaks are counted.
+        Rare guesses that all seem right may have been lucky.  Where no leaks are counted it is left
+        out, as it is the same for all rules.
         """
         if self.learning_runs is None or self.delta == 0 or self.every_run:
             return np.zeros(right.shape)
         allowed = max_correct_probability(self.epsilon or 0.0)
-        # a run adds 1 - allowed if the guess is right, takes allowed if it is wrong
+        # A right guess adds 1 - allowed to the excess of right guesses, a wrong one takes allowed.
         rate = right * (1 - allowed) ** 2 + (guess_rate - right) * allowed**2
         error: Array = (
             self.runs * np.sqrt(rate / self.learning_runs) / self._spread(guess_rate, two_sided)
@@ -152,7 +157,7 @@ class Objective:
         guesses = np.where(enough_guesses, guesses, 1.0)
         wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
         errors = -float(ndtri(self.alpha))
-        # the counts of the learning runs are scaled up to the number of test runs
+        # The counts of the learning runs are scaled up to the number of test runs.
         if self.learning_runs is not None:
             errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the

@@ -23,11 +23,12 @@ from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS,
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
-RAW_COLUMNS = 64  # numbers with a column of their own
-MIN_GROUP = 4  # outputs of one kind that are read together
-# items read from endless iterators, in all runs together and at least in each
+RAW_COLUMNS = 64  # an output of at most so many numbers has a column for each of them
+MIN_GROUP = 4  # at least so many outputs of one kind are read together
+# The items that are read from iterators without an end: about so many in all runs together, and
+# at least so many in each run.
 ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
-MAX_UNSEEN = 16  # parts that a finding names
+MAX_UNSEEN = 16  # a finding names at most so many parts that nothing could read
 MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
 Codes = NDArray[np.uint64]
 # outputs that stay as they are: rules of single numbers look at them
@@ -46,9 +47,10 @@ class Features:
 
 
 class OutputFeatures(NamedTuple):
-    """What audits read of one output, in its place; ``unseen`` are parts that nothing could read.
+    """What audits read of one output, which stands in its place.
 
-    The category combines the codes of the structure, of the numbers and of exact values.
+    ``structure`` is a code of types, lengths and texts; ``category`` combines the codes of the
+    structure, of the numbers and of exact values.  ``unseen`` are parts that nothing could read.
     """
 
     structure: int
@@ -63,7 +65,7 @@ class ReadDraw:
     """Draws of a release whose outputs are read at once: a generator can be read only once."""
 
     draw: Draw
-    items: int = MAX_WORDS  # of iterators without a length that are read of each output
+    items: int = MAX_WORDS  # read of each output from iterators without a length, at most
 
     @property
     def release(self) -> Any:
@@ -148,7 +150,10 @@ def unseen_parts(*sides: NDArray[Any]) -> tuple[str, ...]:
 
 
 def summary_columns(numbers: Array) -> Array:
-    """Sum, extremes and their places, first change, ties, slope: what may reveal a vector."""
+    """Summaries of each row: sum, extremes and their indices, first change, ties, slope, signs.
+
+    A classifier may tell two values apart by them where single numbers do not.
+    """
     count, width = numbers.shape
     if width < 2:
         return np.empty((count, 0))

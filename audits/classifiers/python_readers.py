@@ -1,4 +1,14 @@
-"""How a walk reads Python's own types: numbers, texts, dates, containers, errors, functions."""
+"""How the walk over one output of a release reads the types of Python's standard library.
+
+The classifier of an audit needs numbers.  `OutputWalk` takes an output apart and calls the reader
+of its type; each function below enters itself in the table ``read_any`` under the type of its first
+argument, or the types in its decorators, and has no name of its own.
+
+A reader tells the walk several kinds of facts.  ``walk.word`` takes text that describes the
+structure, such as type and length.  ``walk.number``, ``walk.whole`` and ``walk.array`` take numbers
+as floats, and ``walk.exact`` takes bytes of values that floats do not determine.  ``walk.part`` and
+``walk.items`` walk into the values inside.  ``walk.blind`` names what no reader can look into.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +42,9 @@ from audits.classifiers.output_walk import (
 )
 from audits.runs.release_functions import RaisedOutcome
 
-PLAIN_KEYS = (str, int, float, bool, bytes, type(None))  # whose repr is their value
+PLAIN_KEYS = (str, int, float, bool, bytes, type(None))  # types whose repr shows the value only
 NUMBER_IN_TEXT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-MAX_TEXT = 1 << 16  # characters in which numbers are looked for
+MAX_TEXT = 1 << 16  # number of characters of a text in which numbers are looked for
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -81,7 +91,7 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register(np.ndarray)
 @read_any.register(np.generic)
-@read_any.register(np.timedelta64)  # numbers whose base is the same as that of integer literals
+@read_any.register(np.timedelta64)  # as a subclass of np.integer it would be read as a number
 def _(output: Any, walk: OutputWalk) -> None:
     read_array(output, walk)
     read_own_fields(output, walk)
@@ -89,7 +99,7 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: str, walk: OutputWalk) -> None:
-    # numbers written in a text are numbers, and the text around them is structure
+    # Numbers written in a text count as numbers, and the text around them as structure.
     numbers = NUMBER_IN_TEXT.findall(output[:MAX_TEXT])
     words = NUMBER_IN_TEXT.sub("#", output[:MAX_TEXT])
     walk.word(f"{type_name(output)} {words!r}")
@@ -127,11 +137,11 @@ def _(output: Decimal, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: datetime.datetime, walk: OutputWalk) -> None:
-    away = output.utcoffset()
-    walk.word(f"{type_name(output)} {output.tzname()} {away} {output.fold}")
+    utc_offset = output.utcoffset()
+    walk.word(f"{type_name(output)} {output.tzname()} {utc_offset} {output.fold}")
     walk.exact.append(output.isoformat().encode())
-    plain = output.replace(tzinfo=None) - (away or datetime.timedelta())
-    walk.number((plain - EPOCH).total_seconds())
+    utc_time = output.replace(tzinfo=None) - (utc_offset or datetime.timedelta())
+    walk.number((utc_time - EPOCH).total_seconds())
 
 
 @read_any.register
@@ -143,8 +153,8 @@ def _(output: datetime.date, walk: OutputWalk) -> None:
 @read_any.register
 def _(output: datetime.time, walk: OutputWalk) -> None:
     walk.word(f"{type_name(output)} {output.tzname()} {output.utcoffset()} {output.fold}")
-    of_day = (output.hour * 60 + output.minute) * 60 + output.second
-    walk.number(of_day + output.microsecond * 1e-6)
+    seconds_of_day = (output.hour * 60 + output.minute) * 60 + output.second
+    walk.number(seconds_of_day + output.microsecond * 1e-6)
 
 
 @read_any.register
@@ -190,11 +200,12 @@ def _(output: Mapping, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     words = [key_word(key, walk) for key in keys]
     mapping_words(type_name(output), words, walk)
     if isinstance(output, dict) and type(output).__iter__ is not dict.__iter__:
-        walk.part(".stored", list(dict.items(output)))  # its own methods may hide some
+        # the methods of a subclass may hide stored items
+        walk.part(".stored", list(dict.items(output)))
     elif len(output) > len(keys):
         walk.blind(f"{type(output).__name__} with more than {MAX_WORDS:,} keys")
-    for at in sorted(range(len(keys)), key=words.__getitem__):
-        walk.part(f"[{words[at]}]", output[keys[at]])
+    for index in sorted(range(len(keys)), key=words.__getitem__):
+        walk.part(f"[{words[index]}]", output[keys[index]])
     if isinstance(output, collections.defaultdict):
         walk.part(".default_factory", output.default_factory)
     read_own_fields(output, walk)
@@ -204,7 +215,8 @@ def _(output: Mapping, walk: OutputWalk) -> None:  # type: ignore[type-arg]
 def _(output: Set, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     walk.word(type_name(output))
     walk.word(f"items {len(output)}")
-    for item in sorted(output, key=lambda item: key_word(item, walk)):  # sets have no order
+    # sets have no order, so the items are read in the order of their words
+    for item in sorted(output, key=lambda item: key_word(item, walk)):
         walk.part("{}", item)
     read_own_fields(output, walk)
 
@@ -214,7 +226,8 @@ def _(output: Set, walk: OutputWalk) -> None:  # type: ignore[type-arg]
 def _(output: Any, walk: OutputWalk) -> None:
     base = list if isinstance(output, list) else tuple
     if type(output) is not base and type(output).__iter__ is not base.__iter__:
-        walk.part(".stored", base(base.__getitem__(output, slice(None))))  # it may hide some
+        # the methods of a subclass may hide stored items
+        walk.part(".stored", base(base.__getitem__(output, slice(None))))
         read_items(output, walk)
         read_own_fields(output, walk)
         return
@@ -255,7 +268,7 @@ def _(output: io.IOBase, walk: OutputWalk) -> None:
     if isinstance(output, (io.StringIO, io.BytesIO)):
         walk.part("", output.getvalue())
         walk.number(float(output.tell()))
-    else:  # reading it would change it
+    else:  # to read a file would change it
         walk.blind(type(output).__name__)
 
 
@@ -278,11 +291,11 @@ def _(output: Any, walk: OutputWalk) -> None:
         if not isinstance(output.__self__, types.ModuleType | None):
             walk.part(".__self__", output.__self__)
         return
-    home = getattr(output, "__module__", output.__name__)
-    registered = sys.modules.get(home)
+    module_name = getattr(output, "__module__", output.__name__)
+    object_of_name = sys.modules.get(module_name)
     for step in name.split(".") if isinstance(output, type) else ():
-        registered = getattr(registered, step, None)
-    if registered is not output:  # made by the release
+        object_of_name = getattr(object_of_name, step, None)
+    if object_of_name is not output:  # the name does not lead to it: the release has made it
         walk.blind(type_name(output))
 
 
@@ -293,7 +306,7 @@ def _(output: types.FunctionType, walk: OutputWalk) -> None:
     walk.part(".closure", cells)
     walk.part(".defaults", (output.__defaults__, output.__kwdefaults__))
     if not (cells or output.__defaults__ or output.__kwdefaults__):
-        walk.blind("function")  # what it computes is not known
+        walk.blind("function")  # nothing shows what it computes
 
 
 @read_any.register
@@ -303,6 +316,7 @@ def _(output: types.MethodType, walk: OutputWalk) -> None:
 
 
 def _read_bytes(content: bytes, walk: OutputWalk) -> None:
+    """Read each byte as a number, after the length."""
     if len(content) > MAX_NUMBERS // 2:
         walk.exact.append(content)
     walk.number(float(len(content)))
@@ -310,17 +324,20 @@ def _read_bytes(content: bytes, walk: OutputWalk) -> None:
 
 
 def equal_numbers(outputs: Sequence[Any]) -> NDArray[Any] | None:
-    """Lists of as many numbers of one type of Python's own, as an array; None if they are not."""
+    """Lists of equal length as one array, if all elements are of one type: float, int or bool.
+
+    None for other elements, for lists with fewer than two, and for integers beyond 64 bits.
+    """
     kinds = set(map(type, itertools.chain.from_iterable(outputs)))
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind not in {float, int, bool} or len(outputs[0]) < 2:
         return None
     numbers = np.array(outputs)
-    return numbers if numbers.dtype == np.dtype(kind) else None  # integers may be long
+    return numbers if numbers.dtype == np.dtype(kind) else None
 
 
 def key_word(key: Any, walk: OutputWalk) -> str:
-    """A key or an item as a word that depends on its value, not on its address."""
+    """A key of a mapping, or an item of a set, as text that depends only on its value."""
     if type(key) in PLAIN_KEYS or (
         type(key) is tuple and all(type(element) in PLAIN_KEYS for element in key)
     ):
@@ -332,7 +349,7 @@ def key_word(key: Any, walk: OutputWalk) -> str:
 
 
 def mapping_words(name: str, keys: list[str], walk: OutputWalk) -> None:
-    """The words of a mapping with such keys, in the mapping's own order."""
+    """Add to the walk the name of a mapping, its number of keys, and the words of its keys."""
     walk.word(name)
     walk.word(f"keys {len(keys)}")
     for key in keys:

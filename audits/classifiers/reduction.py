@@ -28,20 +28,26 @@ from audits.classifiers.screening import (
 )
 
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
-CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
-CLEAR_CORRELATION = 6.0  # standard errors beyond which a correlation is not taken for noise
-# share of sampling noise in the squared correlations above which they count as noise
+CLEAR = 2.5  # standard errors: a number that differs by more is in the sums of clear numbers
+CLEAR_CORRELATION = 6.0  # standard errors: a larger correlation is not taken for noise
+# If a larger share of the squared correlations may be sampling noise, all of it counts as noise.
 MAX_NOISE_SHARE = 0.8
-MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
-SUMMARIES = 14  # columns of `summary_columns`
-LOOKED_RUNS = 100  # runs of each value, beyond the width, in which correlations are looked for
-FEW_OF = 4  # a sum of fewer than one in so many numbers reads only these
+MAX_WHITENED_WIDTH = 2048  # covariances are estimated for outputs of at most so many numbers
+SUMMARIES = 14  # number of columns of `summary_columns`
+# The first look for correlations takes so many runs of each value, and as many more as an output
+# has numbers.
+LOOKED_RUNS = 100
+FEW_OF = 4  # a sum of at most one in so many numbers is computed from these alone
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """A sum over all numbers of an output: of themselves, or of their "mean", "step", "size"."""
+    """A weighted sum over all numbers of an output, or over a feature of each.
+
+    The ``feature`` is "number" for the number itself, else "mean", "step" or "size", see
+    `feature_values`.
+    """
 
     feature: str
     weights: Array
@@ -70,7 +76,11 @@ class WeightedSum:
 
 
 def feature_values(feature: str, rows: NDArray[Any], reference: Reference) -> NDArray[Any]:
-    """What the sums of a feature add, for each number of rows."""
+    """The feature of each number x of rows, which the sums add.
+
+    With middle and spread of the number, "mean" is x clipped to middle +- `CLIP` spread, "step" is
+    x clipped to middle +- `STEP` spread, and "size" is |x - middle|, at most `CLIP` spread.
+    """
     if feature == "number":
         return rows
     middle, spread = reference.middle, reference.spread
@@ -191,7 +201,7 @@ def _whitened_weights(
         return None
     if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # also false for NaN
         return None
-    # enough to see whether numbers are correlated at all, in half the digits
+    # A few runs, in single precision, are enough to see whether numbers are correlated at all.
     few = width + LOOKED_RUNS
     if _shrunk_correlation(_standardised(first[:few], second[:few], np.float32)) is None:
         return None
@@ -237,10 +247,10 @@ def _centred_blocks(x: NDArray[Any]) -> Iterator[Array]:
 
 
 def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
-    """The correlations of standardised rows, shrunk; None if none is clearly above its noise.
+    """The shrunk correlations of standardised rows; None if none is clearly above its noise.
 
-    The share of sampling noise in the squares off the diagonal is taken off (Schaefer & Strimmer
-    2005) of the correlations that are not clear.
+    Correlations that are not clear are multiplied by 1 - s, where s is the share of sampling noise
+    in the sum of their squares (Schaefer & Strimmer 2005).
     """
     runs, width = x.shape
     correlation: NDArray[Any] = x.T @ x

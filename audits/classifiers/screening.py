@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.classifiers.output_features import extract_features
 
-BLOCK_NUMBERS = 1 << 16  # numbers at a time: they stay in the processor's cache
-CLIP, STEP = 6.0, 0.4  # quartile ranges from the middle: beyond it all is one; ends of the step
-MAX_REFERENCE_ROWS = 256  # runs of which medians and quartile ranges are taken
-CLEAREST = 16  # numbers that have a column of their own, so need no sum
+BLOCK_NUMBERS = 1 << 16  # numbers that are read at a time, so that they stay in the cache
+# In quartile ranges from the median: z is clipped to [-CLIP, CLIP], and its step, a smooth sign, is
+# z clipped to [-STEP, STEP].
+CLIP, STEP = 6.0, 0.4
+MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most so many runs
+CLEAREST = 16  # so many numbers, those that differ most, need no sum as they have an own column
 
 
 def block_rows(width: int) -> int:
@@ -59,7 +61,10 @@ class Reference:
 
 
 def reference_of(rows: NDArray[Any]) -> Reference:
-    """The reference of some rows; a number that hardly moves has the spread of its deviations."""
+    """The reference of some rows.
+
+    A number whose quartiles are equal has its standard deviation as spread, or 1 where that is 0.
+    """
     few = rows[:MAX_REFERENCE_ROWS].astype(float)
     x = np.nan_to_num(few, nan=0.0, posinf=1e300, neginf=-1e300)
     x = np.sort(x, axis=0)
@@ -144,11 +149,11 @@ def contrasts(first: Array, second: Array) -> dict[str, Contrast]:
 
 
 def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Array) -> Contrast:
-    """Difference of means over the variance, and over its standard error."""
+    """The difference of means over the variance of one run, and over its own standard error."""
     gap = a / runs[0] - b / runs[1]
     total = runs.sum()
     variance = (squares_a + squares_b) / total - ((a + b) / total) ** 2
-    # the spread of a number that is nearly constant is known to within a run
+    # The variance of a number that is nearly constant may be wrong by the effect of one run.
     variance = np.where(variance > 0, variance + 1.0 / total**2, 0.0)
     weights = np.divide(gap, variance, out=np.zeros_like(gap), where=variance > 0)
     error = np.sqrt(variance * (1 / runs[0] + 1 / runs[1]))
@@ -156,12 +161,14 @@ def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Arra
 
 
 def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> int:
-    """How many runs in all, up to ``most``, to screen, as judged by the sums of those so far.
+    """How many runs in all, up to ``most``, to screen, judged by the sums of the runs so far.
 
-    A sum of d numbers whose means differ by a norm mu, with weights from n runs, has
-    ``mu^2 / (1 + 4 d / (n mu^2))`` of it on average; the numbers that differ most need no weights.
-    Those of ``all_runs`` that do not screen are tested.  The square of mu^2 counts: a test proves
-    what exceeds the claim, and near it a better sum is worth more than more runs.
+    Let the means of d numbers differ by mu, the norm of the difference in standard deviations.  A
+    weighted sum whose weights come from n runs has ``mu^2 / (1 + 4 d / (n mu^2))`` in place of mu^2
+    on average; the numbers that differ most need no weights.  The runs of ``all_runs`` that do not
+    screen are tested.  The number with the largest product of tested runs and the square of that is
+    taken: a test proves what exceeds the claim, and near it a better sum is worth more than more
+    runs.
     """
     runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
     squares = np.stack([contrast.z_scores**2 for contrast in contrasts(first, second).values()])

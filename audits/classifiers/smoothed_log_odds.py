@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_CATEGORIES = 64  # so many different numbers, or fewer, have a cell each
-MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
-# Tail shares of the quantile cells; between the last two, 1 % steps.
+MAX_CATEGORIES = 64  # if there are at most so many different numbers, each has a cell
+MIN_MEAN_COUNT = 4  # this needs so many runs for each different number, on average
+# Shares of runs at which the quantile cells end in either tail; between the tails they end at every
+# 1 %.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01  # weight of the squared log-odds, which keeps the linear system positive definite
-FEW_CELLS = 8  # so many cells, or fewer, are a choice too small to favour a lucky one
-MIN_CELL_RUNS = 8  # runs in a cell, on average
+FEW_CELLS = 8  # with at most so many cells, the choice of the best favours lucky ones little
+MIN_CELL_RUNS = 8  # quantile cells have at least about so many runs on average
 # A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.
 MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
 UNLIKE = 4.0  # standard errors beyond which a rare number is not smoothed with its neighbours
@@ -73,7 +74,7 @@ def histogram_cells(
     """
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
-    # few numbers that rarely repeat are a small sample, not atoms
+    # Few numbers that rarely repeat are a small sample of a continuous law, not atoms.
     few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
     edges = edges_between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)

@@ -1,6 +1,7 @@
-"""Many outputs of one structure, read together: columns of numbers instead of one walk each.
+"""Many outputs of one structure are read together, in columns, which is faster than one by one.
 
-What is read is what the walk of each output would read, or else nothing: then each is walked.
+What is read is the same as what the walk of each output (`OutputWalk`) would read.  Where that is
+not possible, as the structures differ, `uniform_block` returns None, and each output is walked.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class UniformBlock:
 
 
 def uniform_block(values: Sequence[Any]) -> UniformBlock | None:
-    """Outputs of one structure as a block; None if it differs, or is not known here."""
+    """Outputs of one structure as a block; None if structures differ or have no reader here."""
     block = _block(values, 1)
     if block is None or len(block.words) > MAX_WORDS:
         return None

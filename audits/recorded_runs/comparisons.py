@@ -1,7 +1,8 @@
 """Whether the results of two recorded runs are equal, and at which path they first differ.
 
-A result is first copied to nests of lists and dicts of plain values.  Differences are reported as
-a path such as ``model.weights[2]``, never as values, because values may be private.
+A recorded run is code that an audit runs while it follows the noise in its numbers.  Its result,
+any object, is first copied to nests of lists and dicts of plain values.  A difference is reported
+as a path such as ``model.weights[2]``, never as values, because values may be private.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from accountant.errors import ParameterError
 from audits.algorithm_runs.differences import difference
 from audits.recorded_runs.followed_steps import event_of, use
 
-# objects of these types are part of a program, not of its result
+# Objects of these types are parts of a program and not of its result: they are left out.
 SKIPPED = (
     np.random.Generator,
     np.random.RandomState,
@@ -28,40 +29,43 @@ SKIPPED = (
     type,
 )
 DEEPEST = 12  # levels of nesting that are compared; deeper parts are ignored
-ROUND_OFF = 1e-9  # relative rounding error of a sum of the same rows in another order
+# Relative to the largest entry: floats count as equal up to this, as a sum of the same rows in
+# another order is rounded differently.
+ROUND_OFF = 1e-9
 
 
 def plain_result(result: Any, depth: int = 0) -> Any:
-    """Copy a result as nests of plain values; followed noise in it counts as released."""
+    """Copy a result as nests of plain values; a number with followed noise counts as released."""
     if event_of(result) is not None:
         return plain_result(use(result), depth)
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
         return result
     if isinstance(result, SKIPPED) or depth > DEEPEST:
         return None
-    below = depth + 1
+    next_depth = depth + 1
     if isinstance(result, np.ndarray):
         if result.dtype.hasobject:
-            return [plain_result(part, below) for part in result.ravel().tolist()]
+            return [plain_result(part, next_depth) for part in result.ravel().tolist()]
         return np.array(result)
     if isinstance(result, dict):
-        # keys that are not strings are shown as in code, so that 1 and "1" differ
+        # Keys that are not strings are written as in code, so that 1 and "1" differ.
         names = {key: key if isinstance(key, str) else f"[{key!r}]" for key in result}
-        return {names[key]: plain_result(value, below) for key, value in result.items()}
+        return {names[key]: plain_result(value, next_depth) for key, value in result.items()}
     if isinstance(result, (list, tuple)):
-        return [plain_result(part, below) for part in result]
+        return [plain_result(part, next_depth) for part in result]
     if isinstance(result, (set, frozenset)):
-        return sorted((plain_result(part, below) for part in result), key=repr)
-    return _plain_object(result, below)
+        return sorted((plain_result(part, next_depth) for part in result), key=repr)
+    return _plain_object(result, next_depth)
 
 
 def _plain_object(result: Any, depth: int) -> Any:
+    """Copy an object of another type: as an array, by its attributes, or by its items."""
     for method in ("to_numpy", "toarray", "numpy"):  # frames, sparse matrices, tensors
         convert = getattr(result, method, None)
         if callable(convert):
             try:
                 array = np.asarray(convert())
-            except Exception:  # the method may need arguments: the attributes are read instead
+            except Exception:  # the method may need arguments; then the attributes are read
                 continue
             names = getattr(result, "columns", None)
             columns = [] if names is None else list(map(str, names))
@@ -78,7 +82,7 @@ def _plain_object(result: Any, depth: int) -> Any:
 
 
 def where_they_differ(one: Any, other: Any, path: str = "") -> str:
-    """The path to the first difference of two plain results; "" if they are equal."""
+    """The path to the first difference of two plain results, from ``path``; "" if equal."""
     shown_path = path or "the result"
     if isinstance(one, dict) and isinstance(other, dict):
         if list(one) != list(other):
@@ -100,15 +104,15 @@ def where_they_differ(one: Any, other: Any, path: str = "") -> str:
 
 
 def same_value(one: Any, other: Any) -> bool:
-    """True if two values are equal, floats up to the rounding of sums."""
+    """True if two values are equal: arrays of floats up to `ROUND_OFF` of the largest entry."""
     if _is_float(one) and _is_float(other):
         a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
         if a.shape != b.shape:
             return False
         with np.errstate(all="ignore"):
             largest = max(np.max(np.abs(a), initial=0.0), np.max(np.abs(b), initial=0.0))
-            room = ROUND_OFF * largest if np.isfinite(largest) else 0.0
-            is_close = np.abs(a - b) <= room
+            tolerance = ROUND_OFF * largest if np.isfinite(largest) else 0.0
+            is_close = np.abs(a - b) <= tolerance
         return bool(np.all(is_close | (a == b) | (np.isnan(a) & np.isnan(b))))
     try:
         return not difference(one, other)
@@ -117,7 +121,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def plain_text(value: Any) -> str:
-    """The text of a value that cannot be compared in another way."""
+    """A text that stands for a value which cannot be compared in another way."""
     return repr(plain_result(value))
 
 

@@ -1,7 +1,9 @@
-"""Outputs of a user's function in a file, piece by piece, so that a continued run draws no twice.
+"""A file that keeps the outputs of an audited function, so that a continued audit can reuse them.
 
-A record is found again by a digest of the function's file, the pair, the side, the seed and the
-number of runs: whatever differs in one of them is drawn anew.  No pickle is read.
+Without it an audit that was interrupted would have to draw all outputs again.  Each record of the
+file has the outputs of one request for some runs.  Its key is a digest of the function's file, the
+pair of values, the side of the pair, the seed and the number of runs; if one of them differs, the
+outputs are drawn anew.  Messages are arrays or JSON; no pickle is read.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from typing import Any, final
 
 from audits.runner.target_messages import BrokenMessage, pack_message, unpack_message
 
-RECORD = struct.Struct(">32sQQB")  # key, runs, bytes, kind of the message
-MAX_KEPT_BYTES = 1 << 30  # of all outputs; what comes after is drawn again
+# The head of a record: SHA-256 key, number of runs, length of the message in bytes, its kind.
+RECORD = struct.Struct(">32sQQB")
+MAX_KEPT_BYTES = 1 << 30  # largest size of the file; outputs beyond it are not kept
 SUFFIX = ".outputs"
 
 
 @final
 class KeptOutputs:
-    """The outputs in a file that its owner alone can read; threads may share it."""
+    """Outputs in a file that only its owner can read; several threads may use one object.
+
+    ``runs`` is the number of runs whose outputs the file has.
+    """
 
     def __init__(self, path: str) -> None:
         self._path, self._lock = Path(path), threading.Lock()
@@ -34,23 +40,26 @@ class KeptOutputs:
         self._end = self.runs = 0
 
     def begin(self, *, again: bool) -> None:
-        """Open the file, empty unless a run is continued."""
+        """Open the file, with the records of an earlier run if ``again``, else empty.
+
+        A last record that is not complete is cut off.
+        """
         flags = os.O_RDWR | os.O_CREAT | (0 if again else os.O_TRUNC)
         self._file = os.open(self._path, flags, 0o600)
-        os.fchmod(self._file, 0o600)  # of a file that was there too
+        os.fchmod(self._file, 0o600)  # a file that was there already may have another mode
         size = os.fstat(self._file).st_size
         while self._end + RECORD.size <= size:
             head = os.pread(self._file, RECORD.size, self._end)
             key, runs, length, kind = RECORD.unpack(head)
             end_of_record = self._end + RECORD.size + length
-            if end_of_record > size:  # the record that an interruption cut
+            if end_of_record > size:  # an interruption cut this record
                 break
             self._places[key] = self._end + RECORD.size, length, kind
             self._end, self.runs = end_of_record, self.runs + runs
         os.ftruncate(self._file, self._end)
 
     def find(self, key: bytes) -> Any:
-        """The message of a key; raises KeyError if there is none that can be read."""
+        """The message that was added with this key; KeyError if none can be read."""
         with self._lock:
             if self._file is None:
                 raise KeyError(key)
@@ -62,7 +71,10 @@ class KeptOutputs:
             raise KeyError(key) from None
 
     def add(self, key: bytes, runs: int, message: Any) -> None:
-        """Append a message; a full disk or a full share of it only means to draw again."""
+        """Append the outputs of ``runs`` runs.
+
+        If the disk or the file is full, nothing is added, and a continued audit draws them again.
+        """
         kind, body = pack_message(message)
         record = RECORD.pack(key, runs, len(body), kind) + bytes(body)
         with self._lock:
@@ -74,7 +86,7 @@ class KeptOutputs:
                     self._end, self.runs = self._end + len(record), self.runs + runs
 
     def close(self, *, remove: bool) -> None:
-        """Close the file, and remove it where nothing is to be continued."""
+        """Close the file, and delete it if ``remove``."""
         with self._lock:
             if self._file is not None:
                 os.close(self._file)
@@ -84,5 +96,5 @@ class KeptOutputs:
 
 
 def outputs_key(identity: Sequence[str | None], request: Sequence[int]) -> bytes:
-    """The key of the outputs of a request to a function that ``identity`` describes."""
+    """The SHA-256 digest of a request to a function that ``identity`` describes."""
     return hashlib.sha256(json.dumps([list(identity), list(request)]).encode()).digest()

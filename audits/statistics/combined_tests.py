@@ -21,21 +21,24 @@ from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
-# for each block the share of the runs known when its rule is learned, and the share it is tested on
+# For each block: the share of all runs from which its rule is learned, and the share of all runs on
+# which the rule is tested.
 BLOCK_SHARES = (0.1, 0.2), (0.3, 0.7)
-# with a delta, leaks are rare, so more runs are for learning: the smaller of 30 % of the runs, and
-# 10 % of them plus 15,000
+# With a delta, the runs that reveal their value (leaks) are rare, so more runs are for learning:
+# the smaller of 30 % of the runs, and 10 % of them plus 15,000.  The first two are percentages.
 LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
-MAX_LEARNING_RUNS = 100_000
-MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
-QUADRATURE = legendre(64)
-MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested by one rule
+MAX_LEARNING_RUNS = 100_000  # most runs from which a rule is learned
+# A lower normal score of the first block, in standard deviations, is replaced by this one.
+MIN_FIRST_SCORE = -0.5
+QUADRATURE = legendre(64)  # nodes and weights of Gauss-Legendre quadrature on [-1, 1]
+MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested in one block, by one rule
 
 
 def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
-    """(runs known when a rule is learned, runs it is tested on), in order.
+    """For each block, in order: (runs from which its rule is learned, runs on which it is tested).
 
     With a delta (``pure`` is false) there is one block, because leaks are counted only once.
+    Without one a single block learns from 20 % of the runs.
     """
     first_known = int(BLOCK_SHARES[0][0] * runs)
     if not pure or runs < MIN_RUNS_TO_SPLIT or first_known >= MAX_LEARNING_RUNS:
@@ -50,7 +53,10 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
 
 
 def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
-    """The largest probability of as many right guesses under epsilon-DP, by the binomial."""
+    """The largest probability, under epsilon-DP, of at least as many right guesses in a block.
+
+    It is P(Bin(guesses, q) >= right guesses) with q = e^epsilon / (1 + e^epsilon).
+    """
     from scipy.special import bdtrc
 
     correct, guesses, _ = counts
@@ -60,10 +66,11 @@ def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
 
 
 def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
-    """The blocks' tails as one p-value: at most uniform if epsilon-DP holds.
+    """One p-value of one or two blocks; under epsilon-DP it is stochastically at least uniform.
 
-    A first block's score below `MIN_FIRST_SCORE` counts as that: an early rule that reveals less
-    than the later one must not weaken its evidence.
+    The scores X and Y of two blocks are -Phi^-1 of their p-values, and their weights a and b, with
+    a^2 + b^2 = 1, are the roots of their shares of the runs.  A score X below `MIN_FIRST_SCORE`
+    counts as that, so that a poor early rule cannot weaken the evidence of the later one much.
     """
     if len(blocks) == 1:
         return binomial_p_value(blocks[0], epsilon)
@@ -72,7 +79,7 @@ def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
     first_block, second_block = blocks
     share = first_block[2] / (first_block[2] + second_block[2])
     first_weight, second_weight = math.sqrt(share), math.sqrt(1 - share)
-    # p-values below 1e-300 are raised to it, which favours the claim
+    # p-values below 1e-300 are raised to 1e-300, which favours the claim
     scores = [-float(ndtri(max(binomial_p_value(block, epsilon), 1e-300))) for block in blocks]
     score = first_weight * max(scores[0], MIN_FIRST_SCORE) + second_weight * scores[1]
     return clipped_normal_tail(score, first_weight, second_weight) if math.isfinite(score) else 1.0
@@ -85,9 +92,9 @@ def clipped_normal_tail(score: float, first_weight: float, second_weight: float)
     """
     from scipy.special import ndtr
 
-    # P(X < WORST) P(b Y >= score - a WORST) + int_WORST phi(x) P(b Y >= score - a x) dx.
-    # The integral is cut at `end`, and P(X > end) is added; 4 panels of 64 Gauss-Legendre nodes
-    # have a relative error far below the 1e-9 that is added
+    # It is P(X < WORST) P(b Y >= score - a WORST) + int_WORST^inf phi(x) P(b Y >= score - a x) dx.
+    # The integral is cut at `end`, and P(X > end) is added.  Its 4 panels of 64 Gauss-Legendre
+    # nodes have a relative error far below the 1e-9 that is added.
     end = max(first_weight * score, 0.0) + 9.0
     nodes, weights = QUADRATURE
     half = (end - MIN_FIRST_SCORE) / 8
@@ -101,7 +108,11 @@ def clipped_normal_tail(score: float, first_weight: float, second_weight: float)
 
 
 def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float:
-    """Least epsilon that the combined tail does not refute: covers with at least ``1 - alpha``."""
+    """Lower confidence bound on epsilon: the greatest epsilon seen to be refuted at level alpha.
+
+    It is 0 if none is refuted.  An epsilon that holds is at least this with probability 1 - alpha
+    or more.
+    """
     if combined_p_value(blocks, 0.0) > alpha:
         return 0.0
 
@@ -109,5 +120,5 @@ def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float
         return combined_p_value(blocks, epsilon) <= alpha
 
     low, high = grow_until(lambda epsilon: not refutes(epsilon), 1.0, 600.0)
-    # 44 bisections of an interval of length 1 end at 1e-13
+    # 44 bisections of an interval of length 1 end at a length below 1e-13.
     return greatest_float_that(refutes, low, high, relative=1e-10, steps=44)

@@ -1,7 +1,8 @@
 """Copies of a private value, one for each call of the audited function.
 
 A function that changes its argument in place then changes only its own copy, so that every run of
-an audit starts from the same value.  The quickest way that is safe for the type is chosen once.
+an audit starts from the same value.  How to copy is decided once for a value, as an audit makes
+many copies: the quickest way that is safe for its type is taken.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+# Types whose values nothing can change in place.
 UNCHANGING = (
     bool, int, float, complex, str, bytes, type(None), type, types.FunctionType,
     types.BuiltinFunctionType, range, Enum, Fraction, Decimal, datetime.date, datetime.time,
@@ -38,17 +40,17 @@ def copier(value: Any) -> Callable[[], Any]:
         return functools.partial(_same, value)
     kind = type(value)
     if kind is np.ndarray and not value.dtype.hasobject:
-        # "K" keeps the order of the axes in memory
+        # "K" keeps the order of the axes in memory.
         return functools.partial(value.copy, "K")
     if kind in {list, dict, set} and all(map(is_unchanging, _children(value))):
         copied: Callable[[], Any] = value.copy
         return copied
     try:
-        # pickling is much quicker than `copy.deepcopy`, and keeps shared parts shared
+        # Pickling is much quicker than `copy.deepcopy`, and parts that are shared stay shared.
         if _is_plain(value, 0):
             return functools.partial(pickle.loads, pickle.dumps(value, 4))
         copy.deepcopy(value)
-    except Exception:  # its own methods may raise anything
+    except Exception:  # methods of the value may raise anything
         return functools.partial(_same, value)
     return functools.partial(copy.deepcopy, value)
 
@@ -59,7 +61,7 @@ def remaker(value: Any) -> Callable[[], Any]:
         try:
             if _is_plain(value, 0):
                 return functools.partial(pickle.loads, pickle.dumps(value, 4))
-        except Exception:  # its own methods may raise anything
+        except Exception:  # methods of the value may raise anything
             return copier(value)
     return copier(value)
 
@@ -78,7 +80,7 @@ def own_copy(value: Any) -> Any:
 
 
 def is_shared(value: Any) -> bool:
-    """Whether all calls get one object that they could change, because it cannot be copied."""
+    """Whether all calls get the same object, which they could change but which cannot be copied."""
     return not is_unchanging(value) and own_copy(value) is value
 
 
@@ -92,7 +94,10 @@ def is_unchanging(value: Any, depth: int = 0) -> bool:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether the value consists of Python's containers, numeric arrays and unchanging values."""
+    """Whether the value consists of Python's containers, contiguous arrays and unchanging values.
+
+    Functions and classes do not count, as `pickle` stores them by their names.
+    """
     if type(value) is np.ndarray:
         return not value.dtype.hasobject and value.flags.c_contiguous
     if type(value) in PLAIN_CONTAINERS:

@@ -43,29 +43,35 @@ from accountant.numerics.lognormal_lattice import excess_bounds
 from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
-CUTS = np.arange(1.5, 31.0, 0.25)  # M, as values of the normal variable x
-RATIO = 2.0**0.375  # of the tilts (real parts) of neighbouring lines
+CUTS = np.arange(1.5, 31.0, 0.25)  # the cuts M, given as values of the normal variable x
+RATIO = 2.0**0.375  # of the tilts of neighbouring lines; the tilt of a line is its real part
 
-# Bounds are differences of ln delta: how close they must be before no further method is asked.
-NARROW = 2e-8  # of one line alone, before its split by jumps
-CLOSE = 5e-8  # of a method, before the next one
-CLOSE_FOR_LATTICE = 1e-5  # before the second choice of contours and a lattice
-# For deltas below e^-45, which only the tails of compositions ask for, 1e-3 is enough.
+# Differences of ln delta between the two bounds.  Where they are at most this, no further method is
+# asked.
+NARROW = 2e-8  # after the integral on one line, before it is split by jumps
+CLOSE = 5e-8  # after one method, before the next one
+CLOSE_FOR_LATTICE = 1e-5  # before the last method: the slower one of contours and a lattice
+# The same where ln delta is below DEEP, as only the tails of compositions ask for.
 DEEP, CLOSE_WHERE_DEEP = -45.0, 1e-3
 NEGLIGIBLE_IN_SUMS = -50.0  # ln delta: below it a composition takes closed bounds
 
-# Where a method is tried, in mu and in steps t; see `lattice_is_quicker` and `one_decides`.
-LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000  # the proof's range, and about ten seconds
-LATTICE_STEPS_PER_MU = 3.2  # t / mu, where the record is added, up to which a lattice is quicker
-LOG_STEPS_PER_MU = 4.0  # ln(t) / mu up to which a large S is mostly one large V
-MAX_STEPS_IN_SUMS = 3  # of `few_steps`, where thousands of epsilons are asked for
-LARGE_EPSILON = 0.7  # above which one V decides among any number of steps
-OCTAVES_IN_SUMS = 2  # of K, that one lattice serves; else one
+# Where a method is tried, in mu and in the number of steps t; see `lattice_is_quicker` and
+# `one_decides`.
+# A lattice is proved from the first on; with so many steps it takes about ten seconds.
+LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000
+LATTICE_STEPS_PER_MU = 3.2  # if the record is added, a lattice is quicker up to t = 3.2 mu
+LOG_STEPS_PER_MU = 4.0  # up to ln t = 4 mu a large S is mostly one large V
+MAX_STEPS_IN_SUMS = 3  # most steps of `few_steps` where thousands of epsilons are asked for
+LARGE_EPSILON = 0.7  # above this epsilon one V decides, whatever the number of steps
+OCTAVES_IN_SUMS = 2  # octaves of K that one lattice serves in a composition; otherwise one
 
-# Of lines through a saddle point: e-foldings.
-DIGITS = 28.0  # by which a part of the split is negligible
-FARTHEST_GAPS = 150.0  # over the widest gap of the whole law's lines, where jumps alone count
-EXTRAPOLATION = 1.5  # of an estimate of epsilon, beyond the last line
+# For lines through a saddle point:
+DIGITS = 28.0  # e-foldings by which a part of the split must be smaller to be negligible
+# The largest gap for which the line of jumps is computed if the other part is negligible, over the
+# widest gap of the whole law's lines.
+FARTHEST_GAPS = 150.0
+# Beyond the last line an estimate of epsilon grows by so many times what the last slope says.
+EXTRAPOLATION = 1.5
 Bounds = tuple[Array, Array]
 
 
@@ -74,8 +80,9 @@ def log_profile_bounds(
 ) -> Bounds:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons >= 0.
 
-    ``added``: the record is only in the second data set.  Lower bounds may be 0, upper ones
-    infinite.  ``in_sum``: for a composition, which needs neither tiny deltas nor the last digits.
+    With ``added`` the record is only in the second data set.  A lower bound may be that of 0, an
+    upper one infinite.  With ``in_sum`` the bounds are for a composition, which needs neither tiny
+    deltas nor the last digits.
     """
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
@@ -114,7 +121,7 @@ def lattice_is_quicker(mu: float, steps: int, *, added: bool) -> bool:
         return False
     if added:
         return steps <= min(LATTICE_STEPS_PER_MU * mu, LATTICE_MAX_STEPS)
-    # E V^2 = e^{mu^2}: the variance of S is mostly that of one V up to about so many steps.
+    # As E V^2 = e^{mu^2}, the sum S is uneven up to about this number of steps.
     uneven = max(5.0 if mu > 0.7 else 1.0, 2 * math.exp(min(mu * mu, 20.0)))
     return steps <= min(uneven, LATTICE_MAX_STEPS)
 
@@ -125,7 +132,7 @@ def one_decides(mu: float, steps: int, *, added: bool) -> bool:
 
 
 def _cut_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
-    """Return the bounds by the cut of the transform, where the record is there."""
+    """Return the bounds by the cut of the transform, where the record is removed."""
     excess = excess_above(mu, steps, _excess_limit(steps, epsilon))
     low, high = (np.log(bound) - math.log(steps) for bound in excess)
     return low, high

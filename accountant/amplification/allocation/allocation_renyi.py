@@ -27,13 +27,15 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_square
 
-MAX_ORDER = 64  # with the record, where only the part's divergence is known beyond
-MIN_POWER = 0.5  # p: smaller ones take the divergence of p = .5, which is above theirs
-REACH = 12.0  # deviations of x, in the law above V of Chernoff's bound
-TILTS = np.geomspace(0.01, 1e10, 240)  # a of Chernoff's bound, which are tried
+MAX_ORDER = 64  # largest order of a bound where the record is removed
+# A smaller power p takes the divergence of this one, which is larger.
+MIN_POWER = 0.5
+REACH = 12.0  # standard deviations of x up to which the law above V, in Chernoff's bound, is listed
+TILTS = np.geomspace(0.01, 1e10, 240)  # the values of a that are tried in Chernoff's bound
 BLOCK_SIZE = 2**11  # epsilons whose bounds at all tilts are in memory together: 4 MB
-EFOLDINGS = 34.0  # of what the trapezoid rule in y misses
-# Values of mu of the Gamma integral: below, its rule misses more than mu^2; beyond, it is long.
+EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 of the integral
+# Values of mu for which the Gamma integral is computed.  Below them its rule misses more than mu^2,
+# and above them it is long.
 INTEGRATED_MU = (1e-6, 25.0)
 OVERFLOWING_MU = 1e150  # whose square is more than a float
 
@@ -50,7 +52,8 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     """Return the divergence of the data without the record from those with it, rounded up."""
     from scipy.special import gammaln
 
-    # S/t is at least the geometric mean:  E(S/t)^-p <= (E V^{-p/t})^t = e^{p (1 + p/t) mu^2 / 2}.
+    # S/t is at least the geometric mean of the V, so
+    # E(S/t)^-p <= (E V^{-p/t})^t = e^{p (1 + p/t) mu^2 / 2}.
     plain: Array = (1 + (order - 1) / steps) * round_up_square(mu, 2) * (1 + 4 * ULP)
     if not INTEGRATED_MU[0] <= mu <= INTEGRATED_MU[1]:
         return plain
@@ -58,7 +61,8 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     y, power, h, log_missed = _log_transform(mu, steps)
     terms = np.multiply.outer(p, y) + power
     top, top_index = terms.max(axis=1), terms.argmax(axis=1)
-    # The integrand is log-concave in y: beyond the ends terms fall as fast as they last did.
+    # The integrand is log-concave in y, so beyond an end the terms fall at least as fast as the two
+    # last ones do.
     falls = [np.minimum(terms[:, i] - terms[:, j], -1e-300) for i, j in ((0, 1), (-1, -2))]
     tails = [terms[:, i] - np.log(-np.expm1(fall)) for i, fall in zip((0, -1), falls, strict=True)]
     total = np.logaddexp(np.logaddexp(logsumexp(terms, axis=1), tails[0]), tails[1]) + math.log(h)
@@ -112,7 +116,7 @@ def log_moments(mu: float, steps: int) -> Array:
         if exponent:
             power = _product(power, power)
     logs = result + log_factorial - n * math.log(steps)
-    # A product is exact to an ulp of its logarithms, and errors add up as the powers do.
+    # Each product errs by an ulp of its logarithms, and these errors add up over the power t.
     error = 64 * ULP * steps * (2 + np.abs(base)) + 16 * ULP * n * (1 + math.log(steps))
     log_upper: Array = np.maximum(logs + error, 0.0)
     log_upper[:2] = 0.0
@@ -129,7 +133,7 @@ def _product(left: Array, right: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
-    """Return ``y``, ``t ln E e^{-e^y V}``, the step of y, and ``ln(1 + what its rule misses)``.
+    """Return ``y``, ``t ln E e^{-e^y V}``, the step of y, and ``ln(1 + the rule's error)``.
 
     By |E e^{-re^{id} V}| <= e^{d^2 / 2 mu^2} E e^{-rV}, the trapezoid rule with step h misses at
     most 2 e^{t d^2 / 2 mu^2 - 2 pi d / h} of the integral.

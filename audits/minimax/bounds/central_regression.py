@@ -144,16 +144,18 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
 def _estimation_error(
     n: int, signs: int, squared_distance: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
-    """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding.
+    """Half the separation of the packing, times the least probability of a wrong decoding.
 
-    That is at most the probability that a decode of a uniform point of the packing is wrong.
+    The parameters are theta = (d / signs) v, of l1 norm d, for the points v of the packing.  An
+    estimate nearer to theta than half the separation decodes v.
     """
     half_separation = d / signs * math.sqrt(squared_distance) / 2
     points = math.exp(min(size, 600.0))
-    # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
+    # Without privacy: KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d.
     information = n * entropy_factor(d) * d * d / signs
     right = most_right_given_information(information, points)
-    # a coupling with P_0 changes Bin(n, TV) records, TV = E |<x, theta>| / 2 <= d / sqrt(4 signs)
+    # With privacy: a coupling with P_0 changes Bin(n, TV) records, where
+    # TV = E |<x, theta>| / 2 <= d / sqrt(4 signs).
     mean = n * min(1.0, d / (2 * math.sqrt(signs)))
     right = min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
     return half_separation * (1 - right)
@@ -162,7 +164,11 @@ def _estimation_error(
 def _right_by_group_privacy(
     n: int, mean: float, size: float, epsilon: float, delta: float
 ) -> float:
-    """``min_m e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``."""
+    """A bound on the probability of a right decoding, by group privacy of m records.
+
+    It is the least over some m of
+    ``e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``.
+    """
     probability = 1.0
     for spread in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
         changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
@@ -176,7 +182,7 @@ def _right_by_group_privacy(
 
 
 def _chernoff_tail(mean: float, changed: float) -> float:
-    """Chernoff's bound on P(X > ``changed``) for a binomial X of that mean."""
+    """Chernoff's bound on P(X > ``changed``) for a binomial X with this ``mean``."""
     above = changed + 1
     if mean == 0 or above <= mean:
         return 0.0 if mean == 0 else 1.0

@@ -1,4 +1,8 @@
-"""The shares of k labels from local reports: the least error of any private estimate.
+"""Minimax lower bounds on the error of the shares of k labels, estimated from local reports.
+
+The larger of two bounds is taken.  One is by pairs of labels: a secret sign says which label of a
+pair is likelier, and reports carry little information about it.  The other is by van Trees'
+inequality, with a bound on the information of a report.
 
 Proofs: `docs/proofs/minimax_histogram.md`.  References: Duchi, Jordan & Wainwright (2018) for the
 pairs; Ye & Barg (2018), whose subset selection attains the constant for many users.
@@ -22,7 +26,7 @@ from audits.minimax.families.paired_shares import (
 from audits.minimax.information.sign_information import sign_error
 from audits.minimax.information.theorem_domains import USERS
 
-SHIFTS = np.geomspace(1e-6, 1.0, 500)
+SHIFTS = np.geomspace(1e-6, 1.0, 500)  # the relative shifts of pairs, and widths of priors, tried
 
 
 def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
@@ -106,13 +110,13 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     ``(E-1)^2 f (1-f) / (1 + f (E-1))^2`` with ``E = e^epsilon``, f the share of the labels that are
     E times as likely to report it; rounded up.
     """
-    # one peak, at the share 1 / (e^epsilon + 1)
+    # The variance has one peak over the share, at 1 / (e^epsilon + 1).
     peak = 1 / (1 + math.exp(min(epsilon, 700.0)))
     # The nearest range is the last that begins before the peak, or one next to that.
     count = integers_near(k * peak / (1 - width), k - 1)
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)
     share, inverse = np.clip(peak, low, high), math.exp(-epsilon)
-    # divided by E^2 above and below, so that no term overflows
+    # Numerator and denominator are divided by E^2, so that no term overflows.
     spread = (1 - inverse) ** 2 * share * (1 - share) / (inverse + share * (1 - inverse)) ** 2
     return round_up(float(spread.max()), 64)

@@ -1,4 +1,14 @@
-"""Convex learning from private labels: the least excess risk, with every constant.
+"""A minimax lower bound on the excess risk of convex learning from locally private labels.
+
+The losses are L-Lipschitz and convex, on a set of parameters of diameter D.  The hard case is
+`LabelFamily`: K labels in K/2 pairs, where a secret sign v_j and a shift d in (0, 1] decide which
+label of pair j is likelier.  A learner with a small risk must guess the signs, so with m the
+largest correlation of a guess with a sign (`sign_correlation`) every learner has a mean excess risk
+of
+
+    at least L D (d / (2 sqrt(K - 1))) (1 - m),
+
+of which the best d and number of labels are taken.
 
 Reference: Chua and others (2026), Theorem 2, with the constants of its proof made explicit.
 """
@@ -17,7 +27,7 @@ from audits.minimax.information.contraction import entropy_factor
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, TheoremDomain
 
 _THEOREM = "Theorem 2 of Chua and others"
-_LENGTH = Interval(1e-150, 1e150)  # so that a product of two neither overflows nor underflows
+_LENGTH = Interval(1e-150, 1e150)  # the product of two such numbers is a float, and not 0
 
 
 def label_optimisation(
@@ -66,18 +76,18 @@ def label_optimisation(
     lipschitz = TheoremDomain(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
     diameter = TheoremDomain(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
-    # a family on fewer labels may be harder (the other labels never occur), so the powers of 2
-    # and the largest even number are tried
-    halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
+    # A family on fewer labels, where the others never occur, may be harder.  So the powers of 2 up
+    # to k and the largest even number are tried.
+    label_counts = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
     def sharp_bound(label_count: int, d: float) -> float:
-        # the bound is L D (d / (2 sqrt(K - 1))) (1 - m), with K labels and m of `sign_correlation`
+        # in units of L D
         wrong = 1 - sign_correlation(n, label_count, epsilon, d)
         return d / (2 * math.sqrt(label_count - 1)) * wrong
 
     optima = [
         (maximum_of_one_peak(partial(sharp_bound, label_count), 1.0), label_count)
-        for label_count in halves
+        for label_count in label_counts
     ]
     (value, d), label_count = max(optima)
     return LowerBound(
@@ -94,23 +104,27 @@ def label_optimisation(
 
 
 def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
-    """The largest root mean square of ``E[v_j | reports]`` over pairs and reports.
+    """The largest possible m, the root mean square of ``E[v_j | Z]`` over pairs j and reports Z.
 
-    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and the
-    information about a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in
-    m^2.
+    The k / 2 signs share the information of n reports,
+    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, with c_2
+    of `entropy_factor`.  A sign with mean m given Z takes at least ``ln 2 - H((1 + m) / 2)`` of it,
+    where H is the entropy of a coin; this is convex in m^2, so m is largest if all signs have an
+    equal share.
     """
     reach = d * math.tanh(epsilon / 2)
-    private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
-    # reports carry no more information than the labels
-    information = min(private, n * d**2 * entropy_factor(d))
-    # one sign gets at most 2 / k of the information; a guess of it is right with (1 + m) / 2
+    report_information = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
+    # Reports carry no more information than the labels themselves.
+    information = min(report_information, n * d**2 * entropy_factor(d))
+    # On average a sign gets 2 / k of the information, and a guess of it is right with probability
+    # (1 + m) / 2.
     return 2 * most_right_given_information(2 * information / k, 2) - 1
 
 
 def _published_bound(n: int, k: int, epsilon: float) -> float:
-    """``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)`` at its best ``d <= 1/2``, in units of L D.
+    """The bound as published, in units of L D: ``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)``.
 
+    It is taken at the best ``d <= 1/2``.  Here
     ``c = min((e^eps - 1)^2, 4 e^eps)``; at ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.
     """
     root = math.sqrt(2 * n * min(math.expm1(epsilon) ** 2, 4 * math.exp(epsilon))) / k

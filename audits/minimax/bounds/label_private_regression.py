@@ -1,4 +1,8 @@
-"""Sparse regression with private labels and public features: Wang & Xu's bounds, and sharper ones.
+"""Minimax lower bounds for sparse regression with private labels and public features.
+
+Fano's method on a packing: parameters theta of one norm whose s non-zero signs differ in many
+places.  Reports carry little information about which of them holds, so an estimate that is nearer
+to the true one than half the distance of two of them is rarely possible.
 
 Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
 """
@@ -18,8 +22,8 @@ from audits.minimax.information.contraction import distance_information
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, TheoremDomain
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
-_MAX_SIGNS = 512  # sparser parameters are in the class too
-_SHOWN = 16
+_MAX_SIGNS = 512  # most non-zero signs of the packings tried; fewer than s are in the class too
+_SHOWN = 16  # points of a packing that the result shows
 
 
 def label_regression(
@@ -83,12 +87,12 @@ def label_regression(
     noise_bound = TheoremDomain(SCALE, _THEOREM).number("noise_bound", noise_bound)
     rip = TheoremDomain(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
     slope = TheoremDomain(SCALE, _THEOREM).number("slope", slope)
-    # two uniforms of half-width C whose centres are u apart have TV |u| / (2C) at most, and
-    # sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2
+    # Two uniform laws of half-width C whose centres are u apart have a total variation of at most
+    # |u| / (2C), and sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2.
     stretch = slope**2 * (1 + rip) / (4 * noise_bound**2)
 
     def right(norm: float, log_size: float) -> float:
-        # over all pairs, ||theta - theta'||^2 is 2 norm^2 in the mean at most
+        # The mean of ||theta - theta'||^2 over all pairs is at most 2 norm^2.
         information = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
         return most_right_given_information(information, math.exp(min(log_size, 600.0)))
 
@@ -126,7 +130,11 @@ def _published_bound(p: int, s: int, cost: float) -> float:
 
 
 def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
-    """The sparsity, squared distance and log-size whose bound is largest, by Fano's closed form."""
+    """The (signs, squared distance, log-size) of the packing with the largest bound, by Fano.
+
+    It has e^log-size vectors with so many entries of -1 or 1, the others 0; any two of them have at
+    least this squared distance.
+    """
     sizes = {s, *(2**i for i in range(s.bit_length()))}
     tried = []
     for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):

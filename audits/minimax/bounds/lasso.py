@@ -1,9 +1,10 @@
 """The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
-w rows of signs whose column means are drawn from Beta(a, a), with label 1, among k orthogonal rows
-with label 0: a fit of the w rows must correlate with their means more than with the means they
-were drawn from.  Privacy forbids that unless its weights are large, which the orthogonal rows
-punish.  The proof stands with the formulas below.
+The data are w rows of signs with label 1, and k orthogonal rows with label 0.  The sign rows are
+random: the mean of each column is drawn from a Beta(a, a) law.  A fit of them must correlate with
+the means of the rows more than with the means that were drawn.  Privacy forbids that unless the
+coefficients are large, and large coefficients fit the orthogonal rows badly.  The proof stands with
+the formulas below.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON,
 
 _THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"
 _RECORDS = IntegerRange(1, 10**15)
-_PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)
-_RARE = 1e-6
+_PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)  # the parameters a that are tried
+_RARE = 1e-6  # probability that fewer columns agree than `_consensus_loss` counts with
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
@@ -70,7 +71,7 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     for order in orders:
         max_rows = min(n - order, 10**7)
         rows = np.unique(np.geomspace(1, max_rows, 160).astype(int)).astype(float)
-        # the orthogonal rows may be shorter than signs
+        # The orthogonal rows may be shorter than rows of signs, so smaller weights are tried too.
         for weight in order * 2.0 ** -np.arange(0.0, 6.0):
             for prior in _PRIORS:
                 loss = _private_loss(rows, weight, prior, epsilon, delta)
@@ -121,7 +122,7 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
     pull = 2 * prior / (w + 2 * prior)
-    # r <= free_score costs 0
+    # The condition of DP allows an r of at most `free_score` with q = 0.
     free_score = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
     # With f = free_score the minimum over r >= f of (1 - r)^2 + c (r - f)^2 is
     # (1 - f)^2 c / (1 + c), computed from 1 / c, which is 0 where a small epsilon underflows.
@@ -142,7 +143,7 @@ def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Arra
     # P(w draws of a Beta(a, a) coin agree) = 2 G(a + w) G(2a) / (G(a) G(2a + w))
     log_agree = math.log(2) + gammaln(a + w) - gammaln(2 * a + w)
     agree = np.minimum(np.exp(log_agree + gammaln(2 * a) - gammaln(a)), 1.0)
-    # fewer columns agree with probability `rare`, and then the loss is 1 at most
+    # Fewer columns agree with probability `_RARE` at most, and then the loss is at most 1.
     fewest = np.maximum(binom.ppf(_RARE, columns, agree * (1 - 1e-9)) - 1, 0.0)
     loss: Array = weight / (weight + w * fewest) + _RARE
     return loss

@@ -1,7 +1,9 @@
-"""The mean of bounded vectors: the least error of any private estimate, local or central.
+"""Minimax lower bounds on the squared error of a private mean of bounded vectors.
 
-The local bound is by random signs, or by van Trees' inequality; the central one by copies of a
-direction, or by fingerprints.
+In the local model the larger of two bounds is taken: one by vectors of random signs, whose means
+reports hardly tell, and one by van Trees' inequality.  In the central model the data are copies of
+random directions, and zeros: an estimate must be close to directions that it may hardly depend on.
+All bounds are for the unit ball and are then multiplied by the squared radius.
 
 Proofs: `docs/proofs/minimax_mean.md`.  References: Assouad (1983) for the signs; Gill & Levit
 (1995) for van Trees' inequality; Ahlswede & Gacs (1976) for the information in noisy signs.
@@ -27,7 +29,7 @@ from mechanisms.priv_unit import cap_mass
 
 MODEL = OneOf(("local", "central"))
 RADIUS = Interval(1e-150, 1e150)  # its square is a float
-SHIFTS = np.geomspace(1e-6, 1.0, 500)
+SHIFTS = np.geomspace(1e-6, 1.0, 500)  # the means of signs, and the widths of priors, tried
 MAX_COUNTS = 300  # numbers of copies that are tried
 
 
@@ -130,7 +132,10 @@ def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float
 
 
 def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: float) -> LowerBound:
-    """``max_j (j/n)^2 (1 - m(j epsilon)^2)``: j copies of a direction among zeros."""
+    """Return the central bound at delta 0: ``max_j (j/n)^2 (1 - m(j epsilon)^2)``.
+
+    The data are j copies of a uniform direction, and zeros; m is `best_guess_correlation`.
+    """
     tried = copy_counts(n)
     risks = [
         (j / n) ** 2 * (1 - best_guess_correlation(dimension, j * epsilon) ** 2) for j in tried
@@ -150,7 +155,10 @@ def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: floa
 def approximate_mean(
     n: int, dimension: int, epsilon: float, delta: float, radius: float
 ) -> LowerBound:
-    """The greater of `fingerprint_risk` and `pair_risk` over the number of copies."""
+    """Return the central bound at delta > 0: the greatest of two risks over numbers of copies.
+
+    They are `fingerprint_risk` and `pair_risk`.
+    """
     risk, choice = 0.0, "nothing"
     for g in copy_counts(n):
         pair = pair_risk(n, g, epsilon, delta)
@@ -173,9 +181,9 @@ def approximate_mean(
 def fingerprint_risk(
     n: int, copies: int, dimension: int, epsilon: float, delta: float
 ) -> tuple[float, int]:
-    """``g^2 k / n^2 (1 - k b)``: k independent directions, g times each, and zeros; and k.
+    """``g^2 k / n^2 (1 - k b)`` at its best k, and this k.
 
-    At unit radius; b is `max_correlation`.
+    The data are k independent uniform directions, each g times, and zeros; b is `max_correlation`.
     """
     b = max_correlation(copies, dimension, epsilon, delta)
     half = max(1, math.floor(1 / (2 * b)))
@@ -186,9 +194,9 @@ def fingerprint_risk(
 def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -> float:
     """The largest correlation of an estimate with a direction that the data hold g times.
 
-    The lesser of ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)`` with ``K = g epsilon``, and
-    ``2 delta_g`` more than the mean square of a uniform direction's coordinate in a cap that has
-    ``e^-K`` of the sphere.
+    With ``K = g epsilon`` it is the smaller of two bounds.  One is
+    ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)``; the other is ``2 delta_g`` plus the mean square of a
+    uniform direction's coordinate in a cap that has the share ``e^-K`` of the sphere.
     """
     reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
     by_cap = cap_square(dimension, reach) + 2 * grown
@@ -207,7 +215,7 @@ def cap_square(dimension: int, reach: float) -> float:
     crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
     if reach > 600:
         return crude
-    # U^2 follows Beta(1/2, a); best where the cap has e^-K, and true for any h
+    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.
     a = (dimension - 1) / 2
     h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
     tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))
@@ -215,9 +223,9 @@ def cap_square(dimension: int, reach: float) -> float:
 
 
 def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
-    """``g^2 / n^2 (1 - TV)``: one direction or its opposite, g times; at unit radius.
+    """``g^2 / n^2 (1 - TV)``: the data are one direction g times, or its opposite, and zeros.
 
-    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least overlap of two distributions.
+    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least overlap of the answers' laws.
     """
     common = 2 * math.exp(-copies * epsilon) / (1 + math.exp(-copies * epsilon))
     return (copies / n) ** 2 * (1 - group_delta(copies, epsilon, delta)) * common

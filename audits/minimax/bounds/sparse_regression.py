@@ -1,7 +1,11 @@
-"""Sparse linear regression with private records: Wang & Xu's bounds, and sharper ones.
+"""Minimax lower bounds for sparse linear regression with locally private records.
 
-Reference: Wang & Xu (2021), Theorems 1 to 4.  ``a = noise_bound / 2`` and d is at most
-``min(1, a)`` throughout.
+The hard family is `SignedBasis`: theta is d e_j or -d e_j, so that a report carries little
+information about j and the sign, but a wrong guess costs an error of the size of d.  Each bound is
+given twice: sharp, and as Wang & Xu publish it.  In both the labels are a or -a, with
+``a = noise_bound / 2``, and d is at most ``min(1, a)``.
+
+Reference: Wang & Xu (2021), Theorems 1 to 4.
 """
 
 from __future__ import annotations
@@ -93,17 +97,18 @@ def sparse_regression(
     high = min(1.0, label)
 
     def squared(d: float) -> float:
-        # A wrong decode has an error of half a separation at least.
+        # An estimate that leads to a wrong decoding has an error of at least half the separation.
         family = SignedBasis(p, d, noise_bound)
         return family.separation**2 / 4 * (1 - most_right(family, n, epsilon, interaction))
 
     def summed(d: float) -> float:
-        # Le Cam between theta = 0 and the mixture of d e_j: (d / 2)(1 - TV), by Pinsker
+        # Le Cam's method between theta = 0 and the mixture of all d e_j gives (d / 2)(1 - TV), and
+        # Pinsker's inequality bounds TV.
         divergence = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
         return d / 2 * (1 - math.sqrt(divergence / 2))
 
     value, d = maximum_of_one_peak(summed if total else squared, high)
-    # n (e^eps - 1)^2 / (p a^2): the information of one unit of d^2
+    # The published bounds on the information are multiples of d^2 n (e^eps - 1)^2 / (p a^2).
     cost = n * (math.expm1(epsilon) / label) ** 2 / p
     if total:
         published = _by_le_cam(cost, high, 1)
@@ -125,14 +130,17 @@ def sparse_regression(
 
 
 def _by_fano(cost: float, high: float, p: int) -> float:
-    """``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d (Theorem 1)."""
+    """Fano's bound as published: ``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d."""
     log_ratio = math.log(2 * p) - math.log(2)
     square = min(high**2, 2 * log_ratio / cost) if cost > 0 else high**2
     return square / 2 * (log_ratio - cost * square / 4) / math.log(2 * p)
 
 
 def _by_le_cam(cost: float, high: float, power: int) -> float:
-    """``(d / 2)^power (1 - d sqrt(cost / 8))`` at its best d (Theorems 3 and 2)."""
+    """Le Cam's bound as published: ``(d / 2)^power (1 - d sqrt(cost / 8))`` at its best d.
+
+    The power is 1 in Theorem 3, 2 in Theorem 2.
+    """
     root = math.sqrt(cost / 8)
     d = min(high, power / (power + 1) / root) if root > 0 else high
     return (d / 2) ** power * (1 - d * root)
