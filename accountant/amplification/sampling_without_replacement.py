@@ -1,6 +1,6 @@
 """Sampling without replacement: a release sees a random sample of fixed size.
 
-References: Balle, Barthe & Gaboardi (2018), Theorem 11; Zhu, Dong & Wang (2022), Proposition 30.
+References: Balle, Barthe & Gaboardi (2018), Theorem 9; Zhu, Dong & Wang (2022), Proposition 30.
 """
 
 from __future__ import annotations
