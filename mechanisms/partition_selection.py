@@ -1,5 +1,8 @@
 """Which keys may be released: the rule that keeps as many as any private rule can.
 
+People hold keys, such as the words that they use, and the set of all keys is itself private.  Each
+key is kept with a probability that depends on how many people hold it; see `keeping_words`.
+
 References: Desfontaines, Voss, Gipson & Mandayam (2022); proof in docs/proofs/partitions.md.
 """
 
@@ -40,9 +43,10 @@ from mechanisms.families.key_counts import (
     strangers,
 )
 
-WORDS = 1 << 63  # a probability is stored as a number of these words
-MOST_STEPS = 1 << 20
-MOST_KEYS = 1024
+# a probability p is stored as p 2^63: how many of this number of equally likely words keep the key
+WORDS = 1 << 63
+MOST_STEPS = 1 << 20  # counts that are neither always nor never kept, at most: a limit of the table
+MOST_KEYS = 1024  # keys of one person, at most
 
 
 @final
@@ -119,7 +123,7 @@ class PartitionSelection(Mechanism):
     def _kept(
         self, counts: NDArray[np.int64], size: int, source: np.random.Generator
     ) -> NDArray[np.bool_]:
-        """Return ``size`` rows of coins, one for every count."""
+        """Return ``size`` rows of coins, one for every count: whether its key is kept."""
         table = self._words
         uniform_words = random_words(size * counts.size, source).reshape(size, counts.size)
         coins: NDArray[np.bool_] = (uniform_words >> np.uint64(1)) < table[
@@ -146,7 +150,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def _words(self) -> NDArray[np.uint64]:
-        """How many of 2^63 words keep a key of each count, up to the count that is always kept."""
+        """The table of `keeping_words`, up to the first count that is always kept."""
         return keeping_words(self.key_epsilon, self.key_delta)
 
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
@@ -165,6 +169,7 @@ class PartitionSelection(Mechanism):
         return log_probabilities if each else log_probabilities.sum(axis=-1)
 
     def _log_probability(self, output: NDArray[Any], key_counts: KeyCounts) -> Array:
+        """Return the log-probability of each set of kept keys; -inf if it has any other key."""
         chance = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
             terms = np.where(held(output, key_counts.keys), np.log(chance), np.log1p(-chance))
@@ -173,7 +178,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """EXACT: the coins are whole numbers of words, and obey the bounds in whole numbers."""
+        """EXACT: probabilities are whole numbers of words that satisfy the privacy inequalities."""
         return EXACT
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
@@ -207,10 +212,13 @@ class PartitionSelection(Mechanism):
         return {"words": self._words.tolist()}
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[KeyCounts, KeyCounts]:
-        """Return counts where a person more adds delta at the declared epsilon."""
+        """Return counts of neighbours, with a person more in the first, at which delta is attained.
+
+        That is the delta of one key at ``key_epsilon``.
+        """
         del epsilon
         names = np.arange(self.keys)
-        # The last count whose successor is limited by the probability that a key is kept.
+        # The last count k for which p_{k+1} = e^eps p_k + delta, up to a round-off of 1e-9 delta.
         chance = self.keep_probability(np.arange(self._words.size))
         rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
             1 - 1e-9
@@ -234,8 +242,10 @@ class PartitionSelection(Mechanism):
 def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
     """Return how many of 2^63 words keep a key, by the number 0, 1, 2, ... of people who hold it.
 
-    The greatest whole numbers w_k with ``w_{k+1} <= e^eps w_k + delta 2^63`` and
-    ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63``.
+    The key of k people is kept with probability w_k / 2^63.  The w_k are the greatest whole numbers
+    with w_0 = 0, ``w_{k+1} <= e^eps w_k + delta 2^63`` (a kept key) and
+    ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63`` (a key that is not kept), up to the error
+    of e^-eps, which is rounded up.
     """
     high = exponential_bounds(Fraction(epsilon), 40)[1]  # not below e^-epsilon
     delta_words = math.floor(Fraction(delta) * WORDS)
@@ -255,7 +265,8 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     """Return the loss of ``keys`` keys that each have (epsilon, delta)."""
     if keys == 1:
         return ApproxLoss(epsilon, delta)
-    # Of the keys, j have loss -epsilon and the others epsilon, with binomial masses.
+    # With probability (1 - delta)^keys no key has an infinite loss.  Then j of the keys have loss
+    # -epsilon and the others epsilon: in sum (keys - 2 j) epsilon, with binomial masses.
     e0 = round_up(epsilon)
     none_lost = keys * math.log1p(-delta)
     size, masses = keys * math.log1p(math.exp(-e0)), []
@@ -263,7 +274,7 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
         log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
         masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
     lost_mass = -math.expm1(none_lost)
-    scale = (1 - lost_mass) / sum(masses)  # it removes the error of lgamma
+    scale = (1 - lost_mass) / sum(masses)  # makes the sum right in spite of the errors of lgamma
     finite = [mass * scale for mass in masses]
     pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
     return pair.with_rounding(1e-12 * keys)

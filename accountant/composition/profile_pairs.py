@@ -1,10 +1,17 @@
 """Finite pairs on a lattice above and below a loss of which only bounds on its profile are known.
 
+A finite pair is two laws P and Q with finitely many outcomes; its losses ln(P / Q) lie on a
+lattice, so that sums of them are convolutions.  The pair above has a profile that is nowhere below
+the one of the loss, the pair below one that is nowhere above it; composed, they give the upper and
+the lower end of an interval around epsilon.
+
 The profile delta(epsilon) is convex as a function of ``x = e^epsilon``.  Hence straight lines
 between upper bounds lie above it.  Lines between lower bounds may cross it; they are lowered by the
 largest gap that convexity allows in the neighbouring cells, and then lie below it.  A function of
 straight lines is the profile of a finite pair, whose losses are the logarithms of its corners.
-Proof: `docs/proofs/grid_pairs.md`.
+Values are moved outwards by a few units of round-off (`ULP`, the distance of 1 to the next float)
+where arithmetic in floats could cross the profile.  Proof: `docs/proofs/grid_pairs.md`, steps 7
+to 9.
 """
 
 from __future__ import annotations
@@ -23,9 +30,9 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120  # evaluations of the profile that tell where the lattice should be dense
-# ln of a share of Chernoff's bound: large losses with a smaller share of it need no knots
+# nats: large losses get knots of their own unless they cause at most e^-25 of Chernoff's bound
 NOTICEABLE = -25.0
-DENSE = 3.0  # nats below the greatest weight, within which all lattice points are knots
+DENSE = 3.0  # nats: all lattice points whose weight is that close to the greatest one are knots
 LOG_SPARSEST = 5.0  # ln of the greatest number of lattice points between two knots, about 150
 
 
@@ -38,11 +45,13 @@ def pairs_from_profile(
     tilt: float,
     epsilon: float = math.inf,
 ) -> tuple[PairOnGrid, PairOnGrid]:
-    """Return pairs below and above on the lattice ``offset + step * k`` that covers ``ends``.
+    """Return pairs below and above the loss, on the lattice ``offset + step * k``.
 
-    The profile is evaluated at all lattice points where the law times ``e^{tilt l}`` has most of
-    its mass, or where one large loss is likely to make the sum exceed ``epsilon``; elsewhere it is
-    evaluated at fewer of them.  The points of evaluation are the knots.
+    The lattice covers ``ends``, the least and the greatest loss of interest, and ``count`` is the
+    number of releases with this loss.  The profile is evaluated at all lattice points where the law
+    of the loss l times ``e^{tilt l}`` has most of its mass, or where one large loss is likely to
+    make the sum of all losses exceed ``epsilon``; elsewhere it is evaluated at fewer of them.  The
+    points of evaluation are the knots.
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
@@ -50,7 +59,7 @@ def pairs_from_profile(
         loss, count, offset + step * np.arange(first_index, last_index + 1.0), tilt, epsilon
     )
     points: Array = offset + step * (first_index + knots.astype(float))
-    # x = e^l = 0, where every profile is 1, is a point too
+    # x = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))
     low, high = _padded(loss, points, x)
     infinity = loss.infinity * (1 - 16 * ULP)
@@ -58,7 +67,7 @@ def pairs_from_profile(
     below, above = np.zeros((2, last_index + 1 - first_index))
     below[knots], above[knots] = masses
     laws = [GridLaw(step, first_index, offset, mass, count) for mass in (below, above)]
-    error = 4 * ULP  # of ln x
+    error = 4 * ULP  # bound on the error of each loss ln x
     return (
         PairOnGrid(laws[0], infinity, 0.0, error),
         PairOnGrid(laws[1], float(high[-1]), 0.0, error),
@@ -85,8 +94,9 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
     chernoff = count * float(logsumexp(log_weight)) - tilt * epsilon
     log_weight -= np.max(log_weight)
     if count > 1 and epsilon < math.inf:
-        # The sum may exceed epsilon by one large loss l and one other loss above epsilon - l.
-        # Where the tail is heavy, no single tilt gives weight to both.
+        # The sum may exceed epsilon by one large loss l and another loss above epsilon - l.  Where
+        # the tail is heavy, no single tilt gives weight to both.  ``log_tail`` is the logarithm of
+        # count P(loss >= l), at most 0, and ``great`` that of the probability of both losses.
         log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
         great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
         if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
@@ -107,7 +117,8 @@ def places_by_weight(
     points are chosen where it is within ``dense`` nats of its maximum, and elsewhere at least one
     in every ``e^log_sparsest`` of them.
     """
-    # the error at density r is about weight / r^2, summed: the best r is weight^(1/3)
+    # At a density of r knots for each lattice point the error is about the sum of weight / r^2.
+    # For a given number of knots it is least where r is proportional to weight^(1/3).
     log_rate = np.maximum((log_weight - np.max(log_weight) + dense) / 3, -log_sparsest)
     log_rate = np.minimum(log_rate, 0.0)
     rate = np.exp(np.interp(points, at, log_rate))
@@ -121,7 +132,10 @@ def places_by_weight(
 
 
 def _padded(loss: Loss, points: Array, x: Array) -> tuple[Array, Array]:
-    """Return bounds on the profile at each x that include the round-off of x and of later steps."""
+    """Return lower and upper bounds on the profile at each x, widened by round-off.
+
+    ``points`` are the losses, and ``x`` is 0 followed by their exponentials.
+    """
     low, high = loss.profile_bounds(points)
     limit = loss.infinity
     high = np.where(points >= loss.max_loss, np.minimum(high, limit * (1 + 16 * ULP)), high)
@@ -136,7 +150,10 @@ def _padded(loss: Loss, points: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _lowered(x: Array, low: Array, high: Array, infinity: float) -> Array:
-    """Return values at the points so that straight lines between them are below the profile."""
+    """Return values at the points such that straight lines between them are below the profile.
+
+    ``low`` and ``high`` are bounds on the profile at each x, and ``infinity`` is its limit.
+    """
     width = np.diff(x)
     chord = np.diff(low) / width
     # Within a cell the convex profile lies above the lines through the two points of either
@@ -155,7 +172,10 @@ def _lowered(x: Array, low: Array, high: Array, infinity: float) -> Array:
 
 
 def _masses(x: Array, value: Array, side: int) -> Array:
-    """Return masses of P whose profile is above or below the lower hull of these points."""
+    """Return the masses of P at all x but 0, for a profile above or below the points' lower hull.
+
+    ``side`` is 1 for masses that round-off may only raise, and -1 for masses it may only lower.
+    """
     corners = lower_hull(x, value)
     slope = np.append(np.diff(value[corners]) / np.diff(x[corners]), 0.0)
     # the mass of Q at a corner is the change of slope there; that of P is x times it
@@ -172,9 +192,10 @@ def _masses(x: Array, value: Array, side: int) -> Array:
 
 
 def _without_debts(mass: Array) -> Array:
-    """Set masses that round-off made negative to 0, and subtract them from larger losses instead.
+    """Set negative masses to 0, and subtract what they lacked from larger losses instead.
 
-    Mass at a larger loss is worth more of delta, so that the pair stays below.
+    Masses near 0 become negative where round-off was subtracted.  Mass at a larger loss
+    adds more to delta, so this lowers the profile at every epsilon.
     """
     debt = 0.0
     for index in np.flatnonzero(mass < 0).tolist():

@@ -1,7 +1,11 @@
 """Calibration: the least noise with which a plan's epsilon does not exceed a target.
 
-References: Balle & Wang (2018), who calibrate by search on the exact profile; the habit of
-checking the returned point is dp-accounting's.
+`calibrate` takes any target of epsilon, delta or an attack's rates, and `calibrate_near` a target
+of epsilon with a guess.  Both search one parameter; the answer's cost was computed and found to be
+at most the target.
+
+References: Balle & Wang (2018), who calibrate by search on the exact profile.  As in the library
+dp-accounting, the returned point itself is checked.
 """
 
 from __future__ import annotations
@@ -74,8 +78,8 @@ def calibrate(
     """Return the least noise whose cost does not exceed the one target that is given.
 
     The cost of the answer lies in ``[(1 - 1e-6) target, target]`` wherever the cost is continuous
-    in the parameter, which may raise or lower it; of a true-positive rate what counts is how far it
-    is above the false-positive rate.
+    in the parameter, which may raise or lower it.  The cost that is compared with a target of
+    ``tpr`` is how far the true-positive rate is above the false-positive rate.
 
     Parameters
     ----------
@@ -94,14 +98,14 @@ def calibrate(
     accountant : Accountant, optional
         Who says what a plan costs; by default `Tight`.
     bracket : tuple of float, optional
-        Two values of the parameter around the answer; found by itself without.
+        Two values of the parameter around the answer; without them the search finds such values.
     **fixed : Any
         Fields of the mechanism class.
 
     Returns
     -------
     float, Mechanism or Plan
-        The parameter, the mechanism or the plan, by what ``plan_of`` is.
+        The parameter if ``plan_of`` is a function, the mechanism if it is a class, else the plan.
 
     Raises
     ------
@@ -160,13 +164,16 @@ def calibrate_near(
     """Return what `calibrate` returns, in few steps where ``start`` is near the answer.
 
     The cost must fall in the parameter, about as its inverse.  ``rough`` is an accountant that
-    mostly says what `Tight` says, and sooner; the answer is what `Tight` says of it in any case.
+    mostly agrees with `Tight` and is faster; the returned parameter is checked by `Tight` in any
+    case.  The search is Newton's step and then interpolation, on the logarithms of cost and
+    parameter.  If it leaves its course, `calibrate` starts from the beginning.
     """
-    # Bounds nearly as wide as the tolerance are computed far faster.
+    # ``quick`` computes intervals a quarter as wide as the tolerance, which takes far less time.
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
     parameter, slope = start, usual_slope(epsilon, delta)
-    search_points: list[tuple[float, float]] = []  # ln of cost over the aim, and of the parameter
+    # pairs of ln(cost / aim) and ln(parameter)
+    search_points: list[tuple[float, float]] = []
     for _ in range(8 if rough is None else 12):
         try:
             plan = as_plan(plan_of(parameter))
@@ -175,7 +182,7 @@ def calibrate_near(
                 upper, is_wide = bound.upper, bound.width > quick.width * bound.upper
             else:
                 upper, is_wide = accountant.epsilon(plan, delta), False
-        except ParameterError:  # `calibrate` says why
+        except ParameterError:  # `calibrate` below raises it again with its reason
             break
         is_met = (1 - TOLERANCE) * epsilon <= upper <= epsilon
         if is_met and accountant is sharp:
@@ -188,7 +195,7 @@ def calibrate_near(
             accountant = sharp
         if is_met:
             continue
-        # aim at the middle of the tolerance
+        # the aim is the middle of the interval in which the cost may lie
         search_points.append(
             (math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(parameter))
         )
@@ -196,6 +203,7 @@ def calibrate_near(
         log_parameter = (
             newton_root if len(search_points) == 1 else interpolated_at_zero(search_points[-3:])
         )
+        # A step to less than a fifth or more than five times the parameter is not trusted.
         if log_parameter is None or not 0.2 < math.exp(log_parameter) / parameter < 5:
             break
         parameter = math.exp(log_parameter)

@@ -1,4 +1,9 @@
-"""The page of a training statement: its epsilon, that of other loaders, and assumptions."""
+"""The HTML page of the privacy statement on one run of DP-SGD.
+
+It shows the epsilon of the run, what the same noise would cost under every other loader (the way in
+which batches are drawn), and what must be true of the training code.  This file computes the bars,
+tables and ranges; the template `training.html` places them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,11 @@ from accountant.training.statement import COLUMNS, TrainingStatement
 @final
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One loader's bar: shares of a logarithmic scale up to the lower and the upper end."""
+    """One loader's bar on the logarithmic scale of epsilon, in percent of its length.
+
+    The bar is dark up to ``sure``, the lower bound of epsilon, and pale from there up to
+    ``possible``, the upper bound.  ``is_own`` says that the run itself used this loader.
+    """
 
     loader: str
     text: str
@@ -32,7 +41,11 @@ class Bar:
 @final
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Epsilons of all loaders: heads of columns, those below each, and a row for each loader."""
+    """Epsilons of all loaders for one unit of privacy.
+
+    Each neighbouring relation has one entry of ``heads``, and under each of them lie columns with
+    the names ``below``.  A row is a loader's name, whether the run used it, and its texts.
+    """
 
     name: str
     heads: tuple[str, ...]
@@ -64,7 +77,7 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
     """
     ends = (end for row in _own_rows(statement) for end in (row.lower, row.upper))
     low, high = padded_range(end for end in ends if math.isfinite(end))
-    scale = LogScale(low / 2, high)  # room for the smallest bar
+    scale = LogScale(low / 2, high)  # low / 2: even the shortest bar has some length
     tables = [_table(statement, "One record", RECORD, (False, True))]
     if statement.run.examples_per_user is not None:
         name = f"One user of at most {statement.run.examples_per_user:,} records"
@@ -85,11 +98,13 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
 
 
 def _own_rows(statement: TrainingStatement) -> list[TrainingCost]:
+    """Return the cost under each loader, for the unit, relation and microbatching of the run."""
     return [statement.row(loader) for loader in LOADERS]
 
 
 def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
     def share(value: float) -> float:
+        """Return the position of an epsilon on the scale, in percent from 0 to 100."""
         if value <= 0:
             return 0.0
         return 100 * min(max(scale.share(min(value, scale.high)), 0.0), 1.0)
@@ -109,6 +124,8 @@ def _bars(statement: TrainingStatement, scale: LogScale) -> list[Bar]:
 def _table(
     statement: TrainingStatement, name: str, unit: str, columns: tuple[bool, ...]
 ) -> CostTable:
+    """Return the table of a unit; ``columns`` say of each column whether it has microbatches."""
+
     def texts(loader: str) -> tuple[str, ...]:
         rows = (
             statement.row(loader, unit=unit, relation=relation, microbatching=micro)

@@ -1,8 +1,12 @@
 """Delta of many releases as one integral of their moments, with bounds on all that it leaves out.
 
-P and Q are the laws of all releases, L = ln dP/dQ, M(z) = E_P e^{zL} the product of the moments of
-all releases, and g(t) = E_P (1 - e^{t-L})_+ over the finite losses, so delta(eps) = g(eps) where
-no loss is infinite.  Proofs are in docs/proofs/contour.md.
+This is one of the methods by which the verifier checks the file of a proof: the file names the
+nodes of the integral, and the bounds computed here in ball arithmetic hold for any nodes.
+
+P and Q are the laws of the outcomes of all releases together on two neighbouring data sets,
+L = ln dP/dQ is the privacy loss, M(z) = E_P e^{zL} is the product of the moments of all releases,
+and g(t) = E_P (1 - e^{t-L})_+, where only finite losses count.  Hence delta(eps) = g(eps) where no
+loss is infinite.  Proofs are in docs/proofs/contour.md.
 """
 
 from __future__ import annotations
@@ -27,19 +31,23 @@ from .moments import (
 from .outcomes import outcomes
 from .releases import Release
 
-Factors = list[tuple[Moments, int]]
+Factors = list[tuple[Moments, int]]  # the moments of a release, and how often it is repeated
+# the moments of each kind of release that has a formula, as a function of the release's numbers
 FORMULAS: dict[str, Callable[..., Moments]] = {
     "gaussian": GaussianMoments,
     "laplace": lambda m, _scale, _is_on_grid: LaplaceMoments(m),
     "zcdp": RenyiMoments,
     "range": range_moments,
-}  # of the numbers in a release
+}
 
 
 def delta_by_contour(
     items: list[tuple[Release, int]], back: bool, entry: Fields, epsilon: float
 ) -> tuple[arb, arb]:
-    """Return bounds of delta: the integral, and the mass of outcomes that Q never has.
+    """Return a lower and an upper bound of delta: the integral, plus the mass of infinite losses.
+
+    ``items`` are the releases with their counts, ``back`` exchanges P and Q, and ``entry`` is the
+    part of the proof that names the nodes.
 
     Theorem (`composition`): laws of independent releases multiply, and so do their moments.
     """
@@ -61,7 +69,9 @@ def delta_by_contour(
         total_mass *= moments.total_mass**count
     need(not rules, "more rules than mixtures", ProofError)
     low, high = contour(factors, entry, epsilon)
-    infinite = total_mass - finite_mass  # at most that, where not all outcomes are listed
+    # P of the outcomes that have probability 0 under Q, or an upper bound of it where not all
+    # outcomes are listed
+    infinite = total_mass - finite_mass
     return low + infinite.lower().max(arb(0)), high + infinite.upper()
 
 
@@ -71,14 +81,18 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
     Theorem (`poisson_summation`: contour.md, 1 and 2): the transform of g at z, Re z = a > 0, is
     M(z) / (z (z + 1)).  So with F(z) = M(z) e^{-z eps} / (z (z + 1)) and T = 2 pi / h
     (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT), of which the term k = 0 is g(eps) and
-    no term is negative: an upper bound.
+    no term is negative.  Hence the sum over the nodes a + ijh, of all whole j, is an upper bound.
 
     Theorem (`truncation`: contour.md, 3): |z (z + 1)| >= v^2 at z = a + iv, so the nodes beyond U
     add at most B / (pi U), where B >= |M(a + iv) e^{-z eps}| for all v >= U.
+
+    The entry gives a, h, the number of nodes with j >= 0, and the variance S of the smoothing.  It
+    also gives b, at which the terms k > 0 are bounded; b <= a says that only the upper bound is
+    wanted, and then the lower one is 0.
     """
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
     count, smoothing = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)
-    spend(20 * count * len(factors))
+    spend(20 * count * len(factors))  # about 20 products for each node and factor
     factors = [*factors, (GaussianMoments(arb(smoothing)), 1)]
     if count == 1:
         return arb(0), chernoff_bound(factors, a, epsilon)
@@ -91,7 +105,10 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
         mass *= moments.finite_mass**times
 
     def trapezoid_sum(power: int) -> arb:
-        """Sum M(z) e^{-z eps} / (z (z + 1))^power: the nodes below the real line are conjugates."""
+        """Return h / 2 pi times the sum of M(z) e^{-z eps} / (z (z + 1))^power over all nodes.
+
+        The terms at the nodes below the real line are the conjugates of those above it.
+        """
         nodes = zip(line, z, strict=True)
         terms = [(x * (-s * eps).exp() / (s * (s + 1)) ** power).real for x, s in nodes]
         return (2 * sum(terms, arb(0)) - terms[0]) * step / (2 * arb.pi())
@@ -100,10 +117,10 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
     if not b > a:
         return arb(0), trapezoid + truncation
     aliases = alias_bound(factors, a, b, step, mass, epsilon)
-    # Theorem (`smoothing`, `truncation_of_both`: contour.md, 4): with a further release N(mu, 1) of
-    # mu^2 = S the sum is that of D_S, and delta <= D_S <= delta + e^{S/8} S p_S(eps).  The density
-    # p_S of the loss is the sum without 1 / (z (z + 1)).  D_S and S p_S together lack at most
-    # B / (pi U).
+    # Theorem (`smoothing`, `truncation_of_both`: contour.md, 4): with a further Gaussian release
+    # N(mu, 1) of mu^2 = S, the sum is that of D_S, the delta of all releases with this one, and
+    # delta <= D_S <= delta + e^{S/8} S p_S(eps).  The density p_S of the loss is the sum without
+    # 1 / (z (z + 1)).  The truncated sums of D_S and S p_S together lack at most B / (pi U).
     smoothed = (smoothing * trapezoid_sum(0) if smoothing else 0) + truncation
     lower = trapezoid - aliases - (arb(smoothing) / 8).exp() * smoothed
     return lower, trapezoid + truncation
@@ -120,7 +137,7 @@ def chernoff_bound(factors: Factors, b: float, epsilon: float) -> arb:
 
 
 def alias_bound(factors: Factors, a: float, b: float, step: arb, mass: arb, epsilon: float) -> arb:
-    """Return a bound on the terms k != 0 of Poisson's sum.
+    """Return an upper bound on the terms k != 0 of Poisson's sum; ``mass`` is P(L finite).
 
     Theorem (`aliases_below`): the terms k < 0 add at most P(L finite) / (e^{aT} - 1), as g is at
     most P(L finite).

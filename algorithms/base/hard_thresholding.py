@@ -1,5 +1,8 @@
 """Iterative hard thresholding: the step that all sparse regressions here share, and its step sizes.
 
+A round moves theta against a gradient, keeps its largest coefficients and projects it to the unit
+ball.  In this file p is the number of coefficients and n that of users.
+
 References: Blumensath & Davies (2009); step sizes: Wang & Xu (2021), Theorems 6 and 11, with
 constants recomputed (docs/sparse-regression.md).
 """
@@ -17,7 +20,7 @@ from accountant.numerics import Array
 
 
 def keep_largest(vector: Array, sparsity: int) -> Array:
-    """Return ``vector`` with all but the ``sparsity`` largest entries set to 0, in O(p)."""
+    """Return ``vector`` with all but its ``sparsity`` entries of largest size set to 0, in O(p)."""
     thresholded: Array = np.zeros_like(vector)
     if sparsity >= vector.size:
         return vector.copy()
@@ -33,16 +36,18 @@ def project_to_ball(vector: Array, radius: float = 1.0) -> Array:
 
 
 def iht_step(theta: Array, gradient: Array, step: float, sparsity: int) -> Array:
-    """Return the next iterate: a gradient step, the largest entries, the unit ball."""
+    """Return the next iterate: a gradient step, thresholded, and projected to the unit ball."""
     return project_to_ball(keep_largest(theta - step * gradient, sparsity))
 
 
 def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[float, float]:
-    """Return the range of step sizes for which every round halves the error; low > high if none.
+    """Return the least and the greatest step size for which every round halves the error.
 
-    ``isometry`` is the restricted isometry constant Delta of the features (rows times ``1 /
-    sqrt n``), ``low`` and ``high`` bound the link's derivative: ``5 / (7 a^2 (1 - Delta))`` to
-    ``9 / (7 b^2 (1 + Delta))``, not empty iff ``Delta <= (9 a^2 - 5 b^2) / (9 a^2 + 5 b^2)``.
+    They are ``5 / (7 a^2 (1 - Delta))`` and ``9 / (7 b^2 (1 + Delta))``.  Here Delta is
+    ``isometry``, the restricted isometry constant of the features (rows times ``1 / sqrt n``), and
+    a and b are ``low`` and ``high``, bounds of the link function's derivative.  The first exceeds
+    the second, and no step size will do, unless
+    ``Delta <= (9 a^2 - 5 b^2) / (9 a^2 + 5 b^2)``.
     """
     if not 0 <= isometry < 1:
         raise ParameterError("isometry", isometry, "a number in [0, 1)")
@@ -50,13 +55,13 @@ def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[f
 
 
 def default_step(low: float = 1.0, high: float = 1.0) -> float:
-    """Return the geometric mean of the window's ends for perfect features."""
+    """Return the geometric mean of the ends of `step_window` for an isometry constant of 0."""
     smallest, largest = step_window(0.0, low, high)
     return math.sqrt(smallest * largest)
 
 
 def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
-    """Return ``step``; warn where not even perfect features make every round contract."""
+    """Return ``step``; warn where it is outside of `step_window` for an isometry constant of 0."""
     smallest, largest = step_window(0.0, low, high)
     if not smallest <= step <= largest:
         warnings.warn(
@@ -72,7 +77,9 @@ def isometry_estimate(
 ) -> float:
     """Return the largest ``|eigenvalue - 1|`` of ``A'A / n`` over random sets of columns.
 
-    A lower bound of the restricted isometry constant, for public features.
+    A is made of ``columns`` columns of the features, drawn ``trials`` times, and n is the number of
+    rows.  The result is a lower bound of the restricted isometry constant of that many columns.  It
+    adds no noise, so the features must be public.
     """
     rows, width = features.shape
     if not 1 <= columns <= width:
@@ -87,5 +94,5 @@ def isometry_estimate(
 
 
 def default_rounds(users: int, features: int) -> int:
-    """Return the papers' number of rounds, ``ceil(ln(n / p))``, at least 1."""
+    """Return the number of rounds of Wang & Xu (2021), ``ceil(ln(n / p))``, at least 1."""
     return max(1, math.ceil(math.log(users / features))) if users > features else 1

@@ -1,4 +1,10 @@
-"""The numbers of the rows of every cell, as places of a grid: what quantiles are sought among.
+"""The query of private quantiles: the numbers of each cell's rows, as places of a public grid.
+
+The rows of a frame are sorted into cells by the labels or bins of some columns, the keys.  In every
+cell the quantiles of one column of numbers are sought, level by level of a tree.  A number moves to
+the nearest point of a grid; a place is a point with one of its finer steps, so that equal numbers
+have different places.  The mechanism draws a place by its score, which says how far its rank is
+from the quantile's.
 
 References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/frames.md.
 """
@@ -26,29 +32,36 @@ from algorithms.statistics.quantile_scores import IndexArray, Part, ValueGrid, p
 
 
 def grid_of(column: str, schema: Schema) -> ValueGrid:
-    """Return the points that can be quantiles of a column; of whole numbers those."""
+    """Return the points that can be quantiles of a column.
+
+    For whole numbers and dates these are the whole numbers between the column's bounds; for other
+    numbers the points of a grid of 2^24 steps.
+    """
     kind = schema.kind(column)
     bounds = cast("tuple[float, float]", kind.bounds)  # `QuantileQuery.check` was called
     return ValueGrid.of(*bounds, 1.0 if isinstance(kind, Integer | Date) else None)
 
 
 class CellPlaces:
-    """What the releases of a question read: the rows are read and sorted once.
+    """The private numbers of one question, by cell, and what its releases ask of them.
+
+    The rows are read and sorted at the first request, and the sorted places are kept for the
+    next ones.
 
     Parameters
     ----------
     column : str
         The column of numbers.
     keys : tuple of Axis
-        What rows are sorted by into cells.
+        The columns whose labels or bins define the cells.
     where : Condition or None
         Which rows count.
     used : tuple of str
         The columns to read.
     schema : Schema
-        What is public of them.
+        What is public of the columns.
     public_rows : bool
-        Whether the number of rows is public.
+        Whether the number of rows is public: then neighbours replace a row.
     """
 
     def __init__(
@@ -65,7 +78,7 @@ class CellPlaces:
         self._places: list[IndexArray] | None = None
 
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
-        """Return the number of rows in every cell, before noise; an int where there is one."""
+        """Return the number of rows in every cell, before noise; an int where there is one cell."""
         if is_partitioned(frame) or is_lazy(frame):
             from algorithms.frames.cell_sums import cell_sums
             from algorithms.frames.partitions.reduction import Reading, reduced
@@ -84,22 +97,29 @@ class CellPlaces:
         return sizes if sizes.size > 1 else int(sizes[0])
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
-        """Return the scores of a level of the tree: (parts, 2, runs), a cell after another."""
+        """Return the scores of the places in the parts of a level of the tree.
+
+        ``parts`` has a list of parts of the grid for each cell, and ``scale`` is that of the
+        mechanism.  The result has the shape (parts, 2, runs), the parts of one cell after those of
+        another.  A run is a row of places with equal scores: the score, and how many places.
+        """
+        # At the root one part holds all rows, whose number is public.
         public_root = self._public_rows and len(parts[0]) == 1
         score_runs = [
             part_scores(places, cell_parts, scale, public_root)
             for places, cell_parts in zip(self._of(frame), parts, strict=True)
         ]
         width = max(runs.shape[2] for runs in score_runs)
-        # Runs of length 0 are padding.
+        # Runs of length 0 pad all parts to the same number of runs.
         filled = [np.pad(runs, ((0, 0), (0, 0), (0, width - runs.shape[2]))) for runs in score_runs]
         return np.concatenate(filled)
 
     def end_scores(self, frame: Any, parts: Sequence[Sequence[EndPart]], scale: float) -> Array:
-        """Return the scores of ends of intervals: (parts, 2, runs), a cell after another."""
+        """Return the scores of places as ends of confidence intervals, in the shape of `scores`."""
         return end_scores(self._of(frame), parts, scale)
 
     def _of(self, frame: Any) -> list[IndexArray]:
+        """Return the sorted places of the rows of every cell; private."""
         if self._places is None:
             from algorithms.frames.partitions.reduction import Reading
 
@@ -109,7 +129,8 @@ class CellPlaces:
                 from algorithms.frames.partitions.ranks import places_of_cells
 
                 cells = math.prod(table_shape(self._keys, self._schema))
-                # These objects are searched and sliced like arrays.
+                # Of each cell an object whose places remain with the workers; it is searched and
+                # sliced like an array.
                 worker_places: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
                 self._places = worker_places
             else:
@@ -119,7 +140,7 @@ class CellPlaces:
         return self._places
 
     def _numbers(self, rows: Any) -> list[Array]:
-        """Return the numbers of the rows that count in every cell, clipped; private."""
+        """Return for every cell the clipped numbers of its rows that count; private."""
         from algorithms.frames.cell_sums import cells_of
 
         values, _ = rows.kept()
@@ -127,6 +148,7 @@ class CellPlaces:
         if not shape:
             return [column]
         index = cells_of(values, self._keys, shape, self._schema)
+        # Rows are sorted by the index of their cell; those in no cell come after the last one.
         order = np.argsort(index, kind="stable")
         ends = np.searchsorted(index[order], np.arange(math.prod(shape) + 1))
         return np.split(column[order], ends)[1:-1]

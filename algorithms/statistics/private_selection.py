@@ -1,4 +1,7 @@
-"""The best of k candidates by the sum of users' scores, selected by a trusted curator.
+"""An estimator that selects the best of k candidates by the sum of users' scores.
+
+A trusted curator holds the scores of all users, and permute-and-flip releases only the index of one
+candidate.
 
 References: McKenna & Sheldon (2020).
 """
@@ -70,12 +73,14 @@ class PrivateSelection(PrivateEstimator):
         epsilon = self._checked_epsilon()
         if self.non_private:
             return NoPrivacy()
+        # A replaced user moves each sum by at most 1; permute-and-flip of this scale then costs
+        # 2 * 1 / scale, at most epsilon.
         return PermuteAndFlip(round_up(2 / epsilon), 1.0)
 
     def run(self, ledger: Any) -> int:
         """Return the candidate's index, computed from the released value only."""
         released = ledger.release(ledger.plan, clipped_score_sums, shape=ledger.shape[1])
-        # Without privacy the sums themselves are released.
+        # Without privacy the ledger returns the sums themselves, not an index.
         return int(np.argmax(released)) if np.ndim(released) else int(released)
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:

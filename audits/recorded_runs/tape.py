@@ -1,8 +1,12 @@
 """The tape of a run: it records draws, steps on noise, questions and calls, and replays them.
 
-A tape is the list of `Event`s of one run of a function on private data.  The second run, on the
+An audit runs a function on two neighbouring data sets with the same random numbers, and compares
+what the two runs release.  A tape is the list of `Event`s of one run.  The second run, on the
 neighbouring data, has a tape of its own; that tape gets the first one as ``recorded`` and hands out
 its outputs, event by event.  If the code asks for another event, the runs have parted.
+
+Noise is followed through the code as a `View`, an array ``value + sum of factor x noise``, in which
+each number that was drawn as noise has a number of its own, counted from 0.
 """
 
 from __future__ import annotations
@@ -22,11 +26,16 @@ from accountant.losses.loss import Loss
 from audits.recorded_runs.call_sites import call_site, draw_site
 from audits.recorded_runs.views import View
 
-COMPARISON = "a comparison"  # its outcome says whether the first side is the greater one
+# name of the event of a comparison, whose output says whether the first side is the greater one
+COMPARISON = "a comparison"
 
 
 class EventKind(enum.Enum):
-    """The kind of an entry of a tape."""
+    """The kind of an entry of a tape; its value is the verb of a message.
+
+    A draw makes random numbers, a step computes with followed noise, a question learns which of two
+    followed sides is greater, and a call is one of a declared noise mechanism.
+    """
 
     DRAW = "draws"
     STEP = "computes"
@@ -39,8 +48,16 @@ class EventKind(enum.Enum):
 class Event:
     """One entry of a tape.
 
-    ``equal`` must be equal in both runs; ``pure`` is noise to which nothing was added;
-    ``steps``, ``asked`` and ``used`` say what became of the output.
+    ``name`` says what was done, ``site`` the line of code that asked for the event, and
+    ``output`` what it got, of this ``shape``.  ``equal`` has the facts that must be equal in both
+    runs.  ``view`` says which noises are in the output; ``sides`` are the two views that a question
+    compared.  ``pure`` says that the output is made of noise alone.
+
+    ``steps`` counts the later steps on the output and ``asked`` the later questions on it;
+    ``used`` says that it left the followed code, which counts as its release.
+
+    ``declared`` is the declared loss of a call, ``sensitivity`` its declared limit, and ``norm``
+    the order of the norm in which the limit is meant.
     """
 
     kind: EventKind
@@ -72,9 +89,10 @@ DrawSite = tuple[tuple[str, int], ...]
 @final
 @dataclass(frozen=True, slots=True)
 class NoiseBlock:
-    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each.
+    """The law of the noises with numbers from ``start`` to before ``stop``, and a scale for each.
 
-    ``origins`` are the places that drew them, or drew what they were made of.
+    ``name`` is the draw that made them, at the line ``site``.  ``origins`` are the places in the
+    code that drew them, or drew the noises of which they were made.
     """
 
     start: int
@@ -87,7 +105,10 @@ class NoiseBlock:
 
 
 class Parted(BaseException):
-    """The replayed run left the recorded one; no `except Exception` of the code may stop it."""
+    """The replayed run asked for another event than the recorded one.
+
+    It is a `BaseException`, so that no `except Exception` of the audited code catches it.
+    """
 
     def __init__(self, site: str, reason: str) -> None:
         self.site, self.reason = site, reason
@@ -103,7 +124,11 @@ class Redrawn(ABC):
 
 
 class Tape:
-    """The events of one run; with ``recorded`` they must follow that tape, and get its outputs."""
+    """The events of one run; with ``recorded`` they must follow that tape, and get its outputs.
+
+    Only one event differs in kind: with ``redrawn`` the outputs of draws are replaced as they are
+    recorded, in a run that repeats only some of another run's draws.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,10 @@
-"""Broken algorithms: data past the gate, releases off the plan, a wrong sensitivity."""
+"""Broken algorithms: data past the gate, releases off the plan, a wrong sensitivity.
+
+The zoo is a collection of specimens with known flaws, on which the audits themselves are tested.
+An honest algorithm here has a plan of what it will release and gets at the data only by
+``ledger.release``, the gate.  Each class breaks that rule in one way, and claims an epsilon of 1.
+The first line of its docstring is the flaw that reports show.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,9 @@ from audits.zoo.specimen import Specimen
 from mechanisms.laplace import Laplace
 from mechanisms.randomized_response import RandomizedResponse
 
-UNIT_LAPLACE = Laplace(scale=1.0, sensitivity=1.0)
+UNIT_LAPLACE = Laplace(scale=1.0, sensitivity=1.0)  # its epsilon is 1
+# Two pairs of neighbouring data sets of 20 users, in which the last user differs: numbers in
+# [0, 1], and answers 0 or 1.
 RECORDS = np.linspace(0.0, 1.0, 20)
 NEIGHBOUR_RECORDS = np.append(RECORDS[:-1], 0.0)  # the last record, 1, became 0
 ANSWERS = np.arange(20) % 2
@@ -47,7 +55,7 @@ class AsLongAsItTakes(_NoisySum):
     """Releases once more while the data are above a threshold."""
 
     def plan(self, shape: tuple[int, ...]) -> Plan:
-        """Up to eight releases."""
+        """Up to eight releases, each with an epsilon of 1/8."""
         del shape
         return Repeat(Laplace(scale=8.0, sensitivity=1.0), 8)
 
@@ -87,7 +95,7 @@ class Gossip:
     """In the local model, lets every user's value depend on the others' answers."""
 
     def plan(self, shape: tuple[int, ...]) -> Plan:
-        """One response of every user."""
+        """One randomised response of every user: ``keep`` is e / (1 + e), so epsilon is 1."""
         del shape
         return Parallel([RandomizedResponse(k=2, keep=0.7310585)])
 
@@ -103,6 +111,8 @@ class Gossip:
 
 def specimens() -> list[Specimen]:
     """Broken algorithms, each on two neighbouring data sets."""
+    # In each row: the class, which audit must catch it, its data sets, and its true epsilon, None
+    # where it is infinite or not an epsilon.
     records, answers = (RECORDS, NEIGHBOUR_RECORDS), (ANSWERS, NEIGHBOUR_ANSWERS)
     rows: list[tuple[type[Any], str, tuple[Any, Any], float | None]] = [
         (Peek, "replay", records, None),

@@ -1,4 +1,9 @@
-"""The table of costs of exact and idealised forms; `make table` writes it into docs/."""
+"""The table of what exactness costs each mechanism; `make table` writes it into docs/.
+
+The privacy claim of a mechanism's exact form holds for the release as it is, to the last bit.  The
+proof of an idealised form treats floats as real numbers, so that form is for study only.  A row of
+the table compares the epsilons of both forms, and the times of a draw.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,16 @@ import numpy as np
 from mechanisms.base.marked_table import markdown_table, write_between
 from mechanisms.base.mechanism import EXACT, IDEALISED, Mechanism, registry
 
+# the lines of the page between which the table stands
 COST_MARKS = (
     "<!-- cost of exactness: made by `make table` -->\n",
     "<!-- end of cost -->",
 )
+# heads of the cells that are the same on every machine, and of those that are measured
 COST_HEAD = ("mechanism", "epsilon, exact", "idealised")
 TIMES_HEAD = ("ns a draw, exact", "exact, by the system's key", "idealised")
-AT_DELTA = 1e-4
-BATCH, TIMES = 100_000, 3
+AT_DELTA = 1e-4  # the delta at which epsilons are compared
+BATCH, TIMES = 100_000, 3  # draws in a batch, and batches that are timed; the fastest one counts
 
 
 def cost_table() -> str:
@@ -28,7 +35,11 @@ def cost_table() -> str:
 
 
 def exact_forms() -> Iterator[tuple[tuple[str, ...], Mechanism, Mechanism | None]]:
-    """Yield the cells that are the same on every machine, the exact form and the idealised one."""
+    """Yield a row's cells that are the same on every machine, and the exact and idealised forms.
+
+    Mechanisms without an exact form are left out, and so are those that wrap another one, their
+    ``inner`` mechanism.
+    """
     for cls in registry():
         forms = {instance.arithmetic: instance for instance in reversed(cls.instances())}
         if EXACT in forms and "inner" not in getattr(cls, "__slots__", ()):
@@ -43,6 +54,7 @@ def _epsilon(mechanism: Mechanism | None) -> str:
 
 
 def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
+    """Return the cells of `TIMES_HEAD`: nanoseconds, or a dash where there is no such form."""
     seeded, system, of_floats = (
         "-" if form is None else f"{_nanoseconds(form, with_seed):.0f}"
         for form, with_seed in ((exact, True), (exact, False), (idealised, True))
@@ -51,7 +63,10 @@ def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
 
 
 def _nanoseconds(mechanism: Mechanism, seeded: bool) -> float:
-    """Return the least processor time of a draw in a batch, of a few runs."""
+    """Return the processor time of a draw, in the fastest of a few batches.
+
+    Without a seed, random bits come from a cipher with a key of the operating system.
+    """
     rng = np.random.default_rng(0)
     value = mechanism.values.example(rng)
     batch, shortest = np.stack([np.asarray(value)] * BATCH), math.inf

@@ -1,4 +1,8 @@
-"""Declared parameters: domain, meaning and typical values, which checks, docs and tests read."""
+"""Declared parameters: domain, meaning and typical values, which checks, docs and tests read.
+
+A mechanism is a class of which `param` declares the fields.  The decorator `declare` makes it a
+frozen dataclass, completes its docstring from these fields, and registers it.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,15 @@ from accountant.errors import ParameterError
 from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import DECLARED_PLAN_KINDS
 
-REQUIRED: Any = dataclasses.MISSING
-REGISTERED: list[type[Any]] = []
+REQUIRED: Any = dataclasses.MISSING  # the default of a field that has none
+REGISTERED: list[type[Any]] = []  # the mechanisms that were declared
 M = TypeVar("M")
-EXAMPLES = "Examples\n--------\n"
+EXAMPLES = "Examples\n--------\n"  # the head of a docstring's last section
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """Domain, meaning and typical values of a parameter; a domain may depend on other fields."""
+    """What `param` declared of a parameter; its arguments are described there."""
 
     domain: Domain | Callable[[Any], Domain]
     text: str
@@ -114,7 +118,8 @@ def declare(cls: type[M]) -> type[M]:
     if "epsilon" not in parameters_of(declared):
         _refuse_epsilon(declared)
     declare_release(declared)
-    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name them
+    # plan files may name the kinds in the second list
+    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS
     for kinds in lists:
         # A class that is defined again replaces the earlier one.
         kinds[:] = [kind for kind in kinds if kind.__name__ != declared.__name__]
@@ -123,14 +128,17 @@ def declare(cls: type[M]) -> type[M]:
 
 
 def _remember_loss(cls: type[Any]) -> None:
-    """Let a class compute its loss once: it follows from frozen fields, and plans ask often."""
+    """Replace the property ``loss`` by one that computes the loss once for each mechanism.
+
+    The loss depends on frozen fields alone, and plans ask for it often.
+    """
     compute: Callable[[Any], Any] = cls.loss.fget
 
     @functools.wraps(compute)
     def loss(self: Any) -> Any:
         try:
             return self._remembered_loss
-        except AttributeError:  # at construction, and where a copy or a pickle was made of fields
+        except AttributeError:  # not computed yet; a copy or a pickle has only the fields
             computed = compute(self)
             object.__setattr__(self, "_remembered_loss", computed)
             return computed
@@ -139,7 +147,11 @@ def _remember_loss(cls: type[Any]) -> None:
 
 
 def _refuse_epsilon(cls: type[Any]) -> None:
-    """Let a class whose epsilon follows from its noise name the call that finds the noise."""
+    """Make the constructor refuse an argument ``epsilon``, which is no field of this class.
+
+    Its epsilon follows from its noise; the error names the call of `calibrate` that finds noise for
+    the epsilon asked for.
+    """
     construct = cls.__init__
     searched = [name for name, parameter in parameters_of(cls).items() if parameter.knob]
 
@@ -175,7 +187,8 @@ def _parameter_entry(field: dataclasses.Field[Any]) -> str:
     """Return the numpydoc entry of a field: type, default, meaning, range."""
     meaning = field.metadata["meaning"]
     kind = field.type if isinstance(field.type, str) else field.type.__name__
-    # NaN is not equal to itself; it stands for no default after a field that has one
+    # A required field that follows one with a default has the default NaN, which is not equal to
+    # itself, in place of none.
     has_default = field.default is not dataclasses.MISSING and field.default == field.default
     default = f", default={field.default!r}" if has_default else ""
     # The meaning describes a range that depends on other fields.

@@ -21,8 +21,9 @@ from accountant.numerics import Array
 Bits = NDArray[np.bool_]
 WordArray = NDArray[np.uint64]
 
-# Relative error of ``c exp(-energy)`` in floats: the energy is at most about 60 with four
-# roundings, an exponential is good to a few units; 2^-42 is twenty times their sum.
+# Bound on the relative error of ``c exp(-energy)`` in floats.  An energy of at most about 60 with
+# four roundings contributes 60 * 4 * 2^-53, and an exponential is good to a few units of 2^-53;
+# 2^-42 is several times their sum.
 HEIGHT_ERROR = 2.0**-42
 
 
@@ -39,7 +40,9 @@ def exponential_coins(
 ) -> Bits:
     """Return whether ``(word + uniform fraction) / 2^64`` is below ``exp(-energy)``, elementwise.
 
-    ``energies`` are floats, each the nearest to its ``exact_energy`` but for two roundings.
+    The fraction stands for the further bits of a uniform number; they are drawn only where the
+    first 64, the word, do not decide.  ``energies`` are floats, each the nearest to its
+    ``exact_energy`` but for two roundings.
     """
     position, height = words.astype(float), 2.0**64 * np.exp(-energies)
     heads, unsure = compare_to_height(position, height)
@@ -51,7 +54,9 @@ def exponential_coins(
 def compare_to_height(position: Array, height: Array) -> tuple[Bits, Bits]:
     """Return where ``position`` plus a fraction is surely below the height, and where unsure.
 
-    The position 0 is never surely above: a height may be smaller than the least float.
+    The fraction is any number in [0, 1).  The height has a relative error of at most
+    `HEIGHT_ERROR`, unless it is smaller than the least float: so the position 0 is never surely
+    above.
     """
     below = position + 1 <= height * (1 - HEIGHT_ERROR)
     unsure = ~below & ((position < height * (1 + HEIGHT_ERROR)) | (position == 0))
@@ -61,9 +66,10 @@ def compare_to_height(position: Array, height: Array) -> tuple[Bits, Bits]:
 def below_exponential(
     position: int, energy: Fraction, height_at_zero: Fraction, rng: np.random.Generator
 ) -> bool:
-    """Return whether ``position`` plus a uniform fraction is below ``height exp(-energy)``.
+    """Return whether ``position`` plus a uniform fraction is below ``height_at_zero exp(-energy)``.
 
-    The decision is exact: bits of the fraction are drawn until it is settled.
+    The decision is exact: 64 more bits of the fraction and 20 more decimal digits of the
+    exponential are computed until the two intervals around them do not overlap.
     """
     fraction, bits, digits = 0, 0, 40
     while True:
@@ -78,12 +84,17 @@ def below_exponential(
 
 
 def exponential_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return two fractions with ``exp(-energy)`` between them; both are 1 at energy 0."""
+    """Return two fractions with ``exp(-energy)`` between them; both are 1 at energy 0.
+
+    They are decimals of this many significant ``digits``.
+    """
     if energy == 0:
         return Fraction(1), Fraction(1)
-    if energy > 16 * digits:  # e^-energy is far below the precision that was asked for
+    # e^-energy is then below 2^(-16 digits), far below the precision that was asked for
+    if energy > 16 * digits:
         return Fraction(0), Fraction(1, 1 << (16 * digits))
     bounds = []
+    # The lower bound takes the quotient rounded up, and the upper bound takes it rounded down.
     for rounding, step in ((ROUND_CEILING, "next_minus"), (ROUND_FLOOR, "next_plus")):
         context = Context(digits, rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
         exponent = context.divide(Decimal(energy.numerator), Decimal(energy.denominator))

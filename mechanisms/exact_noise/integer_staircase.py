@@ -1,5 +1,8 @@
 """Staircase noise on the integers, whose law is exact, given ideal random words.
 
+Staircase noise has a density that is constant on stretches and falls by one factor from each level
+to the next, alike on both sides of 0.  Here every stretch is a whole number of cells of a grid.
+
 References: Geng & Viswanath (2014), on cells of one step.
 """
 
@@ -20,10 +23,12 @@ from mechanisms.exact_noise.integer_noise import IntegerArray, IntegerNoise
 @final
 @dataclass(frozen=True, slots=True)
 class IntegerStaircase:
-    """Cells from k to k + 1, alike on both sides of 0, whose probabilities fall in steps.
+    """A law of cells k, each from k to k + 1, whose probabilities fall in steps.
 
-    The first ``upper`` cells of a side have the highest probability, and every ``stair`` cells
-    after them that of the ones before times ``e^(-1 / width)``.
+    The cells k and -1 - k have the same probability.  On each side of 0 the first ``upper`` cells
+    have the highest probability p.  They are the first level; each further level has ``stair``
+    cells, and each of these has the probability of a cell of the level before times
+    ``b = e^(-1 / width)``.
     """
 
     stair: int
@@ -32,7 +37,8 @@ class IntegerStaircase:
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
-        # The number of levels below the first is geometric, with an independent fair sign.
+        # Below the first level, the number of levels is geometric with ratio b, and the sign is an
+        # independent fair coin: `IntegerNoise` on cells draws both, as n or ~n = -1 - n.
         signed = IntegerNoise(self.width, 1, cells=True).draw(size, rng)
         in_first_level = bernoulli_between(self.first_level, (size,), rng)
         inside = rng.integers(0, self.stair, size)
@@ -45,12 +51,15 @@ class IntegerStaircase:
         return noise
 
     def first_level(self, digits: int) -> tuple[Fraction, Fraction]:
-        """Return two fractions with the probability of the first level between them."""
+        """Return two fractions with the probability of the first level between them.
+
+        They are computed with this many decimal ``digits``.
+        """
         return _first_level(self.stair, self.upper, self.width, digits)
 
     @property
     def tables(self) -> list[dict[str, Any]]:
-        """The share of the first level between two fractions, and the table of the levels below."""
+        """The two tables of the draw: bounds on the first level's probability, and lower levels."""
         low, high = (list(bound.as_integer_ratio()) for bound in self.first_level(40))
         top_table = {
             "table": "IntegerStaircase",
@@ -63,13 +72,17 @@ class IntegerStaircase:
         return [top_table, IntegerNoise(self.width, 1, cells=True).table]
 
     def level(self, k: int) -> int:
-        """Return how often the probability of cell k has fallen."""
+        """Return the number of cell k's level, 0 for the first: how often the probability fell."""
         return (max(k, -1 - k) - self.upper) // self.stair + 1
 
 
 @functools.lru_cache(maxsize=256)
 def _first_level(stair: int, upper: int, width: float, digits: int) -> tuple[Fraction, Fraction]:
-    # upper (1 - b) against stair b: all further levels together have stair b / (1 - b)
+    """Return bounds on ``upper (1 - b) / (upper (1 - b) + stair b)``, the first level's share.
+
+    With p = 1 for its cells, the first level has the mass ``upper`` on each side, and all further
+    ones together have ``stair (b + b^2 + ...) = stair b / (1 - b)``.  The share falls in b.
+    """
     low, high = exponential_bounds(1 / Fraction(width), digits)
     low_share, high_share = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
     return low_share, high_share

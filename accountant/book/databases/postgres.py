@@ -1,11 +1,14 @@
-"""A book in a PostgreSQL database, through psycopg: for use from many machines.
+"""The storage of a book in a PostgreSQL database, through psycopg: for use from many machines.
 
-The server flushes its log while a committing transaction still holds its locks: one flush for each
-spend.  Here a transaction commits without waiting for the disk, which releases the lock, and a
-second, empty transaction, sent together with the commit, waits for the flush.  The log is written
-and recovered in order: that flush covers every commit before it, of all writers, and a crash loses
-a spend only together with all that came after it.  Spends and reads return only after what they
-wrote or saw is flushed.
+A book is an append-only log of entries; each spend of privacy budget appends to it.  `Postgres`
+implements the `Storage` interface of that log, so its public methods are described there.
+
+By default the server flushes its write-ahead log to disk while a committing transaction still holds
+its locks, so that writers who wait for the lock need one flush for each spend.  Here a transaction
+commits without waiting for the disk, which releases the lock, and a second, empty transaction, sent
+together with the commit, waits for the flush.  The server writes and recovers its log in order:
+that flush covers every commit before it, of all writers, and a crash loses a spend only together
+with all that came after it.  Spends and reads return only after what they wrote or saw is flushed.
 """
 
 from __future__ import annotations
@@ -28,24 +31,33 @@ APPEND_ONLY = (
     """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
        EXECUTE FUNCTION entries_stay()""",
 )
-# two writers who make the tables at once wait here; any constant that no other program locks
+# Number of the advisory lock under which the tables are created, so that of two writers who find no
+# tables one waits for the other.  It is "dpat" in ASCII; any number that no other program locks
+# would do.
 CREATION_LOCK = 0x64706174
-# milliseconds that the server waits for a client, or for one statement, that holds the lock
+# milliseconds after which the server ends a statement of a client that holds the lock, or
+# disconnects a client that is silent inside a transaction
 HOLDING_TIMEOUT = 5000
+# Takes the writers' lock until the transaction ends; its commit will not wait for the flush.  From
+# the next statement on the time limit ``:most`` holds.
 HOLD = (
     "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(:lock), "
     "set_config('statement_timeout', :most, true)"
 )
 # a transaction that writes to the server's log, so that its commit waits for the flush
 FLUSH = "SELECT pg_logical_emit_message(true, 'dp-attest', '')"
+# whether the server's whole log is on disk; true on a standby server, where this cannot be asked
 IS_FLUSHED = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN true "
     "ELSE pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn() END"
 )
-LONGEST_WORDS = 1 << 16  # characters or bytes that are sent as words of a statement
+# characters or bytes: an insertion with a shorter body is held back, and sent in one message with
+# the next statement, mostly the commit; one with a longer body is sent at once
+LONGEST_WORDS = 1 << 16
+# SQLSTATE codes of the server's errors, or their first characters
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
-DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
-FULL, READ_ONLY = "53100", "25006"
+DAMAGED = ("XX", "42P", "42703")  # internal errors, and tables or columns that are not there
+FULL, READ_ONLY = "53100", "25006"  # disk full, and a transaction that may not write
 
 
 class Postgres:
@@ -69,10 +81,11 @@ class Postgres:
         options = (f"-c {name}={value}" for name, value in settings.items())
         self._parameters["options"] = " ".join([str(self._parameters.get("options", "")), *options])
         self._db: Any = None
-        self._table: int | None = None  # the server's number of the table of entries
-        self._not_begun = ""  # statement that begins the transaction, until it is sent
-        self._inserts: list[Question] = []  # not sent yet
-        # answers to questions that were asked ahead
+        # the server's object identifier of the table of entries; None until it was found
+        self._table: int | None = None
+        self._not_begun = ""  # the statement that begins the transaction, until it is sent
+        self._inserts: list[Question] = []  # insertions of the transaction that are not sent yet
+        # answers to questions that were sent together with the lock, until `ask` asks them
         self._answers: dict[Any, list[tuple[Any, ...]]] = {}
         try:
             with self.reading():
@@ -84,7 +97,10 @@ class Postgres:
             raise
 
     def _connection_parameters(self, url: str) -> dict[str, Any]:
-        """Return what the URL says; an error repeats nothing of it, for it may hold a password."""
+        """Return the keyword arguments of a connection that the URL states.
+
+        An error repeats nothing of the URL, because it may hold a password.
+        """
         allowed = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, each part percent-encoded"
         try:
             parts = urlsplit(url)._replace(scheme="postgresql")
@@ -118,7 +134,8 @@ class Postgres:
         known_table = self._table
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"):
             self._hold(ahead if known_table else ())
-            # the tables exist now, so wait for their writers
+            # Until now this object knew of no tables, so it holds the lock to create them.  If they
+            # exist, it takes the writers' lock too.
             if known_table is None and not self.empty:
                 self._hold(ahead)
             yield
@@ -128,13 +145,15 @@ class Postgres:
             self._commit()
 
     def _hold(self, ahead: Sequence[Question]) -> None:
-        """Wait for the writers' lock, or the lock to make the tables; ask questions with it.
+        """Wait for the lock of writers, and keep the answers to the questions asked ahead.
 
-        Statements after the first see all that was committed before.  From then on the server ends
-        a statement that takes too long, and disconnects a client that is silent as long.
+        The lock is the one to create the tables while no table of entries is known.  The
+        statements after the lock see all that other writers committed before.  From then on the
+        server ends a statement that takes longer than `HOLDING_TIMEOUT`.
         """
         lock, before = CREATION_LOCK, []
-        if self._table is not None:  # others that lock the whole table go first
+        if self._table is not None:
+            # A client that has locked the whole table is waited for first.
             lock = CREATION_LOCK << 32 | self._table
             before = ["LOCK TABLE entries IN ROW EXCLUSIVE MODE"]
         statement_rows = self._send(
@@ -144,10 +163,10 @@ class Postgres:
         self._answers = {_key(*question): rows for question, rows in answers}
 
     def _send(self, *statements: str | Question) -> list[list[tuple[Any, ...]]]:
-        """Return the rows of each statement; all are in one message.
+        """Send statements as one message, and return the rows of each.
 
-        A server that waits for the rest of a message, or for the next one, knows that its client is
-        silent.
+        The begin of the transaction and the insertions that wait are sent before them, and their
+        rows are left out.
         """
         begin, self._not_begun = self._not_begun, ""
         begin_statements = [begin] if begin else []
@@ -168,7 +187,7 @@ class Postgres:
     def _commit(self) -> None:
         """Commit, which releases the lock, and wait until all that was committed is on disk."""
         try:
-            self._send("COMMIT", FLUSH)  # what follows the commit is a transaction of its own
+            self._send("COMMIT", FLUSH)  # the statement after the commit is its own transaction
         except self._psycopg.Error:
             if self._db.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
                 raise
@@ -227,14 +246,17 @@ class Postgres:
         return True
 
     def check_integrity(self) -> None:
-        """Make later statements of this transaction use the indexes, which are then compared."""
+        """Make the server prefer indexes from now on in this transaction.
+
+        Verification then reads the entries through the indexes, so that a damaged index is noticed.
+        """
         for node_type in ("seqscan", "sort"):
             self.ask(f"SET LOCAL enable_{node_type} = off")
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
         short = len(values.get("body", "")) < LONGEST_WORDS
-        # an insertion is sent with the commit, because its answer is not needed
+        # a short insertion is held back, because no answer to it is needed
         if short and sql.startswith("INSERT"):
             self._inserts.append((sql, values))
             self._answers = {}
@@ -282,7 +304,11 @@ def _placeholders(sql: str) -> str:
 
 
 def _shown_name(to: dict[str, Any]) -> str:
-    """Return a URL without a password, of the user, the host, the port and the database."""
+    """Return a URL of the user, the host, the port and the database, without the password.
+
+    A database name with an equals sign (%3D) is left out too: libpq may read it as a connection
+    string, which can hold a password.
+    """
     user, host, port, database = (
         quote(str(to.get(part, "")), safe=",") for part in ("user", "host", "port", "dbname")
     )

@@ -1,12 +1,16 @@
-"""The largest probability with which a private algorithm decodes a point of `SignedBasis`.
+"""Upper bounds on the probability that a locally private algorithm decodes a point of a family.
 
-Whole records are private, or labels alone.  The bounds on records hold for every epsilon and are
-sharper than the papers'; proof: `docs/proofs/decoding_records.md`.
+`SignedBasis` is a hard family of sparse regression: 2p points, each with a distribution of records
+of p features and a label.  A point is drawn uniformly, n users draw records from its distribution,
+and each of them sends a private report.  To decode is to guess the point from the reports.
 
-Where labels alone are private, features are public.  Given them a label is one of two values, and
-any (epsilon, delta)-private report of one of two values can be simulated from this one: the value
-itself with probability delta, else a randomised response of epsilon (Kairouz, Oh & Viswanath 2015).
-See docs/proofs/audits_by_coins.md.
+In `most_right` and `most_right_chi_squared` whole records are private.  These bounds hold for every
+epsilon and are sharper than the papers'; proof: `docs/proofs/decoding_records.md`.
+
+In `most_right_of_labels` labels alone are private, and features are public.  Given them a label is
+one of two values, and any (epsilon, delta)-private report of one of two values can be simulated
+from this one: the value itself with probability delta, else a randomised response of epsilon
+(Kairouz, Oh & Viswanath 2015).  See docs/proofs/audits_by_coins.md.
 """
 
 from __future__ import annotations
@@ -71,7 +75,8 @@ def most_right(
     """
     n = USERS.check("n", n)
     epsilon = LOCAL_EPSILON.check("epsilon", epsilon)
-    # a protocol without interaction is one with it, so both inequalities bind it
+    # The first inequality holds for sequential protocols.  One without interaction is a special
+    # case of these, so that both inequalities hold for it.
     divergence = le_cam_divergence(family, n, epsilon).sharp
     bound = most_right_given_divergence(divergence, family.points)
     if is_sequential(interaction):
@@ -121,19 +126,22 @@ def most_right_chi_squared(family: SignedBasis, n: int, chi2: float) -> float:
 
 
 def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
-    """The largest probability of decoding a uniform point from n private labels.
+    """An upper bound on the probability of decoding a uniform point from n private labels.
 
-    Features are public.  Every user reports once, at once or one after another; rounded up.
+    Features are public.  Every user reports once, whether all at once or one after another.  The
+    bound is Fano's inequality on `label_information`, rounded up.
     """
     information = label_information(family, n, epsilon, delta)
     return most_right_given_information(information, family.points)
 
 
 def label_information(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
-    """``n [(1 - delta) g(lean tanh(eps / 2)) + delta g(lean)]`` nats.
+    """An upper bound on the information, in nats, of n private labels about the point.
 
-    ``g(t) = [(1 + t) ln(1 + t) + (1 - t) ln(1 - t)] / 2`` is the divergence of Bernoulli((1 + t) /
-    2) from a fair one; the label has t = lean, its response t = tanh(eps/2) lean.
+    It is ``n [(1 - delta) g(lean tanh(eps / 2)) + delta g(lean)]``.  Here ``g(t) = [(1 + t) ln(1 +
+    t) + (1 - t) ln(1 - t)] / 2`` is the KL divergence of Bernoulli((1 + t) / 2) from a fair coin.
+    The label itself has t = ``family.lean``, twice the distance of its probability from 1/2, and
+    its randomised response has t = tanh(eps / 2) lean.
     """
     n = USERS.check("n", n)
     epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)

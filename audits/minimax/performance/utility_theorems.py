@@ -1,10 +1,15 @@
 """The upper bounds on risk that theorems prove for the project's algorithms, with constants.
 
-A table compares them with the measured risk of an algorithm and with the minimax lower bound of
-its problem.  ``setting`` has the sizes of the problem: n records or users, p or ``dimension``
-coordinates, s non-zero coefficients, k labels, ``epsilon``, ``delta``.  ``bound`` is the lower
-bound, whose hard family (``bound.construction``) the algorithm runs on.  None means that the
-theorem does not apply.
+`algorithm_table` compares them with the measured risk of an algorithm and with the minimax lower
+bound of its problem.  Each function has the signature of such an entry:
+
+- ``setting`` has the sizes of the problem: n records or users, p or ``dimension`` coordinates,
+  s non-zero coefficients, k labels or candidates, ``epsilon``, ``delta``, and ``noise_bound``, the
+  largest size C of the noise of y;
+- ``bound`` is the lower bound, whose hard family (``bound.construction``) the algorithm runs on;
+- the result is the theorem's upper bound of the risk, or None where the theorem does not apply.
+
+The docstring of each function begins with its formula.
 """
 
 from __future__ import annotations
@@ -23,28 +28,38 @@ from audits.minimax.performance.algorithm_losses import (
 def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
 
-    One round with working sparsity 8 and step eta.  ``|error|_inf`` is bounded by Bernstein's
-    inequality for every coordinate, of the mean of n reports of length B and of the mean of n
-    noises times signs.  Wang & Xu (2021), with constants made explicit.
+    It is the squared distance of `LocalIHT` from the true theta, which has one coefficient of size
+    |theta|, after one round with working sparsity 8 and step eta.  ``error`` is that of the mean of
+    n reported gradients.  Bernstein's inequality bounds each of its coordinates twice: in the mean
+    of n reports of length B, and in the mean of n noises of y times signs.  The bound is at most
+    4, the squared diameter of the unit ball.  Wang & Xu (2021), with constants made explicit.
     """
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
 
     n, p, epsilon = setting["n"], setting["p"], as_pure_epsilon(setting)
     noise = float(setting.get("noise_bound", 2.0))
+    # the gradients' norm is at most sqrt(p) (sqrt s + sqrt s* + C), with s = 8 and s* = 1
     radius = math.sqrt(p) * (math.sqrt(8) + 1 + noise)
+    # probability of the gradient's own hemisphere in a report, e^epsilon / (1 + e^epsilon)
     keep = 1 / (1 + math.exp(-epsilon))
     if not 0.5 < keep < 1 or p < 2:
         return None
     length = HemisphereL2(dimension=p, radius=radius, keep=keep, longer="clip").length
-    level = 2 * math.log(p)  # each side of each coordinate exceeds with probability 1 / p^2
+    # Each coordinate exceeds its bound, on each of two sides, with probability at most 1 / p^2.
+    # These are 4 p events for the two means, which together have probability at most 4 / p.
+    level = 2 * math.log(p)
     error = _bernstein(level, n, noise**2, noise) + _bernstein(level, n, length**2 / p, 2 * length)
     size = float(getattr(bound.construction, "d", 1.0))
     return min(4.0, (size / 2 + 3.5 * default_step() * math.sqrt(17) * error) ** 2)
 
 
 def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
-    """The positive t with ``n t^2 / (2 (variance + largest t / 3)) = level``."""
+    """The positive t with ``n t^2 / (2 (variance + largest t / 3)) = level``.
+
+    By Bernstein's inequality a mean of n independent variables, of this variance and of absolute
+    value at most ``largest``, exceeds its expectation by t with probability at most ``e^-level``.
+    """
     half = level * largest / 3
     return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
 
@@ -52,7 +67,9 @@ def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
 def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(2^-T |theta| + 3.5 eta sqrt(17 s) (C + Y coth(eps/2)) sqrt(4 ln p / n))^2``.
 
-    It holds with probability 1 - 4 / p; C bounds the noise, Y the labels, T is the rounds.
+    It is the squared distance of `LabelIHT` from the true theta after T = log2 n rounds of step
+    eta, and holds with probability 1 - 4 / p.  C bounds the noise of y and Y = sqrt(s) + C the
+    labels.  The bound is at most 4, the squared diameter of the unit ball.
     """
     from algorithms.base.hard_thresholding import default_step
 
@@ -64,9 +81,10 @@ def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None
 
 
 def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``D L sqrt(V / n)``: diameter D, Lipschitz constant L, second moment V of the reports.
+    """``D L sqrt(V / n)``, the expected excess loss of `LabelSGD` after one pass over n users.
 
-    Chua and others (2026).
+    D is the diameter of the parameters' set, L the Lipschitz constant of the loss, and V the second
+    moment of the decoded reports.  Chua and others (2026).
     """
     from algorithms.label_privacy.label_sgd import LabelSGD
 
@@ -78,7 +96,11 @@ def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``E |mean - truth|^2 <= B^2 / n``: reports are independent, of mean square at most B^2."""
+    """``B^2 / n``, a bound of ``E |mean - truth|^2`` for the mean of n users' vectors.
+
+    Reports are independent and unbiased, and B^2 bounds the mean square of each.  For reports on a
+    sphere B is its radius; else B^2 is the variance of the noise plus that of the users' numbers.
+    """
     from algorithms.base.number_noise import noise_variance
     from algorithms.statistics.local_mean import mean_randomizer
 
@@ -86,11 +108,15 @@ def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
     reports: Any = mean_randomizer(setting["dimension"], setting["epsilon"], 1.0)
     if hasattr(reports, "length"):
         return float(reports.length**2 / setting["n"])
-    return (noise_variance(reports, 1.0) + 1) / float(setting["n"])  # 1: of the users' numbers
+    # the numbers of users lie in [-1, 1], so their variance is at most 1
+    return (noise_variance(reports, 1.0) + 1) / float(setting["n"])
 
 
 def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """The second moment of the noise: scale^2 a coordinate if Gaussian, 2 scale^2 if Laplace."""
+    """``p scale^2`` for Gaussian noise, ``2 p scale^2`` for Laplace noise: its second moment.
+
+    `PrivateMean` adds it to the p coordinates of the mean; delta is above 0 for Gaussian noise.
+    """
     del bound
     n, p = setting["n"], setting["dimension"]
     plan: Any = private_mean_estimator(setting).plan((n, p))
@@ -98,10 +124,10 @@ def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def subset_selection_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n`` with g = p - q.
+    """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n`` with g = p - q: the squared error of k shares.
 
-    A report has its own label with probability p and each other one with q; the 1 is for the
-    random labels of the users.
+    A report is a set of labels.  It has the user's own label with probability p and each other one
+    with probability q.  The 1 is for the random labels of the users.
     """
     from mechanisms import SubsetSelection
 
@@ -113,15 +139,19 @@ def subset_selection_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def permute_and_flip_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``2 ln k / eps``, where a record moves each sum by at most 1 (McKenna & Sheldon 2020)."""
+    """``2 ln k / eps``, the expected gap of the selected sum to the largest of k sums.
+
+    A record moves each sum by at most 1 (McKenna & Sheldon 2020).
+    """
     del bound
     return float(2 * math.log(setting["k"]) / setting["epsilon"])
 
 
 def frank_wolfe_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """The expected excess of the empirical risk, from the algorithm's own theorem with constants.
+    """The expected excess of the empirical risk over its minimum on the unit l1 ball.
 
-    The argument 1.0 says that the empirical risk at the start exceeds its minimum by at most 1.
+    The formula is that of `FrankWolfe.utility_bound`.  Its argument 1.0 says that the empirical
+    risk at the start exceeds its minimum by at most 1.
     """
     from algorithms.frank_wolfe.polytope import FrankWolfe
     from algorithms.frank_wolfe.polytopes import L1Ball

@@ -1,8 +1,11 @@
 """Tables of the draws of numpy's generators: names of their arguments, and the laws of their noise.
 
-`NOISE` has the draws whose outputs are followed as noise through the code; a law "unknown" has no
-formula for its privacy loss.  `COINS` has the draws whose outputs are the same in both recorded
-runs, and are not followed.
+An audit runs a function twice, on two neighbouring data sets, and records every draw of random
+numbers; the second run gets the recorded numbers of the first one.  `NOISE` has the draws whose
+outputs are followed as noise through the code, so that the privacy loss of what is released can be
+computed; a law "unknown" has no formula for that loss.  `COINS` has the draws whose outputs are
+plain numbers for the code.  They are not followed, and are the same in both runs but for a record
+that one of the data sets lacks.
 """
 
 from __future__ import annotations
@@ -12,10 +15,11 @@ from typing import Any, NamedTuple, final
 
 @final
 class DrawTable(NamedTuple):
-    """Arguments of a draw with their defaults, and its law.
+    """The arguments of a draw with their defaults, and the name of the law of its output.
 
-    ``place`` and ``spread`` name the arguments of location and scale ("" if there are none);
-    ``size`` names that of the shape.
+    A required argument has the default None.  ``place`` and ``spread`` name the arguments of
+    location and scale ("" if there are none).  ``size`` is "*" if each positional argument is one
+    dimension of the shape, as in ``rand(2, 3)``.
     """
 
     arguments: dict[str, Any]
@@ -26,10 +30,12 @@ class DrawTable(NamedTuple):
 
 
 def _location(law: str) -> DrawTable:
+    """The table of a draw of this law with a location ``loc`` and a scale ``scale``."""
     return DrawTable({"loc": 0.0, "scale": 1.0, "size": None}, law, "loc", "scale")
 
 
 def _standard(law: str) -> DrawTable:
+    """The table of a draw of this law without parameters."""
     return DrawTable({"size": None, "dtype": float, "out": None}, law)
 
 
@@ -64,7 +70,7 @@ NOISE = {
     "rand": DrawTable({}, "uniform", size="*"),
     "randn": DrawTable({}, "gaussian", size="*"),
 }
-# draws whose output is frozen and handed out as it is
+# draws whose recorded output is handed out as plain numbers in both runs
 COINS = {
     "integers": DrawTable(
         {"low": None, "high": None, "size": None, "dtype": None, "endpoint": False}, ""
