@@ -96,11 +96,11 @@ def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -
     if count > 1 and epsilon < math.inf:
         # The sum may exceed epsilon by one large loss l and another loss above epsilon - l.  Where
         # the tail is heavy, no single tilt gives weight to both.  ``log_tail`` is the logarithm of
-        # count P(loss >= l), at most 0, and ``great`` that of the probability of both losses.
+        # count P(loss >= l), at most 0, and ``log_both`` that of the chance of both losses.
         log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
-        great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
-        if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
-            log_weight = np.maximum(log_weight, great - np.max(great))
+        log_both = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
+        if math.log(count) + float(np.max(log_both)) > chernoff + NOTICEABLE:
+            log_weight = np.maximum(log_weight, log_both - np.max(log_both))
     return places_by_weight(points, pair.loss, log_weight, DENSE)
 
 

@@ -78,8 +78,8 @@ def calibrate(
     """Return the least noise whose cost does not exceed the one target that is given.
 
     The cost of the answer lies in ``[(1 - 1e-6) target, target]`` wherever the cost is continuous
-    in the parameter, which may raise or lower it.  The cost that is compared with a target of
-    ``tpr`` is how far the true-positive rate is above the false-positive rate.
+    in the parameter, which may raise or lower it.  For a target of
+    ``tpr`` cost and target are true-positive rates minus the false-positive rate.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
 
     The entry gives a, h, the number of nodes with j >= 0, and the variance S of the smoothing.  It
     also gives b, at which the terms k > 0 are bounded; b <= a says that only the upper bound is
-    wanted, and then the lower one is 0.
+    wanted, and then the lower one is 0.  With a single node the upper bound is Chernoff's at a.
     """
     a, b, h = (entry.real(key, low, 1e12) for key, low in (("a", 1e-9), ("b", 0), ("h", 1e-12)))
     count, smoothing = entry.whole("nodes", 1, 2**20), entry.real("smooth", 0, 1)

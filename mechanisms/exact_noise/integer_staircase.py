@@ -45,8 +45,8 @@ class IntegerStaircase:
         top = np.flatnonzero(in_first_level)
         inside[top] = rng.integers(0, self.upper, top.size)
         negative = signed < 0
-        below = np.where(negative, ~signed, signed)
-        k = inside + np.where(in_first_level, 0, self.upper + self.stair * below)
+        lower_level = np.where(negative, ~signed, signed)
+        k = inside + np.where(in_first_level, 0, self.upper + self.stair * lower_level)
         noise: IntegerArray = np.where(negative, ~k, k)
         return noise
 

@@ -9,7 +9,7 @@ bound of its problem.  Each function has the signature of such an entry:
 - ``bound`` is the lower bound, whose hard family (``bound.construction``) the algorithm runs on;
 - the result is the theorem's upper bound of the risk, or None where the theorem does not apply.
 
-The docstring of each function begins with its formula.
+Most docstrings begin with the formula of the result.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
 def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
     """The positive t with ``n t^2 / (2 (variance + largest t / 3)) = level``.
 
-    By Bernstein's inequality a mean of n independent variables, of this variance and of absolute
-    value at most ``largest``, exceeds its expectation by t with probability at most ``e^-level``.
+    By Bernstein's inequality a mean of n independent variables, of this variance and at most
+    ``largest`` above their expectation, exceeds its expectation by t with probability at most
+    ``e^-level``.
     """
     half = level * largest / 3
     return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
