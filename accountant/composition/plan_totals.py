@@ -1,4 +1,8 @@
-"""Facts of a whole plan that add up over its releases."""
+"""Facts of a whole plan that add up over its releases, such as its mass at infinity.
+
+The mass at infinity of a loss is the probability of an outcome that the neighbouring data cannot
+give, at which the privacy loss is infinite.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,10 @@ def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
-    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts."""
+    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts.
+
+    ``cost_of`` returns the fact, one number or several, of a single loss.
+    """
     result: Array = np.zeros(())
     for item, count in plan.losses():
         if isinstance(item, Parallel):
@@ -46,6 +53,7 @@ def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
     """
 
     def nats(loss: Loss) -> float:
+        """Return ``-ln(1 - d)``, which adds up over releases."""
         worst = max(loss.infinity, loss.reversed.infinity) if worse_direction else loss.infinity
         return -math.log1p(-worst) if worst < 1 else math.inf
 

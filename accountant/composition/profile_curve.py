@@ -1,4 +1,8 @@
-"""The profile of one composition at many epsilons: engines are made once and kept."""
+"""Upper bounds on the profile delta(epsilon) of one composition at many epsilons.
+
+An engine bounds delta well near one epsilon.  The engines for a few epsilons, spread over the
+profile, are made once and kept, and each serves the epsilons from its own up to the next one's.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,14 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# one engine each
+# Targets of delta, each with one engine near the epsilon where the profile has this value: where
+# bounds are as accurate as numbers, and where they are accurate relative to epsilon.
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-MAX_SUMMED_NODES = 2**11  # for each epsilon; of more, a table is made
-MAX_COST = 4e6  # exponentials of a sum that is quick at many epsilons
+# nodes of a contour that are summed anew at each epsilon; with more, a table is made once
+MAX_SUMMED_NODES = 2**11
+MAX_COST = 4e6  # cost of an engine, in exponentials, up to which it is quick at many epsilons
 
 
 class ProfileCurve:
@@ -70,8 +76,9 @@ class ProfileCurve:
     def _neighbourhood(
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
+        """Return where an engine is made; ``delta`` is about that of the profile at ``epsilon``."""
         if self._accuracy is not None:
-            # a contour that is `width` of epsilon wide has about tilt * delta as much of delta
+            # An error of epsilon is an error of delta about tilt * delta times as large.
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
             width = min(3 * self._accuracy / slope, 1e-2)
         return Neighbourhood(self._composition, tilt, epsilon, width)
@@ -118,7 +125,10 @@ class ProfileCurve:
 def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
-    """Return what gives logarithms of upper bounds at epsilons between two ends."""
+    """Return a function from epsilons in [low, high] to logarithms of upper bounds of delta.
+
+    Without an engine the bound is delta <= 1.
+    """
     if delta_bounds is None:
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
@@ -130,8 +140,12 @@ def _upper_bounds(
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
-    """Return the logarithms of the chords of a table, in ``x = e^epsilon``."""
-    # delta is convex in x and falls: round-off of the places is made good by a smaller epsilon
+    """Return the logarithms of delta, interpolated linearly in ``x = e^epsilon``.
+
+    The table ``logs`` has ln delta at the epsilons ``spacing * k``, k from ``first_index``.
+    """
+    # Delta is convex in x, so chords lie above it.  It falls with epsilon, so that a slightly
+    # smaller epsilon makes up for the round-off of the places.
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

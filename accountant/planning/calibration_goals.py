@@ -1,4 +1,9 @@
-"""What a calibration aims at: an epsilon at a delta, or a rate of success of an attack."""
+"""What a calibration aims at: an epsilon at a delta, or a rate of success of an attack.
+
+Each goal is one cost of a plan, as an accountant measures it, that is not to exceed a target.  The
+costs of attacks are the advantage, which is delta at an epsilon of 0, and how far the true-positive
+rate of the best attack is above its false-positive rate.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +27,16 @@ HOW = "calibrate(..., epsilon=1.0, delta=1e-6), advantage=0.1, or tpr=0.05 with 
 @final
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A cost that is not to exceed a target; ``argument`` names what the caller gave."""
+    """A cost that is not to exceed a target.
+
+    ``argument`` is the caller's name of the target, and ``measure`` returns the cost of a plan.
+    """
 
     argument: str
     target: float
     measure: Callable[[Plan], float]
     accountant: Accountant
-    delta: float | None = None  # of an epsilon; None for a rate
+    delta: float | None = None  # the delta at which epsilon is the cost; None for a rate
     rough: Callable[[Plan], float] | None = None  # about the same as the measure, and quicker
 
 

@@ -1,4 +1,7 @@
-"""What a plan costs by every accountant, side by side: a table, and a figure of their curves."""
+"""What a plan costs by every accountant, side by side: a table, and a figure of their curves.
+
+Every accountant returns an upper bound of epsilon or delta, so the least one is the best.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ MAX_DIFFERENT = 50  # losses of a plan up to which attack rates are shown; of mo
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One accountant's answer: epsilon or delta, or None where it has no bound."""
+    """One accountant's answer: epsilon or delta, or None where it has no bound.
+
+    ``seconds`` is the time that the answer took, and ``note`` says more of `Tight`'s.
+    """
 
     accountant: str
     epsilon: float | None
@@ -297,7 +303,7 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     deltas = np.concatenate([np.geomspace(least_delta, 0.02, 48), np.linspace(0.04, 0.98, 25)])
     for accountant, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
         is_tight = isinstance(accountant, Tight)
-        # an interval that is narrower than the line
+        # this interval of epsilon is narrower than the drawn line
         drawn = Tight(width=1e-4) if is_tight else accountant
         try:
             epsilons = drawn.epsilons(plan, deltas)
@@ -341,6 +347,7 @@ def _rates(plan: Plan) -> tuple[AttackRate, ...]:
 
 
 def _rate_name(rate: AttackRate) -> str:
+    """Return the name of a rate, with the false-positive rate at which it is taken."""
     return rate.rate if rate.at is None else f"{rate.rate} at fpr {rate.at:g}"
 
 

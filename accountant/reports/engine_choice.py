@@ -1,4 +1,8 @@
-"""Which engines `Tight` planned for a plan, what they were to cost, and which of them answered."""
+"""Which engines `Tight` planned for a plan, what they were to cost, and which of them answered.
+
+An engine is one of several methods to bound the epsilon of a composition.  `Tight` tries the one
+that should cost the least time first, until an interval is narrow enough.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from accountant.domains import DELTA
 from accountant.plans.plan import Plan, as_plan, directions
 from accountant.table_display import Table, TableDisplay
 
-SECONDS_OF_A_PRODUCT = 2e-9  # the unit of the engines' costs
+SECONDS_OF_A_PRODUCT = 2e-9  # seconds; engines state their costs in numbers of products
 COLUMNS = ("direction", "engine", "planned ms", "lower", "upper")
 
 

@@ -1,4 +1,8 @@
-"""The page of a ledger: what was spent of a data set's budget, when, by whom, and what is left."""
+"""The HTML page of a ledger: what was spent of a data set's budget, when, by whom, what remains.
+
+The history is a stream of lines, one for each entry of the book; the template `history.html` shows
+the last ones, sums by kind, and a curve of epsilon over time.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,7 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
 
 
 def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
-    """Return what will happen to the budget: a time, empty where it has none, and words."""
+    """Return what will happen to the budget: pairs of a time, "" where it has none, and words."""
     runs = [
         ("", f"{run.to_come:,} of {run.planned:,} releases of {run.name}: paid for, not made yet")
         for run in history.totals.unfinished_runs
@@ -89,7 +93,10 @@ def _next_window(label: str) -> tuple[str, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ReleaseKind:
-    """One kind of release; ``capacity``: how many more the rest would pay for, None if unknown."""
+    """One kind of release, and how many were requested, answered and failed.
+
+    ``capacity`` is how many more of it the remaining budget would pay for, None if unknown.
+    """
 
     what: str
     requested: int
@@ -165,9 +172,10 @@ class HistoryFigures:
 
 
 def _capacity(status: Status, line: Line) -> int | None:
-    """Return how many more fit into what remains, as the ledger's notion adds them up.
+    """Return how many more releases fit into what remains, as the ledger's notion adds them up.
 
-    None where that is not known: of another package, or where a window took over some.
+    None where that is not known: where the class of the release is of a package that is not
+    installed here, or where a window took over some budget of earlier ones.
     """
     if status.closed:
         return 0

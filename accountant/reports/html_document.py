@@ -1,4 +1,7 @@
-"""HTML pages from templates: one file each, no network request, every value escaped."""
+"""HTML pages from Jinja templates, for all reports.
+
+Each page is one file that makes no network request, and every value in it is escaped.
+"""
 
 from __future__ import annotations
 
@@ -56,5 +59,5 @@ def csv_address(rows: Iterable[Iterable[object]]) -> str:
 
 
 def _csp_hash(source: str) -> str:
-    """Return the hash of a style or script for a content security policy."""
+    """Return the hash by which a content security policy allows this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()

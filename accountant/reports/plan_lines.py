@@ -1,4 +1,7 @@
-"""A plan as lines of a table, and the same lines with more noise or more often."""
+"""A plan as lines of a report's table, and the plan with more noise or more releases of its lines.
+
+A line is one kind of release with its count, so that a page can show and change lines one by one.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 class PlanLine:
     """One kind of release and how often it is planned.
 
-    ``name`` is its name in the plan file, ``error`` that of one answer, in the query's units.
+    ``name`` is its name in the plan file, and ``error`` the expected error of one answer, in the
+    query's units.
     """
 
     part: Plan
@@ -63,8 +67,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the lines with other noise and other counts.
 
-    Noise is multiplied by ``noise_factor``, counts by ``count_factor``, rounded up: of the line at
-    the index ``turned`` alone, or of all.
+    Noise is multiplied by ``noise_factor``, and counts by ``count_factor`` and then rounded up.
+    Only the line with the index ``turned`` is changed; None changes all lines.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))

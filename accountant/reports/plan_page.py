@@ -1,4 +1,8 @@
-"""The page of a plan: its cost against a budget, alternatives, and what they mean."""
+"""The HTML page of a plan: its cost against a budget, alternatives, and what they mean.
+
+`PlanSummary` has all numbers.  This file makes of them what the template `plan.html` shows: curves,
+sliders with which a reader changes noise, counts and delta, and tables to save.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
 from accountant.serialisation.plan_json import to_json
 
+# deltas that have a column in the table of curves, next to the budget's own
 SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 
@@ -91,18 +96,23 @@ def _saved_tables(summary: PlanSummary) -> dict[str, str]:
 
 
 def _format_capacity(capacity: int | None) -> str:
+    """Return how many more releases fit, a dash where that is not known."""
     if capacity is None:
         return "–"
     return f"{capacity:,}" if capacity < CAPACITY_CAP else f"over {CAPACITY_CAP:,}"
 
 
 def _format_ratio(value: float, smallest: float) -> str:
+    """Return how many times the smallest epsilon a value is, a dash where there is no ratio."""
     is_finite = 0 < value < math.inf and 0 < smallest < math.inf
     return f"{value / smallest:.2f}" if is_finite else "–"
 
 
 def _axes(summary: PlanSummary) -> Axes[float]:
-    """Return axes that include the budget, the plan, and a factor of 20 around either."""
+    """Return axes that include the budget, the plan's epsilons, and values of grids near them.
+
+    Values of the grids count as near within a factor of 8 of the range of the others.
+    """
     plan_epsilons = [value for value in summary.grid.plan_epsilons if 0 < value < math.inf]
     shown = [*plan_epsilons, summary.budget.epsilon]
     low, high = padded_range(shown)

@@ -1,4 +1,8 @@
-"""All numbers of a plan's page, computed before the page is written."""
+"""All numbers of a plan's page, computed before the page is written.
+
+They are epsilons by `Tight` and by all other accountants at several deltas, the costs of the plan's
+lines, and grids of epsilons at other noise and counts; see `what_if_grid`.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +132,7 @@ def _with_proved(grid: WhatIf, budget: Budget, proof: CheckedProof | None) -> Wh
 
 
 def _turned_lines(lines: Sequence[PlanLine]) -> range:
-    """Return the lines that have a grid of their own: none where there is one line only."""
+    """Return the indices of lines that have a grid of their own; none if there is only one line."""
     return range(min(len(lines), MAX_TURNED_LINES) if len(lines) > 1 else 0)
 
 

@@ -1,4 +1,7 @@
-"""The curves of a page: every accountant's epsilon against delta, and the plan's under change."""
+"""The figures of a plan's page: every accountant's epsilon against delta, and the plan's own curve.
+
+The second figure has a copy of the plan's curve that a script moves with the sliders.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Lines on axes; ``budget`` is the position of its cross, ``band`` an area's points."""
+    """Lines on axes, and ``words`` that describe them to a reader who cannot see them.
+
+    ``budget`` is the position of the cross that marks the budget, and ``band`` the points of an
+    area.
+    """
 
     axes: Axes[float]
     lines: tuple[Line, ...]

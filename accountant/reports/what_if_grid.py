@@ -1,4 +1,7 @@
-"""Epsilons of a plan with other noise, counts and deltas: the values behind the sliders."""
+"""Epsilons of a plan with other noise, counts and deltas: the values behind a page's sliders.
+
+A page makes no request, so all values that a reader can choose are computed beforehand.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, directions
 from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 
+# Factors of the noise and of the counts of releases, and deltas, that a slider can take.  The
+# factor 1 is the plan itself.
 NOISE_FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
 COUNT_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 SHOWN_DELTA_AXIS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
@@ -116,7 +121,10 @@ def _cell(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether upper envelopes of the losses lower an epsilon."""
+    """Return whether `Tight` finds a lower epsilon where it uses upper envelopes of losses.
+
+    Without them epsilons are computed faster.
+    """
     both_directions = directions(plan)
     losses = [
         loss for direction in both_directions for loss, _ in losses_of_items([*direction.losses()])

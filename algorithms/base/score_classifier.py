@@ -1,4 +1,7 @@
-"""What a classifier predicts from the scores of public classes."""
+"""What all classifiers here predict from scores: labels, probabilities, and their accuracy.
+
+The classes are public.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from accountant.numerics import Array
 
 
 class ScoreClassifier:
-    """Labels and probabilities of records by their scores; to be named before the estimator."""
+    """Labels and probabilities of records by their scores.
+
+    A class that inherits from it names it before the estimator, among its bases.
+    """
 
     classes_: Any
 

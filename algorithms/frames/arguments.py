@@ -1,4 +1,7 @@
-"""Calls that Python refuses itself: the answer names the call that was meant."""
+"""Calls that do not fit a function's signature: the error names the call that was meant.
+
+Python would refuse them with a `TypeError` that gives no example.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ R = TypeVar("R")
 
 
 def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator: a call that does not fit the signature is answered by an example."""
+    """Return a decorator with which a call that does not fit the signature shows an example."""
 
     def decorator(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
@@ -34,7 +37,7 @@ def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def answered_class(example: str) -> Callable[[type[R]], type[R]]:
-    """Return the same for a class, whose objects are made."""
+    """Return the same decorator for a class, whose constructor it changes."""
 
     def decorator(cls: type[R]) -> type[R]:
         type.__setattr__(cls, "__init__", answered(example)(cls.__init__))

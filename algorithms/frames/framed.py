@@ -1,4 +1,7 @@
-"""What answers have in common, a frame and a table of their values, and answers that are lists."""
+"""What answers to questions have in common: a frame and a table of their values.
+
+`ListedAnswer` is the answer for quantiles and for labels with counts.
+"""
 
 from __future__ import annotations
 

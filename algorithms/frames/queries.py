@@ -1,4 +1,8 @@
-"""Questions to a frame: a plan before any data, and a release through a ledger."""
+"""Questions for one statistic of a frame, such as a count or a mean, for each cell of a table.
+
+A question returns a plan before it reads any data, and its answer through a ledger that enforces
+the plan.
+"""
 
 from __future__ import annotations
 

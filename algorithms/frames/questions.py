@@ -1,4 +1,8 @@
-"""What all questions to a frame do before anything is released."""
+"""The base class of all questions to a frame: what they do before anything is released.
+
+They check the columns against the schema, which is public, state a plan, explain it in words, and
+check that the ledger holds such a frame and allows the whole plan.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.schema import Schema
 
+# the questions that errors name as those that may be asked by private keys
 BY_KEYS = "count, sum_, mean, variance and quantiles"
 Released = TypeVar("Released")
 

@@ -1,4 +1,4 @@
-"""Where in the audited code a draw is asked for."""
+"""Where in the audited code a draw of random numbers is asked for, found in the call stack."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 # code in these files draws for its callers, so the call site is the first frame outside of them
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
+# parts of the paths of libraries that draw noise, whose frames are passed over too
 LIBRARIES = tuple(
     os.sep + os.path.join("site-packages", *parts) + os.sep
     for parts in (("scipy", "stats"), ("torch",), ("diffprivlib", "mechanisms"), ("opendp",))
@@ -30,7 +31,10 @@ def call_site() -> str:
 
 
 def draw_site() -> tuple[tuple[str, int], ...]:
-    """Return the call in the first two such frames: a helper that draws has several callers."""
+    """Return the places of the calls in the first two frames of audited code.
+
+    One frame is not enough, because a helper that draws may have several callers.
+    """
     return tuple(
         (f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}", frame.f_lasti)
         for frame in itertools.islice(_frames_of_code(), 2)

@@ -1,4 +1,7 @@
-"""Runs of the audited function on a tape: on the data, or on their neighbour."""
+"""Runs of the audited function, on the data or on their neighbour, each recorded on a tape.
+
+A second run gets the tape of the first one, and with it the same random numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ GENERATORS = ("rng", "generator", "random_state")  # arguments that get a record
 
 @final
 class Runs(NamedTuple):
-    """What is run, on which data, and which draws are public."""
+    """What is run, on which data, from which seed, and which draws are public."""
 
     function: Callable[..., Any]
     data: Any
@@ -33,7 +36,11 @@ class Runs(NamedTuple):
         of_neighbour: bool = False,
         redrawn: Redrawn | None = None,
     ) -> tuple[Tape, Any]:
-        """One run on a copy of the data; the result is plain, an exception is one too."""
+        """The tape and the result of one run on a copy of the data.
+
+        Noise in the result is no longer followed.  An exception is a result too; the result is None
+        if the run parted from the ``recorded`` one.
+        """
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
         tape = Tape(
@@ -59,6 +66,7 @@ class Runs(NamedTuple):
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
+    """The generator that the function gets, by the name of its argument; empty if it has none."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -1,4 +1,8 @@
-"""The verdict that `record` returns: findings, what could not be judged, and the epsilon."""
+"""The verdict that `record` returns: findings, what could not be judged, and the epsilon.
+
+`record` runs a function twice on neighbouring data, the second time with the random numbers of the
+first.  What the noise must move by so that both runs release the same is what the pair costs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,8 @@ from audits.recorded_runs.tape import Event, EventKind, Tape
 
 # Kinds of findings whose cost no loss of a draw bounds.
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}
-# Relative rounding of moves, which are sums of floats, and of bounds that libraries round up.
+# Relative tolerance for the round-off of moves, which are sums of floats, and of bounds that
+# libraries round up.
 ROUND_OFF = 1e-6
 # The delta at which the cost is stated if nothing is claimed and the cost at delta 0 is infinite,
 # as that of Gaussian noise is.

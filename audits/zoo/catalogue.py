@@ -1,4 +1,8 @@
-"""All specimens, honest and deliberately broken; the auditor is wrong if it misjudges one."""
+"""All specimens of the zoo: small mechanisms and algorithms on which the audits are tested.
+
+Some are honest and the others are broken on purpose, and for each it is known which.  An audit is
+wrong if it misjudges one.
+"""
 
 from __future__ import annotations
 

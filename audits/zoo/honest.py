@@ -1,4 +1,8 @@
-"""Honest specimens, most of them exactly at their claim: a FALSIFIED verdict is a false alarm."""
+"""Honest specimens, most of them exactly at their claim: a FALSIFIED verdict is a false alarm.
+
+Each function returns ``size`` releases of a value, or one where it takes no size.  `specimens`
+states the true epsilons, which comments derive.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,8 @@ Generator = np.random.Generator
 Output = NDArray[Any]
 FLIP_PROBABILITY = 1 / (1 + math.e)  # an answer is flipped with chance 1 / (1 + e^1)
 FIRST_SCORE_HIGH = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-ELEVENTH_ANSWER_HIGH = np.append(
-    np.zeros(10), 1.0
-)  # against 1 - LATE: the eleventh answer is the first above
+# of eleven answers the last one alone is high; in its neighbour, 1 minus it, all others are
+ELEVENTH_ANSWER_HIGH = np.append(np.zeros(10), 1.0)
 
 
 def laplace(value: float, rng: Generator, size: int) -> Output:

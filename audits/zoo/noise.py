@@ -1,4 +1,9 @@
-"""Broken noise on numbers and vectors: too little, of the wrong shape, for the wrong norm."""
+"""Broken noise on numbers and vectors: too little, of the wrong shape, for the wrong norm.
+
+Each function is a specimen on which the audits are tested: it returns ``size`` releases of a value,
+and the first line of its docstring is the flaw that reports show.  Most claim an epsilon of 1.
+Comments derive the true epsilons that `specimens` states.
+"""
 
 from __future__ import annotations
 

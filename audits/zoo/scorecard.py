@@ -1,4 +1,8 @@
-"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds."""
+"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
+
+The zoo has specimens of which it is known whether their privacy claims are true, and mostly their
+true epsilon.  Each is audited by the audit that should catch it.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from audits.claims.findings import Finding, Outcome, as_expected
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
+# numbers of runs of a specimen that are tried, from few to many, until its claim is falsified
 DETECTION_RUNS = (
     500,
     1_000,
@@ -40,7 +45,7 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # specimens that share the error rate
+MAX_SPECIMENS = 100  # specimens, at most, that share the error rate `FAMILY_ERROR`
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 

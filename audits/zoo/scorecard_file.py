@@ -1,4 +1,4 @@
-"""The scorecard as a file, written and read back, so that an interrupted scoring can continue."""
+"""The scorecard of the zoo as a JSON file, from which an interrupted scoring can continue."""
 
 from __future__ import annotations
 

@@ -19,9 +19,8 @@ from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
 Output = NDArray[Any]
-FIFTH_ANSWER_HIGH = np.array(
-    [0.0, 0.0, 0.0, 0.0, 1.0]
-)  # against 1 - FIFTH: the fifth is the first above
+# of five answers the last one alone is high; in its neighbour, 1 minus it, all others are
+FIFTH_ANSWER_HIGH = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
 
 
 def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:

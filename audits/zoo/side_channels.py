@@ -1,5 +1,10 @@
 """Side channels: bits, types, lengths, errors, exact answers, time, floating-point arithmetic.
 
+Each function is a broken specimen on which the audits are tested: it releases a value once, or
+``size`` times, and the first line of its docstring is the flaw that reports show.  Comments derive
+the true epsilon, the largest log ratio of an outcome's probabilities for the two values, that
+`specimens` states.  The last functions are queries without noise, whose sensitivity is wrong.
+
 References: Mironov (2012); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
 """
 

@@ -1,4 +1,8 @@
-"""The specimen of the zoo, and how plain functions become specimens."""
+"""The specimen of the zoo, and how plain functions become specimens.
+
+A specimen is a release, an algorithm or a query whose privacy claim is known to be true or false;
+the audits are tested on it.
+"""
 
 from __future__ import annotations
 

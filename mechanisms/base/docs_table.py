@@ -1,4 +1,7 @@
-"""The table of mechanisms in the docs, made from the declarations; `make table` writes it."""
+"""The table of mechanisms in the docs, made from the declarations; `make table` writes it.
+
+A row has a mechanism's parameters, what it releases and claims, and how long a release takes.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from mechanisms.base.marked_table import markdown_table, write_between
 from mechanisms.base.mechanism import Arithmetic, Mechanism, registry
 from mechanisms.base.parameters import parameters_of
 
+# the lines of the page between which the table stands
 TABLE_MARKS = (
     "<!-- table of mechanisms: made by `make table` -->\n",
     "<!-- end of table -->",
 )
 TABLE_HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source", "known limits")
-TIMED_BATCH = 100_000
+TIMED_BATCH = 100_000  # releases in a batch that is timed
 
 
 def table() -> str:
@@ -64,6 +68,7 @@ def _release_times(mechanism: Mechanism) -> tuple[str, str]:
 
 
 def _timed(work: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,4 +1,7 @@
-"""The types of what `mechanisms` exports, made from the registry; `make table` writes the file."""
+"""The stub file with the types of what `mechanisms` exports; `make table` writes it.
+
+The package loads a name when it is first asked for, from the module that the stub names.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from mechanisms.base.mechanism import registry
 
 STUB = Path(__file__).parents[1] / "__init__.pyi"
 HEAD = '"""The types of the public names: made by `make table`."""\n\n'
-# The other names that the package exports, in the order of sorted imports.
+# The modules and names of the other exports, in the order of sorted imports.
 BASE_NAMES = (
     *(("base.mechanism", one) for one in ("EXACT", "IDEALISED", "Arithmetic", "Mechanism")),
     ("base.mechanism", "registry"),

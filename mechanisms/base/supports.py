@@ -1,4 +1,8 @@
-"""Supports: where a mechanism's outputs lie, and which cells or points to sum over."""
+"""Supports: where a mechanism's outputs lie, and which cells or points to sum over.
+
+A cell is one output, or a part of the outputs with its measure.  Audits sum over the cells that two
+values have in common, in place of all outputs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-MAX_CELLS = 1 << 22  # more cells than this are not listed
+MAX_CELLS = 1 << 22  # cells that are listed, at most
 
 
 @dataclass(frozen=True, slots=True)

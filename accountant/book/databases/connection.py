@@ -1,4 +1,7 @@
-"""Opens the database that a URL names."""
+"""Opens the database of a book, which a URL or a file's name names: SQLite or PostgreSQL.
+
+A wrong name may be a connection string with a password, so errors repeat at most its scheme.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from accountant.book.databases.storage import Storage
 from accountant.domains import Interval
 from accountant.errors import ParameterError
 
-WAIT = Interval(0.0, 86400.0)
-# a connection string, or a URL that lacks a slash, taken for the name of a file
+WAIT = Interval(0.0, 86400.0)  # seconds that a writer may wait for another one
+# found in the name of a file that is in fact a connection string, or a URL that lacks a slash
 SERVER_WORDS = re.compile(r"(?i)pass\w*\s*=|^postgres\w*(\+\w+)?:")
+# what errors say is allowed
 URL = "a file, 'sqlite:///PATH' or 'postgresql://USER@HOST/DATABASE'"
 
 

@@ -1,4 +1,8 @@
-"""Checks where a book may be stored: one plain file, with one name, on a local disk."""
+"""Checks where a book in SQLite may be stored: one plain file, with one name, on a local disk.
+
+`checked_path` checks the file, and `file_system` tells its caller which type of file system it is
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""One run of each algorithm of the project on a lower bound's hard family: its loss."""
+"""One run of each algorithm of the project on a lower bound's hard family: its loss.
+
+A lower bound is proved from a family of points, whose distributions of data are hard to tell apart.
+A run draws a point and data from its distribution, runs the algorithm, and returns the loss against
+the point's parameter.  The mean of many such losses is the algorithm's risk.  In all functions
+``setting`` has the sizes of the problem and ``rng`` draws data and noise.  ``noise`` is a factor
+from 0 to 1 of the algorithm's noise.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +26,7 @@ Setting = Mapping[str, Any]
 
 
 def squared_distance(estimate: Array, truth: Array) -> float:
-    """Squared Euclidean distance."""
+    """The squared Euclidean distance of an estimate from the true parameter."""
     return float(np.square(np.asarray(estimate) - truth).sum())
 
 
@@ -156,7 +163,7 @@ def ridge_loss(rows: Array, theta: Array) -> float:
 
 
 def least_ridge_loss(rows: Array, steps: int = 500) -> float:
-    """The least over the l1 ball, by Nesterov's accelerated projected gradients."""
+    """The least `ridge_loss` on the unit l1 ball, by Nesterov's accelerated projected gradients."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
     smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
@@ -169,7 +176,7 @@ def least_ridge_loss(rows: Array, steps: int = 500) -> float:
 
 
 def project_to_l1_ball(vector: Array) -> Array:
-    """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    """The nearest point of the unit l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
     if np.abs(vector).sum() <= 1:
         return vector
     sizes = np.sort(np.abs(vector))[::-1]

@@ -1,4 +1,7 @@
-"""The report on one problem: bound, construction, and the project's algorithms on its family."""
+"""The report on one problem: its minimax lower bound, and the project's algorithms beside it.
+
+The algorithms run on the hard family from which the bound is proved; see `measure_risk_gap`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ from audits.minimax.problems import bound_function, lower_bound, sample_size
 @final
 @dataclass(frozen=True, slots=True)
 class ProblemReport:
-    """One problem at one setting; below ``users`` users no private algorithm reaches ``error``."""
+    """One problem at one setting, with the gap of each algorithm to the bound.
+
+    With fewer than ``users`` users no private algorithm reaches the risk ``error``; both are None
+    if no error was asked for.
+    """
 
     problem: str
     setting: dict[str, Any]
@@ -66,6 +73,7 @@ def report_problem(
 
 
 def _model(setting: Mapping[str, Any]) -> tuple[str, bool]:
+    """The model of a setting, local or central, and whether delta is above 0."""
     return setting.get("model", "local"), bool(setting.get("delta"))
 
 

@@ -1,4 +1,9 @@
-"""Generators of numpy that record their draws: followed noise, and frozen coins."""
+"""Generators of numpy that record their draws on the tape of a run.
+
+Draws of noise return arrays whose noise is followed through the code; other draws, the coins,
+return plain numbers, which a second run gets from the first.  Outside of a run the generators are
+those of numpy.
+"""
 
 from __future__ import annotations
 
@@ -160,6 +165,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 
 def _order(base: Any, source: Any, count: int) -> Any:
+    """A random order of ``count`` places, which is not recorded."""
     with running(None):
         return base.permutation(source, count)
 
@@ -203,6 +209,7 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
 
 
 def _methods(base: Any) -> dict[str, Any]:
+    """The recording methods in place of those that a class of numpy has, by name."""
     methods: dict[str, Any] = {}
     for name, table in NOISE.items():
         if hasattr(base, name):

@@ -1,4 +1,8 @@
-"""Draws of PyTorch: followed tensors, which do their arithmetic as followed arrays."""
+"""Draws of PyTorch on the tape of a run.
+
+Draws of noise return followed tensors: they remember the noise in them, and do their arithmetic as
+followed arrays of numpy.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.tape import EventKind, current_tape
 
+# torch's name of a function or method: the name of numpy's that does the same on followed arrays
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
     "true_divide": "true_divide", "neg": "negative", "gt": "greater", "ge": "greater_equal",
