@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import audits_in_reverse
 from experiments.__main__ import main
 from experiments.catalogue import FIGURES
 from experiments.datasets import SHARED
@@ -25,7 +26,7 @@ SLOW = {
     "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
     "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
     "sign-votes-signals", "frank-wolfe-width", "sparse-regression-whole", "intervals",
-    "planning-gap",
+    "planning-gap", "lower-bounds-tracing",
 }  # fmt: skip
 # exact ties, of steps without noise, are decided by the last bit, and so by the processor
 TIES = {"lower-bounds-tracing"}
@@ -50,6 +51,24 @@ def test_the_quick_form_prints_what_it_printed(run, name):
     found = values_in(said + "".join(path.read_text() for path in folder.glob("*.csv")))
     near = {"rel": 0.1, "abs": 0.25} if name in TIES else {"rel": 0.015, "abs": 1e-12}
     assert found == pytest.approx(kept, **near)
+
+
+@pytest.mark.parametrize("name", ["`GaussianFrankWolfe` on the l2 ball", "`ThresholdedMean`"])
+def test_a_row_of_the_tracing_table_is_as_kept(name):
+    found = values_in(audits_in_reverse.traced_row(name, 2, 2, 0).replace(name, ""))
+    assert_among_kept(found, 6)
+
+
+def test_a_row_of_one_traced_fit_is_as_kept():
+    assert_among_kept(values_in(audits_in_reverse.one_fit(0, quick=True, seed=0)), 12)
+
+
+def assert_among_kept(found, count):
+    """The numbers of a row stand one after the other among those of the whole table."""
+    kept = json.loads(KEPT.read_text())["lower-bounds-tracing"]
+    parts = [kept[at : at + count] for at in range(len(kept) - count + 1)]
+    assert len(found) == count
+    assert any(part == pytest.approx(found, rel=0.1, abs=0.25) for part in parts)
 
 
 def test_every_experiment_is_kept():

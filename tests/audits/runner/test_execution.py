@@ -48,9 +48,14 @@ def _place(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
+    """Two workers in threads, sent all bytes; a test of `cli/test_run.py` has processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=":0",
     ) as local:
         yield local.scheduler_address
 
