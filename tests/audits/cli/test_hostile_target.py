@@ -152,7 +152,7 @@ def folder(tmp_path, monkeypatch):
 
 def words(name, *more):
     return ["target", name, "--epsilon", "1", "--pair", "a.npy", "b.npy", "--allow-import",
-            "--samples", "20000", "--seed", "1", *more]  # fmt: skip
+            "--samples", "4000", "--seed", "1", *more]  # fmt: skip
 
 
 def lives(pid):
