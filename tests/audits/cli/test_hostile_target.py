@@ -210,7 +210,7 @@ def test_code_that_never_ends_is_stopped(name, folder, capfd):
 
 @pytest.mark.parametrize("name", ["eats", "eats_in_parts"])
 def test_memory_is_limited(name, folder, capfd):
-    assert "--max-memory 0.75" in refused(name, folder, capfd, "--max-memory", "0.75")
+    assert "--max-memory 0.4" in refused(name, folder, capfd, "--max-memory", "0.4")
 
 
 def test_processes_are_limited(folder, capfd):
