@@ -53,7 +53,7 @@ class Evidence:
     one_way: bool
 
     def leaks(self, deltas: Array, *, both: bool) -> Array:
-        """The leak in `single_run`: m delta of m coins for guesses both ways, half for "in" alone."""
+        """The leak in `single_run`: m delta of m coins for guesses both ways, half for one way."""
         return deltas * self.coins.coins / (1 if both else 2)
 
     def epsilon_lower(self, delta: float) -> float:
