@@ -2,8 +2,9 @@
 
 A book is a log on disk of what has been released from data sets, and what it cost; a gate is the
 object by which a program releases from one data set.  Every release is two entries of the log: a
-reservation, which charges the budget or names the plan that has paid, before the data are read, and
-the answer, or a note that there is none.  So a crash can lose an answer, but never the record of its cost.
+reservation, written before the data are read, which charges the budget or names the plan that has
+paid; and the answer, or a note that there is none.  So a crash can lose an answer, but never the
+record of its cost.
 
 `BookLedger` is the gate, and `BookMeter` the meter that it charges.  `PlanRun` is the one run of a
 plan that the meter follows: its plan is paid for as a whole, and it is resumed after a crash.
@@ -89,6 +90,11 @@ class BookLedger(Ledger):
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
     def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
+        """Return the answer that is stored under a label, or claim the label and release.
+
+        If another process is first to claim it, nothing was charged, and the stored answer is
+        awaited again.
+        """
         meter = self._book_meter
         if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
