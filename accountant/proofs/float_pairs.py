@@ -199,7 +199,7 @@ class FloatMixture:
         return min(self._log_decays(a, u))
 
     def decay_height(self, a: float, u: float, n: int, slack: float) -> float:
-        """Return the greatest height whose bound is near the least, within ``slack`` for n releases.
+        """Return the greatest height whose bound for n releases is within ``slack`` of the least.
 
         The rule of a higher line is the shorter one.
         """
