@@ -13,7 +13,7 @@ from collections.abc import Callable
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.numerics.search import least_float_that
 
-ROUNDING = 1e-12  # relative: by how much an answer is rounded up, and a divergence may be off
+ROUNDING = 1e-12  # relative: by how much the information and the answer are rounded up
 
 
 def kl(p: float, q: float) -> float:
