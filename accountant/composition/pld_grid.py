@@ -23,9 +23,7 @@ from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
 INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
-STEPS_A_DEVIATION = (
-    50  # grid steps in the least standard deviation of a loss, unless INTERVAL is less
-)
+STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
@@ -52,8 +50,8 @@ class PLDGrid:
     """A law of the loss under P on a grid, with what is left out.
 
     ``mass`` is the probability of each point of ``loss`` (nats, rising, evenly spaced),
-    ``infinity`` that of an infinite loss, and ``delta_error`` a bound on the absolute error of
-    `delta` by round-off and by what a convolution cut off.
+    ``infinity`` that of an infinite loss.  ``delta_error`` is for the absolute error of `delta`: its
+    round-off, which is estimated, and in a lower bound also what a convolution cut off.
     """
 
     loss: Array
@@ -143,7 +141,7 @@ def convolve(
 def grid_of_sum(
     mass: Array, first: int, interval: float, nats: float, cut_off: float, *, upper: bool
 ) -> PLDGrid:
-    """Return the grid law of masses that a Fourier transform gave, with a bound on its error.
+    """Return the grid law of masses that a Fourier transform gave, and its error.
 
     ``first`` is the index of the first grid point, e^-nats the probability of a finite loss, and
     ``cut_off`` the mass that the transform left out.

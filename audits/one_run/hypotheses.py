@@ -6,9 +6,8 @@ if a hypothesis on the privacy of the run is true.  A hypothesis is refuted if f
 bound is at most the rule's share of the allowed error alpha.  Lower bounds on epsilon and on the mu
 of a Gaussian come from families of hypotheses, each tested in increasing order.
 
-A hypothesis is given by lines, the points (epsilon, delta) of its privacy curve.  It claims them
-all.
-Proofs: docs/proofs/one_run.md.
+A hypothesis is given by lines, the points (epsilon, delta) of its privacy curve; it claims them
+all.  Proofs: docs/proofs/one_run.md.
 """
 
 from __future__ import annotations
@@ -44,7 +43,8 @@ LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 class Evidence:
     """What one run has shown: the coins, ranked by the scores, and how they are tested.
 
-    ``alpha`` is the error allowed: the chance, over all rules, that a true hypothesis is refuted.
+    ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
+    chance at most.
     ``one_way`` says whether some rules guess "in" alone, besides those that guess both ways.
     """
 
