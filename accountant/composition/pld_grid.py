@@ -49,8 +49,8 @@ def usual_step(spread: list[tuple[float, int]], interval: float = INTERVAL) -> f
 class PLDGrid:
     """A law of the loss under P on a grid, with what is left out.
 
-    ``mass`` is the probability of each point of ``loss`` (nats, rising, evenly spaced),
-    ``infinity`` that of an infinite loss.  ``delta_error`` is for the absolute error of `delta`: its
+    ``mass`` is the probability of each point of ``loss`` (nats, rising, evenly spaced), and
+    ``infinity`` that of an infinite loss.  ``delta_error`` is the absolute error of `delta`: its
     round-off, which is estimated, and in a lower bound also what a convolution cut off.
     """
 

@@ -27,7 +27,7 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-MAX_POINTS = 2**21  # of the grid of the sum; no longer one is made
+MAX_POINTS = 2**21  # points of the grid of the sum; no longer grid is made
 # Tilts that are tried in Chernoff's bounds, over the best one of a normal law.
 TILTS = np.geomspace(1e-3, 10.0, 25)
 # Points of a law: all where the weight is within e^-7 of the greatest, elsewhere at least one in

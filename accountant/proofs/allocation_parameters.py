@@ -5,7 +5,8 @@ normal, S a sum of t such V, and the transform phi(s) = E e^{-sV}, delta follows
 
     g(K) = E (K - S)_+ = (1 / 2 pi i) int e^{sK} phi(s)^t s^{-2} ds    along Re s = a,
 
-with the threshold K = t e^eps for (P, Q) and K = t e^-eps for (Q, P), where P has the record.
+where P has the record: it is (g(K) + t - K) / t with K = t e^eps for the pair (P, Q), and
+(e^eps / t) g(K) with K = t e^-eps for (Q, P).
 
 The proof names the line (the abscissa a, and nodes a + ijh, j < ``nodes``) and a trapezoid rule in
 x for phi.  This file chooses them by floats; `accountant/verifier/allocation.py` recomputes the
@@ -26,7 +27,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.proofs.no_method import NoMethod
 
 GRID = np.linspace(-9, 9, 700)  # values of x at which phi is summed in floats
-MAX_NODES = 2**17 - 1  # of a line; a proof that needs more is not written
+MAX_NODES = 2**17 - 1  # nodes of a line; a proof that needs more is not written
 MARGIN = 32.0  # nats: the error that is aimed at is e^-32 of delta
 RATIOS = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
 

@@ -34,7 +34,7 @@ from accountant.proofs.float_pairs import (
 )
 from accountant.proofs.no_method import NoMethod
 
-MAX_NODES = 2**19 - 1  # of a line; a proof that needs more is not written
+MAX_NODES = 2**19 - 1  # nodes of a line; a proof that needs more is not written
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # values of b that are tried, over the saddle point
 # The abscissas that are tried, over the saddle point.  No other one is tried after an entry whose
 # check costs less than `CHEAP`, in products of 128 bits.

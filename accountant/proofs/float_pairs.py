@@ -25,7 +25,7 @@ from accountant.verifier.releases import LISTED
 # The integrand of a mixture's moment is summed at POINTS points, where it is less than DEPTH nats
 # below its greatest value.
 POINTS, DEPTH = 1500, 400.0
-MAX_NODES = 10**5  # of a rule, on each side of 0
+MAX_NODES = 10**5  # nodes of a rule on each side of 0; more are refused
 
 
 class LongRule(NoMethod):
