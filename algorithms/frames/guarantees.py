@@ -1,7 +1,7 @@
 """What a statistic of a table may cost, and the discrete noise that meets this with least error.
 
 A caller states epsilon (perhaps with delta), rho of zCDP, or the scale of the noise itself.  The
-noise is added to counts in whole steps, so it is discrete Laplace or discrete Gaussian noise.
+noise is added to sums of whole steps, so it is discrete Laplace or discrete Gaussian noise.
 
 References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
 """
@@ -70,7 +70,7 @@ class Guarantee:
     def mechanism(self, noise: str, moved: Sensitivities, numbers: int, unit: float) -> Noise:
         """Return the least noise of one kind that meets the guarantee.
 
-        ``moved`` are the sensitivities of the ``numbers`` counts that are released together, in
+        ``moved`` are the sensitivities of the ``numbers`` sums that are released together, in
         steps, and ``unit`` is what a step is worth in the units of the scale.
         """
         kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
