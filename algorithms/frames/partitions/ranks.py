@@ -1,9 +1,9 @@
 """Quantiles of numbers that lie on workers: few places around each quantile are brought here.
 
 A number moves to a point of a public grid (`ValueGrid`).  A point has 2^16 places, over which equal
-numbers are spread.  Workers hold how many rows of a cell are at
-each point.  They are asked how many rows lie below some points, until the points of a window of
-ranks are known; then for the counts at the points of the window.
+numbers are spread.  Workers hold how many rows of a cell are at each point.  They are asked how
+many rows lie below some points, until the points of a window of ranks are known; then for the
+counts at the points of the window.
 
 References: docs/proofs/frames.md, section 10.
 """
