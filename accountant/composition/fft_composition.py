@@ -1,9 +1,12 @@
 """Sums of independent losses on one lattice, by a Fourier transform with bounded round-off.
 
-Each law is tilted, w_k = m_k e^{a l_k} / M, so that the sums near the wanted epsilon are the
-likely ones, and raised to its count in frequency space.  What wraps around is bounded by
-Chernoff's inequality, the round-off of the transform in the 2-norm (Higham 2002, Theorem 24.2);
-see `docs/proofs/grid_pairs.md`.
+Each law, with masses m_k at losses l_k, is tilted: w_k = m_k e^{a l_k} / M, where M makes them add
+up to 1.  So the sums near the wanted epsilon are the likely ones.  The transform of the tilted law
+is raised to its count, and the transforms of all laws are multiplied.  Delta is then the mean of
+the kernel e^{-a y} (1 - e^{-y}), where y > 0 is how far the sum is above epsilon, times a scale.
+
+What wraps around is bounded by Chernoff's inequality, the round-off of the transform in the 2-norm
+(Higham 2002, Theorem 24.2); see `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-FFT_ULPS = 8.0  # of each level of a transform: Higham's constant is about 4, in the 2-norm
-KERNEL_NATS = 60.0  # of e^{-a y}, beyond which the kernel is left out
+FFT_ULPS = 8.0  # ulps for each level of a transform: Higham's constant is about 4, in the 2-norm
+KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60
+# To bound the ends of the sum the tilt is lowered by these shares of it, or raised by twice these.
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
@@ -49,7 +53,7 @@ class SumOnGrid:
         self._cache: dict[int, tuple[float, float, float]] = {}
         self._parts, self.points, self.is_small = parts, 0, False
         if any(part.outline[0].size == 0 for part in parts):
-            return  # so far from the mass that no weight is a number
+            return  # the tilt is so far from the mass that no weight is a number
         bottom, top = _likely_range(parts, tilt, log_wrapped)
         # what is above the top may appear from `near` on, what is below the bottom up to `_end`
         beyond = (math.log1p(tilt) - log_wrapped) / tilt
@@ -62,7 +66,7 @@ class SumOnGrid:
         self.is_small = self.points <= max_points
 
     def convolve(self) -> None:
-        """Transform and multiply, where the range is short enough."""
+        """Compute the law of the sum, where the range is short enough."""
         parts = self._parts
         if not self.is_small:
             return
@@ -87,7 +91,7 @@ class SumOnGrid:
         self._sums = np.roll(sums, -(self._first % n))
 
     def log_scale(self, epsilon: float) -> float:
-        """Return the logarithm of what `delta` is in units of."""
+        """Return the logarithm of the unit in which `delta` is given."""
         return self.log_moment - self.tilt * epsilon
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -97,7 +101,8 @@ class SumOnGrid:
         above = self.offset + position * h - epsilon
         if position < self._first or not self.is_small:
             return 0.0, math.inf
-        # beyond the end is what has wrapped around; the kernel is at most 1 / (1 + a)
+        # Places beyond the end hold mass that has wrapped around.  The kernel is at most
+        # 1 / (1 + a).
         terms = self._end - position
         wrapped = self._wrapped / (1 + a)
         if terms <= 1:
@@ -158,7 +163,7 @@ class SumOnGrid:
 
 
 def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tuple[float, float]:
-    """Return ends that the tilted sum exceeds with probability ``e^log_wrapped`` each at most."""
+    """Return ends beyond each of which the tilted sum lies with chance e^log_wrapped at most."""
     # P(S >= x) <= e^{K(a + t) - K(a) - t x} for every t > 0, and likewise below
     ends = []
     for sign in (1.0, -1.0):
