@@ -10,9 +10,9 @@ states *parts*: what was spent in each month, or on each day.  While there are q
 states what its author has charged.
 
 A plan can be *set aside* when the data set is opened: one entry pays for all its runs, and the
-runs themselves cost nothing more.  Where it was charged at a certified epsilon, its epsilon at the
-budget's delta that a proof or an exact computation gives, later costs are epsilons that are added
-to that one: they are counted *after the plan*.
+runs themselves cost nothing more.  The first plan may be charged at its *certified* epsilon, which
+is that of the whole plan at the budget's delta, computed exactly or proved.  Later costs are then
+epsilons that are added to it: they are counted *after the plan*.
 """
 
 from __future__ import annotations

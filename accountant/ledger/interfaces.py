@@ -57,7 +57,7 @@ class Releasable(Protocol):
 
 
 class PrivacyMeter(Protocol):
-    """The meter that a gate charges before it reads data, such as a budget or a plan."""
+    """The meter that a gate charges before it reads data, such as a filter or a plan's cursor."""
 
     @property
     def next(self) -> Plan | None:

@@ -52,7 +52,7 @@ class GroupTotal:
         if line.kind != "plan":
             self.releases += 1
             return
-        if line.outcome == ASIDE:  # its releases are counted when a run is made: it has a line
+        if line.outcome == ASIDE:  # each of its runs has a line, and counts its releases there
             return
         planned = _planned_releases(line)
         self.is_counted &= planned is not None
