@@ -1,4 +1,8 @@
-"""Facts of a whole plan that add up over its releases."""
+"""Totals of a whole plan that add up over its releases, such as its mass of infinite losses.
+
+In sequence the numbers of releases add up.  Parts that run in parallel see disjoint users, so the
+largest of their totals counts.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,10 @@ def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
-    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts."""
+    """Return the total of ``cost_of`` over a plan: the sum in sequence, the maximum in parallel.
+
+    Costs may be arrays; then each coordinate has a total of its own.
+    """
     result: Array = np.zeros(())
     for item, count in plan.losses():
         if isinstance(item, Parallel):
@@ -40,9 +47,10 @@ def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
 
 
 def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
-    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``.
+    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``, rounded up.
 
-    ``worse_direction`` takes the worse direction of every single loss.
+    The d_i are the masses of infinite losses of its releases.  ``worse_direction`` takes that of
+    the worse direction for every single loss.
     """
 
     def nats(loss: Loss) -> float:

@@ -85,7 +85,7 @@ def contour_entries(
 
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
-    """Return an entry that shows an upper end by Chernoff's bound at its best order, and the end."""
+    """Return an entry with Chernoff's bound at the best order, and the upper end that it shows."""
     parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
