@@ -23,8 +23,8 @@ from mechanisms.base import Cells, Support
 class SphereSupport(Support):
     """The sphere of a radius; the density is constant between ``heights`` along the value.
 
-    Heights are in units of the radius, and each stands for both signs.  The measure of a cell is its
-    share of the sphere.  Two values along two lines need a single height.
+    Heights are in units of the radius, and each stands for both signs.  The measure of a cell is
+    its share of the sphere.  Two values along two lines need a single height.
     """
 
     dimension: int
