@@ -169,7 +169,7 @@ def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None
 def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array) -> Array:
     """Return, for each tilt, what the sum exceeds with a chance of at most e^log_tail.
 
-    For a negative tilt it is minus the sum.  An addition of 1e-12 for each release makes good for
+    For a negative tilt it is minus the sum.  An addition of 1e-12 for each release allows for
     round-off.
     """
     total = np.zeros(tilts.size)

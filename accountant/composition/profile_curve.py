@@ -140,7 +140,7 @@ def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Arr
 
     Delta is convex in x, so that the chords are above it.
     """
-    # Delta falls: a slightly smaller epsilon makes good for the round-off of the table's epsilons.
+    # Delta falls: a slightly smaller epsilon allows for the round-off of the table's epsilons.
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

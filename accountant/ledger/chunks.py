@@ -1,6 +1,6 @@
 """Users' data in pieces that are read one after another, so that few of them are in memory.
 
-The pieces are rows of users in order.  Reading goes forward; who asks for earlier users makes it
+The pieces are rows of users in order.  Reading goes forward; a request for earlier users makes it
 start again from the first piece.
 """
 
