@@ -15,14 +15,12 @@ from accountant.files import csv_lines
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
 
-SCHEMA = 1  # the version of the format
-# the fields of a line of the history, in the order of the columns
+SCHEMA = 1
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
     "buckets", "proof",
 )  # fmt: skip
-# how a registry names the notion that adds costs up
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
     "zcdp": "sum of rho (zero-concentrated privacy)",

@@ -1,8 +1,4 @@
-"""Where the data sets of a book stand: what each has spent, and by whom, as values and tables.
-
-`Status` is of one data set; `Quotas` lists what each author spent of it, `Buckets` what the people
-of each bucket did, and `PeopleTable` adds up data sets that are about the same people.
-"""
+"""Where the data sets of a book stand: what each has spent, and by whom, as values and tables."""
 
 from __future__ import annotations
 
@@ -92,7 +88,7 @@ def status_of(account: Account) -> Status:
     largest_budget = account.budget
     if window is not None:
         protects = f"the data of {account.unit} in {window.length} (UTC)"
-        # An earlier window may have had a larger budget.
+        # an earlier window may have had a larger budget
         largest_budget = Budget(terms.largest, account.budget.delta)
     elif account.buckets is not None:
         protects = f"{account.unit} in one {account.buckets}"
@@ -111,8 +107,7 @@ def status_of(account: Account) -> Status:
         counts=shown.unit,
         total=shown.amount,
         limit=shown.limit,
-        # The sums may be those of different users, so that the epsilon of all sums together can be
-        # above the admitted one, which no user's own total exceeds.
+        # no user's total exceeds the admitted epsilon: the sums may be those of different users
         epsilon=min(notion.epsilon(total), notion.budget.admitted_epsilon),
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
@@ -133,9 +128,8 @@ def status_of(account: Account) -> Status:
 
 
 def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
-    """Return a total as people read it, which is an upper bound on what each user has spent."""
-    # Where the sums belong to different users, they may exceed the limits that each user keeps.
-    if notion.exceeds(total):
+    """Return a total as people read it: no user has spent more."""
+    if notion.exceeds(total):  # the sums belong to different users, each within one limit
         return Spending("epsilon", budget.epsilon, budget.epsilon)
     return notion.shown(total)
 

@@ -1,9 +1,4 @@
-"""Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries.
-
-`verify_log` reads the log once from its first entry, and three checks read along: `LogCheck` of
-what entries state, `IndexCheck` of the index of keys that the log itself contains, and `RowCheck`
-of the database's own indexes.
-"""
+"""Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries."""
 
 from __future__ import annotations
 
@@ -61,14 +56,13 @@ def verify_log(log: Log, head: str | None) -> Verified:
 
 
 class LogCheck:
-    """Checks the accounts, and that each reserved release is answered once at most."""
+    """Reads along the log: accounts, and that what was reserved is answered once at most."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self.seq = log, 0  # the number of the entry that is checked
+        self._log, self.seq = log, 0  # the entry that is checked
         self._charges = ChargeCheck(log)
-        # the digest of the bytes that belong to an entry, by the number of the entry
-        self._attached: dict[int, str] = {}
-        self._reserved: set[int] = set()  # the numbers of reserved releases without an answer
+        self._attached: dict[int, str] = {}  # the digest of the bytes of each entry
+        self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry whose hash is right."""
@@ -115,7 +109,7 @@ class LogCheck:
 
 
 class IndexCheck:
-    """Computes the index of keys anew; also checks that no entry after a signed one is unsigned."""
+    """Reads along the log and computes the index of keys anew; also sees that signatures stay."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -133,7 +127,7 @@ class IndexCheck:
         self._signed = "mac" in facts
         keys, nodes = entry.own_keys, facts.get("index", [])
         if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
-            # The entry has the same single key as the root before it, so that its node moves here.
+            # the same key as before has the same path: its node moves
             del self._nodes[self._root or 0]
             self._nodes[seq], self._last_seqs[nodes[0][0]], self._root = nodes, seq, seq
             return
@@ -194,7 +188,7 @@ class RowCheck:
         self._keys = 0
 
     def note_entry(self, entry: LogEntry) -> None:
-        """Note the data set and the key of one entry of the chain."""
+        """Take note of one entry of the chain."""
         seq, _, facts = entry
         name, key = facts["dataset"], facts["key"]
         if name is not None:
@@ -223,10 +217,7 @@ class RowCheck:
             self._refuse("the list of data sets is another")
 
     def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of a query, page by page; a page begins after the last row's first column.
-
-        The query has a value ``:after`` for that.
-        """
+        """Yield the rows of a query, page by page: the first column says where a page begins."""
         row_count = 0
         while True:
             limited = f"{query} LIMIT {ROWS_PER_PAGE}"
@@ -245,7 +236,6 @@ class RowCheck:
 
 def _row_hash(row: Sequence[Any]) -> int:
     """Return a number for a key and its entry, to be summed in any order."""
-    # The hash of a tuple is nearly a sum over its elements: rows whose keys are exchanged would
-    # often have the same sum of hashes.
+    # hashes of tuples are nearly sums: those of exchanged keys often have an equal sum
     key, seq = row
     return hash(f"{seq} {key}")

@@ -1,13 +1,8 @@
 """Sums of independent losses on one lattice, by a Fourier transform with bounded round-off.
 
 Each law is tilted, w_k = m_k e^{a l_k} / M, so that the sums near the wanted epsilon are the
-likely ones, and raised to its count in frequency space.  With W_k the tilted masses of the sum S,
-and M the product of all M's, delta is
-
-    E (1 - e^{e - S})_+ = M e^{-a e} sum_{l_k > e} W_k e^{-a y} (1 - e^{-y}),    y = l_k - e.
-
-The factor of W_k is the *kernel*; it is at most 1 / (1 + a).  What wraps around is bounded by
-Chernoff's inequality, and the round-off of the transform in the 2-norm (Higham 2002, Theorem 24.2);
+likely ones, and raised to its count in frequency space.  What wraps around is bounded by
+Chernoff's inequality, the round-off of the transform in the 2-norm (Higham 2002, Theorem 24.2);
 see `docs/proofs/grid_pairs.md`.
 """
 
@@ -25,10 +20,8 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-# The round-off of each level of a transform in ulps, in the 2-norm; Higham's constant is about 4.
-FFT_ULPS = 8.0
-KERNEL_NATS = 60.0  # the kernel is left out where a y is greater, so that e^{-a y} < e^-60
-# Orders of Chernoff's bounds next to the tilt: as shares of the way down to 0, or up to 3 times it.
+FFT_ULPS = 8.0  # of each level of a transform: Higham's constant is about 4, in the 2-norm
+KERNEL_NATS = 60.0  # of e^{-a y}, beyond which the kernel is left out
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
@@ -56,10 +49,9 @@ class SumOnGrid:
         self._cache: dict[int, tuple[float, float, float]] = {}
         self._parts, self.points, self.is_small = parts, 0, False
         if any(part.outline[0].size == 0 for part in parts):
-            return  # the tilt is so far from the mass that weights overflow
+            return  # so far from the mass that no weight is a number
         bottom, top = _likely_range(parts, tilt, log_wrapped)
-        # Mass above the top may wrap around to `near` and beyond, and mass below the bottom to
-        # places before `_end`.
+        # what is above the top may appear from `near` on, what is below the bottom up to `_end`
         beyond = (math.log1p(tilt) - log_wrapped) / tilt
         length = max(top - near[0], near[1] + beyond - bottom) / self.step
         if not length <= max_points:
@@ -95,7 +87,7 @@ class SumOnGrid:
         self._sums = np.roll(sums, -(self._first % n))
 
     def log_scale(self, epsilon: float) -> float:
-        """Return ``ln M - a epsilon``: `delta` is in units of e to this power."""
+        """Return the logarithm of what `delta` is in units of."""
         return self.log_moment - self.tilt * epsilon
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -105,7 +97,7 @@ class SumOnGrid:
         above = self.offset + position * h - epsilon
         if position < self._first or not self.is_small:
             return 0.0, math.inf
-        # Beyond `_end` the sums are not known, because mass may have wrapped around to there.
+        # beyond the end is what has wrapped around; the kernel is at most 1 / (1 + a)
         terms = self._end - position
         wrapped = self._wrapped / (1 + a)
         if terms <= 1:
@@ -134,10 +126,7 @@ class SumOnGrid:
 
     @functools.cached_property
     def _all_tails(self) -> tuple[Array, Array, float]:
-        """Return the sums of the kernel's two parts from each point on, and a bound on their error.
-
-        The parts are e^{-ajh} (1 - e^{-jh}) and e^{-(a + 1) jh} for the j-th point.
-        """
+        """Return the sums of the kernel's two parts from each place on, and their error."""
         a, h = self.tilt, self.step
         sums = self._sums[: self._end - self._first]
         # sum_j r^j s_j from the right; a term j places away errs by some j ulps
@@ -148,12 +137,12 @@ class SumOnGrid:
         norm = math.sqrt(2 * float(np.sum(sums * sums))) / (-math.expm1(-2 * a * h)) ** 1.5
         greatest = float(np.sum(np.abs(sums))) * max(math.exp(min(a * h, 1.0) - 1) / (a * h), 1.0)
         missed = 16 * ULP * min(norm, greatest)
-        # The part of the kernel that is left out is far less than a millionth of it.
+        # what is left out of the kernel is far less than a millionth of it
         missed += 1.000001 * self.error_2 * size + self.error_1 / (1 + a)
         return total - near_sums, near_sums, missed
 
     def _tails(self, position: int, terms: int) -> tuple[float, float, float]:
-        """Return the sums of the kernel's two parts from one point on, and the kernel's 2-norm."""
+        """Return the sums of the kernel's two parts, and the kernel's 2-norm."""
         tails = self._cache.get(position)
         if tails is None:
             a, h = self.tilt, self.step

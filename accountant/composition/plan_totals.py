@@ -1,8 +1,4 @@
-"""Totals of a whole plan that add up over its releases, such as its mass of infinite losses.
-
-In sequence the numbers of releases add up.  Parts that run in parallel see disjoint users, so the
-largest of their totals counts.
-"""
+"""Facts of a whole plan that add up over its releases."""
 
 from __future__ import annotations
 
@@ -31,10 +27,7 @@ def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
-    """Return the total of ``cost_of`` over a plan: the sum in sequence, the maximum in parallel.
-
-    Costs may be arrays; then each coordinate has a total of its own.
-    """
+    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts."""
     result: Array = np.zeros(())
     for item, count in plan.losses():
         if isinstance(item, Parallel):
@@ -47,10 +40,9 @@ def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
 
 
 def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
-    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``, rounded up.
+    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``.
 
-    The d_i are the masses of infinite losses of its releases.  ``worse_direction`` takes that of
-    the worse direction for every single loss.
+    ``worse_direction`` takes the worse direction of every single loss.
     """
 
     def nats(loss: Loss) -> float:

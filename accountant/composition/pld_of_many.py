@@ -1,8 +1,7 @@
-"""The grid of a sum of many different losses: each law has few points, and all share one transform.
+"""The grid of many different losses: each law has few places, and all share one transform.
 
-Convolutions of a thousand laws, one pair after the other, would need more than the memory.  Here
-the range of the sum comes from Chernoff's inequality, P(S >= t) <= e^{-at} E e^{aS} for a *tilt* a,
-and what may lie outside of the range is added to the error.
+In pairs the convolutions of a thousand laws would be longer than memory.  Here the range of the
+sum comes from Chernoff's inequality, and what may lie outside of it is added to the error.
 """
 
 from __future__ import annotations
@@ -24,19 +23,16 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-MAX_POINTS = 2**21  # points of the grid of the sum, at most
-TILTS = np.geomspace(1e-3, 10.0, 25)  # tilts that are tried, as multiples of a normal sum's best
-# A law has every point of the grid where its weight is within e^-7 of the greatest one, and at
-# least one in e^2.5 points elsewhere.
-DENSE, SPARSEST = 7.0, 2.5
-SHARE = 16  # every 16th law is used to choose the tilts
-# the middles of the cells of `LADDER`
+MAX_POINTS = 2**21
+TILTS = np.geomspace(1e-3, 10.0, 25)  # of Chernoff's bounds, times a normal law's
+DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
+SHARE = 16  # of so many laws one says which tilts are good
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Indices of points of the grid and their masses, of a loss that is drawn ``count`` times."""
+    """Places and masses on the grid, of a loss that is drawn ``count`` times."""
 
     place: NDArray[np.intp]
     mass: Array
@@ -44,7 +40,7 @@ class _Law:
 
 
 def widest_sum(outlines: list[Outline], tail: float) -> float:
-    """Return about the largest size of the sum of all losses, but for a probability ``tail``."""
+    """Return about what the losses add up to, either way, but for ``tail``."""
     share = tail / sum(outline.count for outline in outlines)
     widest = math.fsum(outline.count * max(map(abs, _ends(outline, share))) for outline in outlines)
     return min(widest, max(_about_chernoff(outlines, tail, side)[1] for side in (1, -1)))
@@ -80,10 +76,7 @@ def _tilt(outlines: list[Outline], delta: float) -> float:
 
 
 def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:
-    """Return about Chernoff's best tilt, and what the sum exceeds with at most the chance delta.
-
-    With ``side = -1`` it is minus the sum.
-    """
+    """Return about the best tilt, and what the sum, or minus it, exceeds with chance ``delta``."""
     variance = math.fsum(outline.count * outline.variance for outline in outlines)
     a = TILTS * math.sqrt(max(-2 * math.log(delta), 1.0) / max(variance, 1e-300))
     total, exponent = np.zeros(a.size), np.outer(a, side * MIDDLES)
@@ -97,7 +90,7 @@ def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[f
 
 
 def _ends(outline: Outline, tail: float) -> tuple[float, float]:
-    """Return two ends beyond each of which the loss lies with a probability of about ``tail``."""
+    """Return ends that a loss exceeds with probability ``tail`` at most."""
     high = float(LADDER[np.argmax(outline.p_above <= tail)])
     low = float(LADDER[max(int(np.argmax(outline.p_below > tail)) - 1, 1)])
     return max(low, outline.least, -700.0), min(high, outline.loss.max_loss, 700.0)
@@ -106,10 +99,7 @@ def _ends(outline: Outline, tail: float) -> tuple[float, float]:
 def _pair(
     outline: Outline, step: float, tilt: float, tail: float, upper: bool
 ) -> tuple[FinitePair, float]:
-    """Return the finite pair above or below one loss on some points of the grid, and a shift.
-
-    The shift is by how much the pair's losses must be moved up, because edges of cells are inexact.
-    """
+    """Return the finite pair of one loss on some points of the grid, and by how much to shift."""
     low, high = _ends(outline, tail)
     first_index, last_index = math.floor(low / step), max(math.ceil(high / step), 1)
     points: Array = step * np.arange(first_index, last_index + 1.0)
@@ -129,31 +119,25 @@ def _pair(
 
 
 def _log_density(outline: Outline, blur: float) -> Array:
-    """Return about the logarithm of a loss's density on each cell of the ladder.
-
-    A cell counts as at least ``blur`` wide, so that an atom gives a finite peak.
-    """
+    """Return about the logarithm of a loss's density on the ladder, a peak as wide as ``blur``."""
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
         density: Array = np.log(-np.diff(outline.p_above)) - np.log(np.maximum(width, blur))
-    # An atom may be anywhere in its cell, so each cell gets the largest density of its neighbours.
+    # an atom may be anywhere in its cell
     padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
     widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])
     return widest
 
 
 def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None:
-    """Return the first grid index of the sum and the number of points; None if there are too many.
-
-    Outside lies a probability of at most ``tail`` on each side.
-    """
+    """Return the first place of the sum and the number of places, but for ``tail`` on each side."""
     spread = 0.0
     for law in laws:
         loss = step * law.place
         mean = float(np.sum(law.mass * loss))
         spread += law.count * float(np.sum(law.mass * (loss - mean) ** 2))
     t = TILTS * math.sqrt(-2 * math.log(tail) / max(spread, 1e-300))
-    sample = laws[::SHARE]  # a sample is enough, because any tilt gives a valid bound
+    sample = laws[::SHARE]  # any tilt is sound
     best_tilts = [
         float(np.nanargmin(_chernoff_ends(sample, step, math.log(tail) / SHARE, side * t)))
         for side in (1, -1)
@@ -167,11 +151,7 @@ def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None
 
 
 def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array) -> Array:
-    """Return, for each tilt, what the sum exceeds with a chance of at most e^log_tail.
-
-    For a negative tilt it is minus the sum.  An addition of 1e-12 for each release allows for
-    round-off.
-    """
+    """Return what the sum times each tilt's sign exceeds with this chance at most."""
     total = np.zeros(tilts.size)
     for law in laws:
         with np.errstate(divide="ignore"):
@@ -182,10 +162,7 @@ def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array)
 
 
 def _law_of_sum(laws: list[_Law], first: int, size: int) -> Array:
-    """Return the masses of the sum at ``size`` grid indices from ``first`` on.
-
-    What lies outside of them wraps around.
-    """
+    """Return the masses of the sum at ``first`` and the places after it."""
     length = fast_length(size)
     product = np.ones(length // 2 + 1, dtype=complex)
     for law in laws:

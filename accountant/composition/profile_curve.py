@@ -1,8 +1,4 @@
-"""The profile of one composition at many epsilons, rounded up: delta as a function of epsilon.
-
-An engine is a method that bounds delta well near one epsilon.  Here each of some engines serves the
-epsilons from its own one up to the next; it is made when it is first needed, and then kept.
-"""
+"""The profile of one composition at many epsilons: engines are made once and kept."""
 
 from __future__ import annotations
 
@@ -26,13 +22,12 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# There is one engine at the epsilon of each of these deltas: of the first where the bounds have an
-# accuracy in delta, of the second where they have a width relative to epsilon.
+# one engine each
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-MAX_SUMMED_NODES = 2**11  # nodes that are summed at each epsilon; a longer contour makes a table
-MAX_COST = 4e6  # the most exponentials of an engine that is quick at many epsilons
+MAX_SUMMED_NODES = 2**11  # for each epsilon; of more, a table is made
+MAX_COST = 4e6  # exponentials of a sum that is quick at many epsilons
 
 
 class ProfileCurve:
@@ -45,7 +40,7 @@ class ProfileCurve:
     width : float
         How loose the bounds may be, relative to epsilon.
     accuracy : float, optional
-        How loose they may be in delta itself, in place of ``width``.
+        How loose they may be as numbers, in place of ``width``.
     """
 
     @ignore_overflow
@@ -55,7 +50,7 @@ class ProfileCurve:
         self._composition, self._accuracy = composition, accuracy
         self.max_loss, self.loss_pmf = composition.max_loss, None
         self._bounds: dict[int, Callable[[Array], Array]] = {}
-        # one for each engine, in the order of the epsilons where their ranges start
+        # one for each engine, from the epsilon where its range starts
         self._neighbourhoods: list[Neighbourhood] = []
         if composition.items and composition.max_loss > 0 and composition.infinity < 1:
             at_zero = saddlepoint(composition.cgf, epsilon=0.0)
@@ -76,8 +71,7 @@ class ProfileCurve:
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
         if self._accuracy is not None:
-            # An interval of epsilon of relative width w is about tilt * delta * epsilon * w wide in
-            # delta; near 0, 1e-3 / tilt takes the place of epsilon.
+            # a contour that is `width` of epsilon wide has about tilt * delta as much of delta
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
             width = min(3 * self._accuracy / slope, 1e-2)
         return Neighbourhood(self._composition, tilt, epsilon, width)
@@ -93,7 +87,7 @@ class ProfileCurve:
 
     @ignore_overflow
     def profile(self, epsilon: Array) -> Array:
-        """Return an upper bound on delta at each epsilon; it is 1 at an epsilon below 0."""
+        """Return delta at each epsilon, rounded up; 1 below 0."""
         infinity = round_up(self._composition.infinity, 16)
         flat = np.ravel(epsilon)
         result = np.full(flat.shape, infinity)
@@ -124,7 +118,7 @@ class ProfileCurve:
 def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
-    """Return a function of epsilons between two ends, with logarithms of upper bounds on delta."""
+    """Return what gives logarithms of upper bounds at epsilons between two ends."""
     if delta_bounds is None:
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
@@ -136,11 +130,8 @@ def _upper_bounds(
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
-    """Return logarithms of upper bounds on delta: chords, in ``x = e^epsilon``, between a table's.
-
-    Delta is convex in x, so that the chords are above it.
-    """
-    # Delta falls: a slightly smaller epsilon allows for the round-off of the table's epsilons.
+    """Return the logarithms of the chords of a table, in ``x = e^epsilon``."""
+    # delta is convex in x and falls: round-off of the places is made good by a smaller epsilon
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
 NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
-BLOCKS = 256  # blocks of points of a law that its outline joins, about
+BLOCKS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class GridLaw:
 
     @property
     def size(self) -> float:
-        """The sizes of the offset and of both ends, added: points err by ulps of that."""
+        """The sizes of its offset and of its ends, which bound the round-off of its points."""
         return abs(self.offset) + abs(self.last) + abs(self.offset + self.step * self.first)
 
     @property
@@ -47,11 +47,9 @@ class GridLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltedLaw:
-    """A law times ``e^{a l}``, normalised.
+    """A law times ``e^{a l}``, normalised, and its size of round-off.
 
-    ``weight`` are its masses, ``log_moment`` is the logarithm of what they were divided by, and
-    ``round_off`` bounds the sum of their errors.  ``outline`` has losses and masses of few points
-    whose exponential moments are at least those of this law.
+    ``outline`` has losses and masses of few points whose moments are above those of the law.
     """
 
     law: GridLaw
@@ -69,7 +67,7 @@ class TiltedLaw:
 
 
 def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
-    """Return the tilted law on all points of the law, also on those without mass."""
+    """Return the tilted law, its empty places kept."""
     loss = law.points
     with np.errstate(divide="ignore"):
         log_weight = np.log(law.mass) + tilt * loss
@@ -79,17 +77,14 @@ def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
     weight[log_weight <= -NEGLIGIBLE] = 0.0
     total = float(np.sum(weight))
     weight /= total
-    # Each exponent is ln m + a l less the greatest one, and errs by ulps of these three numbers.
+    # exponents are exact to ulps of themselves: ln m, a l and their greatest
     size = np.where(weight > 0, np.abs(tilt * loss) + np.abs(log_weight) + abs(top), 0.0)
     round_off = 8 * ULP * (4 + float(np.sum(weight * size))) + weight.size * math.exp(-NEGLIGIBLE)
     return TiltedLaw(law, weight, top + math.log(total), round_off, _outline(loss, weight))
 
 
 def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the ends of blocks of losses, and masses there with the mass and the mean of a block.
-
-    A chord is above an exponential, so that no exponential moment falls.
-    """
+    """Return the ends of blocks and their masses: chords are above an exponential."""
     width = -(-weight.size // BLOCKS)
     starts = np.arange(0, weight.size, width)
     left, right = loss[starts], loss[np.minimum(starts + width, weight.size) - 1]

@@ -1,8 +1,4 @@
-"""Answers for blocks of users who randomise their own values, made by the workers of an executor.
-
-Either a worker receives the rows of a block (`UserBlock`), or it holds pieces of the data and
-receives tasks of several blocks (`HeldBlocks`); then only a reduction of the outputs may come back.
-"""
+"""Answers for blocks of users, made by the workers of an executor."""
 
 from __future__ import annotations
 
@@ -22,9 +18,9 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-BLOCKS_PER_TASK = 64  # the most blocks of a task; all of them begin in one piece of the data
-# The number of tasks that are sent ahead.  It is large because neighbouring pieces often lie on one
-# worker, and the other workers are to get tasks too.
+BLOCKS_PER_TASK = 64  # a task has at most so many blocks, which begin in one piece
+# So many tasks are sent ahead because neighbouring pieces often lie on one worker: the other
+# workers get some too.
 TASKS_AHEAD = 256
 LOST = (
     "pieces of the data are lost with their workers, after their users were charged; make pieces "
@@ -33,11 +29,10 @@ LOST = (
 
 
 class Noise(NamedTuple):
-    """What the noise of one block is drawn from: a seed, or a cipher's key, or else fresh entropy.
+    """What the noise of one block is drawn from: seed words, or a cipher's key, or fresh entropy.
 
-    With fresh entropy a second run draws other noise.  An executor may run a block again when a
-    worker has died, or may take two equal blocks for one; so it only gets blocks with a seed or a
-    key.
+    With neither, a second run draws other noise.  An executor may run a block again when a worker
+    died, or may take two equal blocks for one: it gets blocks with a seed or a key alone.
     """
 
     seed: list[int] | None
@@ -74,7 +69,7 @@ class Answer(NamedTuple):
 
 
 class HeldBlock(NamedTuple):
-    """Where the rows of a block lie in the pieces of a task, and its noise."""
+    """The rows of a block, in the first pieces of a task, and its noise."""
 
     cuts: list[Cut]
     noise: Noise
@@ -95,7 +90,6 @@ class HeldBlocks(NamedTuple):
         return [self._answer(here, block) for block in self.blocks]
 
     def _answer(self, pieces: list[Any], block: HeldBlock) -> Answer:
-        """Return the outputs of one block, or what ``reduce`` makes of them."""
         rows = self.reader.rows(pieces, block.cuts)
         users = sum(cut.stop - cut.start for cut in block.cuts)
         outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
@@ -129,9 +123,9 @@ def answers_of_held_blocks(
 def _tasks(
     data: WorkerChunks, blocks: Iterable[tuple[Users, Noise]]
 ) -> Iterator[tuple[list[Any], list[HeldBlock]]]:
-    """Yield tasks: pieces of the data, and the blocks that begin in the first of these pieces.
+    """Yield pieces and the blocks that begin in the first of them, which are sent together.
 
-    The last block of a task may end in other pieces; of these only its rows are sent.
+    The last block may end in other pieces, from which its rows alone are sent.
     """
     together: list[HeldBlock] = []
     first_piece = -1
@@ -158,7 +152,7 @@ def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
     fault = f"an array with an output for each of {users} users"
     if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
-        # A mechanism that is not declared may not say what it can release; its author is trusted.
+        # an undeclared mechanism may not say what it can release; its author is trusted
         check = getattr(mechanism, "outputs_fault", None)
         fault = "" if check is None else check(outputs, users)
     if fault:

@@ -44,10 +44,7 @@ def map_in_order(
 def results_in_order(
     submitted: Iterable[Future[Result]], max_pending: int = MAX_PENDING
 ) -> Iterator[Result]:
-    """Yield the results of submitted work in order; at most ``max_pending`` pieces are ahead.
-
-    Where the reader stops early or a piece fails, the pieces that wait are cancelled.
-    """
+    """Yield the results in order, while at most ``max_pending`` pieces of work are submitted."""
     waiting: deque[Future[Result]] = deque()
     try:
         for future in submitted:

@@ -1,8 +1,4 @@
-"""A gate's own copies of mechanisms and plans, which no query can change.
-
-A query is code of others.  It could change a mechanism between the moment when the gate charges it
-and the moment when the gate draws from it; so the gate charges, records and draws its own copy.
-"""
+"""A gate's own copies of mechanisms and plans, which no query can change."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ class PrivateCopies:
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last_copy: Any = None  # it comes first, because the next mechanism is often the same
+        self._last_copy: Any = None  # as the next mechanism is mostly the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
@@ -92,7 +88,7 @@ class PrivateCopies:
     def _of_leaf(self, leaf: Any) -> Any:
         """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
         try:
-            own_copy = self._copies.get(leaf)  # only declared mechanisms have copies
+            own_copy = self._copies.get(leaf)  # which holds declared mechanisms alone
         except TypeError:  # a function inside has no hash
             return None
         if own_copy is None and is_declared(leaf) and _can_release(leaf):
@@ -121,7 +117,7 @@ def name_of_undeclared(plan: Any) -> str:
 
 
 def _can_release(mechanism: Any) -> bool:
-    # `isinstance` with the protocol `Releasable` would take as long as a draw.
+    # Asking isinstance of the protocol would take as long as a draw.
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 

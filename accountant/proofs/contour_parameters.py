@@ -1,14 +1,4 @@
-"""The parameters of a proof that bounds delta by one integral along a line Re z = a.
-
-The checker (`accountant.verifier.contour`) sums M(z) e^{-z eps} / (z (z + 1)) over nodes z = a +
-ijh, where M(z) = E e^{zL} is the moment of the summed loss L, and bounds what the sum leaves out:
-the aliases, by Chernoff's bound at an abscissa b > a, and the truncation.  This file chooses a, b,
-the step h, the number of nodes, a smoothing, and the rules with which moments of mixtures are
-computed.  With one node the bound is Chernoff's own, M(a) e^{-a eps} c_a.
-
-The choice is made in floats and written as numbers with few binary digits.  Nothing here is
-trusted: the checker computes its bounds anew.
-"""
+"""The proof by one integral: abscissa, step, nodes and rules of mixtures, as dyadic numbers."""
 
 from __future__ import annotations
 
@@ -31,17 +21,14 @@ from accountant.proofs.float_pairs import (
 )
 from accountant.proofs.no_method import NoMethod
 
-MAX_NODES = 2**19 - 1  # about the most nodes of a contour; one that needs more is not proposed
-ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # candidates for b, as multiples of the saddle
-# Candidates for a, as multiples of the saddle, and the cost of an entry, in products of 128 bits,
-# below which no further one is tried.
-FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6
-SLACK = 0.4  # nats by which shorter rules may raise the bound on the truncation
-LEAST, CHERNOFFS = 1e-3, 40  # the least abscissa of Chernoff's bound that is tried, and how many
-# The error of an entry, and what a smoothing may add, relative to delta: as shares of how much
-# delta changes over the width of the interval.
+MAX_NODES = 2**19 - 1
+ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
+FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6  # abscissas to try, and what is quick to check
+SLACK = 0.4  # nats of the truncated tail that shorter rules may cost
+LEAST, CHERNOFFS = 1e-3, 40  # abscissas of Chernoff's bound
+# of what the width of the interval is for delta: the error, and what a smoothing may add
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
-LEAST_SHARE = 1e-12  # both of them in the last entry, relative to delta
+LEAST_SHARE = 1e-12
 Parts = Sequence[tuple[FloatPair, int]]
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
@@ -50,18 +37,12 @@ Entry = dict[str, Any]
 def contour_entries(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
-    """Yield entries that may show that ``end`` is a bound, each with less error than the last.
-
-    The ``end`` is an epsilon, the lower or the upper end of an interval of this ``width``, at which
-    delta is to be shown.  Where Chernoff's bound is enough there is one entry for an upper end, and
-    none for a lower one.
-    """
+    """Yield entries of one integral, each with less error than the one before it."""
     if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
-        return  # no loss is above the end, so that delta is 0 there
+        return  # delta is 0 at the end
     pairs = [(float_pair(release, back), n) for release, n in items]
     contour = Contour(pairs, end, delta, 1e-3, 0.0)
-    if (moment := contour.chernoff()) is not None:
-        # Delta is less than wanted at this epsilon, so that it cannot be a lower end.
+    if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
         if not lower:
             yield moment
         return
@@ -70,8 +51,7 @@ def contour_entries(
     slack = min(1.0, max(width * contour.a, 1e-13))
     reason, is_yielded = NoMethod(""), False
     wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
-    # The two ends may come from different pairs.  Then the width of the interval does not say how
-    # precise an entry must be, and so the last one is far more precise than the others.
+    # the ends may be those of different pairs, and the interval says nothing of their width
     for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
         try:
             entry = Contour(pairs, end, delta, share, smooth).entry(lower)
@@ -85,7 +65,7 @@ def contour_entries(
 
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
-    """Return an entry with Chernoff's bound at the best order, and the upper end that it shows."""
+    """Return an entry that shows an upper end by one moment, and that end."""
     parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
@@ -107,10 +87,9 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
 
 
 class Contour:
-    """The parameters of one contour at an epsilon; ``a`` is the saddle point of its integrand.
+    """The parameters of one direction near an epsilon.
 
-    ``share`` is the error of the sum relative to delta, and ``smooth`` what a fictitious Gaussian
-    release may add, relative to delta too.  ``target`` is the logarithm of the allowed error.
+    ``share`` is the error over delta, ``smooth`` what a fictitious Gaussian may add to it.
     """
 
     def __init__(
@@ -120,16 +99,13 @@ class Contour:
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
         self.smooth, self.log_delta = smooth, math.log(delta)
-        # At epsilon 0 there is only an upper bound, and the true delta may be far below this one.
+        # at 0 there is an upper bound alone, of a delta that may be far less
         self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
 
     def _log_size(self, a: float) -> float:
-        """Return ``ln M(a) - a eps``."""
         return sum(n * pair.log_moment(a) for pair, n in self.parts) - a * self.epsilon
 
     def _saddle(self) -> float:
-        """Return the a > 0 at which ``M(a) e^{-a eps} / (a (a + 1))`` is least."""
-
         def height(log_a: float) -> float:
             a = math.exp(log_a)
             return self._log_size(a) - log_a - math.log1p(a)
@@ -148,11 +124,9 @@ class Contour:
         return _dyadic(math.exp(minimum.x))
 
     def _line(self) -> tuple[float, float, float]:
-        """Return an abscissa a, a step h whose aliases are small, and the b that shows it.
+        """Return an abscissa, a step whose aliases are small, and the b that shows it.
 
-        With the period T = 2 pi / h the aliases are about e^{-aT}, and M(b) e^{-b eps - (b - a) T}:
-        both are to be 3 nats below the target.  Moments may explode just to the right of the
-        saddle; then an a further to the left, with more distance to b, has a shorter period.
+        Far to the right moments explode, at times just beyond the saddle: a stays left of it.
         """
         grid = self.a * ALIAS_RATIOS
         sizes = np.array([self._log_size(b) for b in grid])
@@ -169,12 +143,10 @@ class Contour:
         return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
     def _log_tail(self, u: float) -> float:
-        """Return the logarithm of pi times about a bound on what the nodes beyond u add."""
         log_size = sum(n * pair.log_decay(self.a, u) for pair, n in self.parts)
         return log_size - self.a * self.epsilon - math.log(u)
 
     def _nodes(self, h: float) -> int:
-        """Return how many nodes it takes until what lies beyond is below the target."""
         low, high = 8, 16
         while self._log_tail(high * h) > self.target - 2 * SLACK:
             low, high = high, 2 * high
@@ -187,9 +159,8 @@ class Contour:
         return high + 2
 
     def chernoff(self) -> dict[str, Any] | None:
-        """Return an entry of one node, Chernoff's bound, where that is enough; else None."""
-        # Small orders come first, because rules of a large one are long.  At an epsilon far beyond
-        # the losses any order will do.
+        """Return an entry of one node, the bound by a moment alone, where that is enough."""
+        # a small one first: rules of a large one are long, and far beyond the losses any will do
         for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
             if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
                 with suppress(LongRule):
@@ -198,11 +169,9 @@ class Contour:
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
-        """Return the fields of an entry of the proof.
+        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases.
 
-        For a ``lower`` bound it has what bounds the aliases.  Where the saddle is far to the right
-        the rules of mixtures are long there; so abscissas to the left of it are tried until one is
-        cheap to check, or costs more than the one before.
+        Where the saddle is far, rules there are long: of abscissas left of it, the cheapest counts.
         """
         saddle, parts = self.a, self.parts
         cost, entry, reason = math.inf, None, NoMethod("")
@@ -228,8 +197,7 @@ class Contour:
         mixture_rules, smooth = None, 0.0
         decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
         if not decays and self._log_tail(1e4 * self.a) >= self.target:
-            # Nothing else makes the integrand decay.  A fictitious Gaussian release of mu^2 = S
-            # adds at most about S a^2 delta.
+            # a fictitious Gaussian of variance S: D_S - delta is at most about S a^2 delta
             smooth = _dyadic(self.smooth / self.a**2)
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
@@ -268,7 +236,7 @@ class Contour:
 
 
 def _dyadic(value: float) -> float:
-    """Return a number near this one with 24 binary digits, where its size allows that."""
+    """Return a number near to it with few digits."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
 
 
@@ -278,7 +246,6 @@ def _log_share(a: float) -> float:
 
 
 def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
-    """Return the fields of an entry of one node: Chernoff's bound at the order a."""
     releases = sum(n for _, n in parts)
     mixtures = [mixture for mixture, _ in parts if isinstance(mixture, FloatMixture)]
     rules = [{"alias": mixture.rule(a, -6 - math.log(releases))} for mixture in mixtures]

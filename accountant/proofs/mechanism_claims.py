@@ -1,9 +1,4 @@
-"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers.
-
-A claim is what the checker (`accountant.verifier.mechanisms`) compares with its own formulas: the
-parameters of a mechanism with the values of its worst pair, delta at some epsilons, log-densities
-at some outputs, and the integers by which exact noise is drawn.
-"""
+"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers."""
 
 from __future__ import annotations
 
@@ -17,9 +12,9 @@ import numpy as np
 from accountant.numerics.rounding import ACCURACY
 from accountant.serialisation.registry import plan_kinds
 
-STEPS = 8  # equal steps of epsilon from 0 to the largest loss; a bounded loss has one beyond it
-LEAST_DELTA = 1e-12  # an unbounded loss is looked at up to its epsilon at this delta
-OUTPUTS = 8  # outputs whose densities are compared; they are drawn with a fixed seed
+STEPS = 8  # of epsilon up to the largest loss, and one beyond it
+LEAST_DELTA = 1e-12  # up to which an unbounded loss is looked at
+OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
 
 
 def declared_mechanisms() -> Iterator[Any]:
@@ -60,7 +55,7 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
 
 
 def _claimed(loss: Any, epsilon: float) -> list[float]:
-    """Return an epsilon, moved up by the rounding of the loss, and the delta claimed there."""
+    """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
     delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
     return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
 

@@ -1,7 +1,6 @@
-"""The parts of a plan that is given as plain values (tables, lists, numbers), as a file states it.
+"""The parts of a plan of plain values: compared in whatever order, and as they are printed.
 
-They are counted, compared with those of another plan in whatever order, and printed.  The values
-may come from a file that proves nothing, so no field is taken for granted.
+The values may be those of a file that proves nothing, so no field is taken for granted.
 """
 
 from __future__ import annotations
@@ -10,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-MOST_SHOWN = 8  # entries of a list that are printed
-MOST_LEVELS = 200  # nested tables and lists: more than a plan has, and few enough to be walked
-STATED = {"relation"}  # the fields that a claim may have besides its mechanism and its loss
+MOST_SHOWN = 8  # of a list in a plan
+MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
+STATED = {"relation"}  # what a claim may say besides a mechanism and its loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -68,7 +67,6 @@ def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
 
 
 def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
-    """Yield the parts of sequences and repetitions, each with how often it is released."""
     match plan:
         case {"kind": "Sequential", "parts": list(parts), **rest} if not rest:
             for part in parts:

@@ -34,14 +34,12 @@ from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
-# A lattice proves an end near the wanted one.  The search for it begins at this distance, as a
-# share of epsilon; it stops when the end is known to this plus 2 % of its distance.
-NEAR = 1e-10
-DIGITS = 512  # bits of working precision for the numbers of a bounding pair
-MAX_STEPS = 60  # the most distances that the search tries
-LONG = 2**15  # the number of nodes above which a contour may take longer than a lattice
-MAX_SUMS = 60_000  # the most terms of a sum over all outcomes
-MIN_LAPLACES = 300  # up to so many releases of Laplace noise alone are composed on a lattice
+NEAR = 1e-10  # of epsilon, the end that a lattice proves
+DIGITS = 512  # of rates that are computed
+MAX_STEPS = 60  # of the search for that end
+LONG = 2**15  # nodes of a contour that take longer than a lattice
+MAX_SUMS = 60_000  # terms of a sum over all outcomes
+MIN_LAPLACES = 300  # fewer are on a lattice
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -105,7 +103,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
 
 
 def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
-    """Return in words which mechanism claims the loss that has no proof; "" if none does."""
+    """Return in words which mechanism claims the loss that has no proof; "" where none does."""
     for claim in claims_of(fields):
         try:
             alternatives(claim["loss"], decimal=decimal)
@@ -134,8 +132,7 @@ class Search:
         directions = sorted(verdict.directions(self._alternatives))
         above = [self._above(*direction) for direction in directions]
         self._upper = max([self._upper, *(end for _, end in above)])
-        # Delta falls with epsilon, so that an entry for an end should also hold at a greater one.
-        # Its own errors may prevent that; then it is written anew.
+        # delta falls: an entry holds further up, but for its own errors
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
@@ -151,7 +148,7 @@ class Search:
         }
 
     def _above(self, number: int, back: bool) -> tuple[Entry, float]:
-        """Return an entry and the upper end that it shows, or else the last one that was tried."""
+        """Return an entry and the upper end that it shows, or the last that was tried."""
         entry: Entry | None = None
         wider: list[tuple[Entry, float]] = []
         with suppress(NoMethod):
@@ -173,7 +170,7 @@ class Search:
         return min(wider, key=lambda candidate: candidate[1])
 
     def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
-        """Return entries by other methods, each with the upper end, further up, that it shows."""
+        """Return the entries that show an upper end further up, and that end."""
         shown_entries = []
         for method in (self._on_lattice, self._by_moment):
             with suppress(NoMethod, *FAILURES):
@@ -181,7 +178,7 @@ class Search:
         return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
-        """Return an entry and the lower end that it shows; without an entry, the wanted end."""
+        """Return an entry and the lower end that it shows, or None."""
         lower_ends, coarse = [], []
         for number, back in directions:
             failed_entries, has_method = [], True
@@ -192,7 +189,7 @@ class Search:
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
-            # The certificate's lower end for a plan with sets need not be that of any path.
+            # of a plan with sets, the certificate's lower end may be that of no path
             if not has_method or self._has_sets(number) or any(map(_may_be_wider, failed_entries)):
                 coarse.append((number, back))
         for number, back in coarse:
@@ -217,7 +214,7 @@ class Search:
         return any(release[0] == ANY_OF for release in self._alternatives[number])
 
     def _path(self, number: int, back: bool) -> list[Any]:
-        """Return the choices of a costly path through an alternative; none if it has no sets."""
+        """Return the choices of a costly path through an alternative, none where it has no sets."""
 
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
@@ -290,17 +287,13 @@ class Search:
 
 
 def _may_be_wider(entry: Entry) -> bool:
-    """Return whether an entry may fail because of its smoothing or its number of nodes."""
+    """Return whether an entry that fails may have failed by what it adds itself, or takes."""
     smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
     return smoothed or entry.get("nodes", 0) > LONG
 
 
 def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
-    """Return about the epsilon nearest to the claimed end, on its outer side, that is ``shown``.
-
-    The distance grows by a factor of 4 until an epsilon is shown; then the gap to the last one that
-    is not is halved again and again.
-    """
+    """Return the end nearest to the given one, on its outer side, that is shown."""
     if shown(claimed):
         return claimed
     fails, distance = claimed, NEAR * claimed or NEAR
@@ -322,9 +315,8 @@ def method_entries(
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least.
 
-    The method is the cheapest one to check: a sum over all outcomes where they are few, and else
-    one integral.  `NoMethod` is raised where pairs on a lattice are the only method, or the better
-    one.
+    The method is the cheapest to check: a sum of all outcomes where they are few, and else one
+    integral; `NoMethod` where pairs on a lattice are the number.
     """
     kinds = {release[0] for release, _ in items}
     count = sum(n for _, n in items)

@@ -14,7 +14,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 
-EULER_GAMMA = 0.5772156649015329  # Euler's constant, the limit of H_n - ln n
+EULER_GAMMA = 0.5772156649015329  # the limit of H_n - ln n
 
 
 def expected_max_exponential(count: int) -> float:

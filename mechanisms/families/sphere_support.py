@@ -1,7 +1,8 @@
-"""The outputs of mechanisms that report a point of a sphere, with a density that depends on a cap.
+"""Reports on a sphere whose density depends only on the height along the value, in steps.
 
-The density is constant on each slice of the sphere across the direction of the value.  The slices,
-or their intersections for two values, are cells with which all outputs can be summed.
+A mechanism such as PrivUnit reports a point of a sphere, more likely in a cap around the value.  A
+hockey-stick divergence of two values is then a sum over finitely many cells, the intersections of
+the slices around both; this file has the shares of the sphere that these cells have.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from mechanisms.base import Cells, Support
 class SphereSupport(Support):
     """The sphere of a radius; the density is constant between ``heights`` along the value.
 
-    Heights are in units of the radius, and each stands for both signs.  The measure of a cell is
-    its share of the sphere.  Two values along two lines need a single height.
+    A height is the product of the unit vectors of an output and of the value, and stands for its
+    opposite, too.  The measure is the share of the sphere.  Two values along two lines need a
+    single height.
     """
 
     dimension: int

@@ -1,11 +1,4 @@
-"""Generators of numpy that record their draws.
-
-While an audit records a run, `RecordingGenerator` and `RecordingState` stand in for numpy's own
-classes.  Each draw becomes an event on the run's tape.  Draws in the table `NOISE` are followed
-through the code as noise; those in `COINS` are the same in both runs, and are handed out as they
-are; those in `PARAMETRIC`, such as `choice`, may have private parameters.  Outside of a run the
-classes draw as numpy's do.
-"""
+"""Generators of numpy that record their draws: followed noise, and frozen coins."""
 
 from __future__ import annotations
 
@@ -85,7 +78,6 @@ def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out
 
 
 def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
-    """Return a method that draws followed noise within a run, and else as the base does."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -108,7 +100,6 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
 
 def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
-    """Return a method whose output is the same in both runs."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -140,7 +131,6 @@ def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
-    """Return a method that records a draw whose parameters may be private."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -170,7 +160,6 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 
 def _order(base: Any, source: Any, count: int) -> Any:
-    """Return a random order of so many elements, drawn without a record."""
     with running(None):
         return base.permutation(source, count)
 
@@ -214,7 +203,6 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
 
 
 def _methods(base: Any) -> dict[str, Any]:
-    """Return the recording methods by name, of those that the base class has."""
     methods: dict[str, Any] = {}
     for name, table in NOISE.items():
         if hasattr(base, name):

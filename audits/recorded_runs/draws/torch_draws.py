@@ -1,8 +1,4 @@
-"""Draws of PyTorch that an audit records: noise as followed tensors, and coins.
-
-A followed tensor does its arithmetic as a followed array of numpy, under the names in `UFUNCS` and
-`METHODS`.  Outside of a run PyTorch draws as always.
-"""
+"""Draws of PyTorch: followed tensors, which do their arithmetic as followed arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +14,6 @@ from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.tape import EventKind, current_tape
 
-# numpy's name of each function, and of each method, of a tensor; "" where there is none
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
     "true_divide": "true_divide", "neg": "negative", "gt": "greater", "ge": "greater_equal",
@@ -49,8 +44,6 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _recording_or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is ``draw`` within a run, and else ``plain``."""
-
     def call(*arguments: Any, **options: Any) -> Any:
         return (plain if current_tape() is None else draw)(*arguments, **options)
 
@@ -67,7 +60,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     )
     source: Any = None
     if tape.recorded is None:
-        # numpy draws the numbers, so that torch's own generator does not advance.
+        # numpy draws the numbers, so that the state of torch's own generator is not advanced
         source = PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
     number = np.float64 if kind is None or "64" in str(kind) else np.float32
 
