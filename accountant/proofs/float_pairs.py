@@ -35,8 +35,6 @@ class LongRule(NoMethod):
 class FloatPair(Protocol):
     """What the search for parameters asks of a release."""
 
-    work: float
-
     def log_moment(self, a: float) -> float:
         """Return ``ln M(a)``."""
         ...
@@ -48,8 +46,6 @@ class FloatPair(Protocol):
 
 class FloatGaussian:
     """N(mu, 1) against N(0, 1)."""
-
-    work = 4.0
 
     def __init__(self, mu2: float) -> None:
         self.mu2 = mu2
@@ -66,8 +62,6 @@ class FloatGaussian:
 class FloatRenyi:
     """Any pair whose Renyi divergence of order ``a + 1`` is at most ``xi + rho (a + 1)``."""
 
-    work = 4.0
-
     def __init__(self, rho: float, xi: float) -> None:
         self.rho, self.xi = rho, xi
 
@@ -82,8 +76,6 @@ class FloatRenyi:
 
 class FloatLaplace:
     """Laplace(m, 1) against Laplace(0, 1)."""
-
-    work = 4.0
 
     def __init__(self, m: float) -> None:
         self.m = m
@@ -106,7 +98,6 @@ class FloatFinite:
     def __init__(self, p: Array, q: Array) -> None:
         common = (p > 0) & (q > 0)
         self._log_p, self._losses = np.log(p[common]), np.log(p[common]) - np.log(q[common])
-        self.work = float(common.sum())
 
     def log_moment(self, a: float) -> float:
         """Return ``ln sum p (p/q)^a``."""
@@ -134,7 +125,6 @@ class FloatMixture:
         f, g = self._sides[0][1], self._sides[1][1]
         self.most, self.least, self.nearest = float(f.max()), float(g.min()), float(g.max())
         self.spread, self.wide = self.most - self.least, self.nearest - self.least
-        self.work = 100.0
 
     def _logs(self, x: Any) -> list[Any]:
         """Return ``ln R_f`` and ``ln R_g`` at points x, which may be complex."""
