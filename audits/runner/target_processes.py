@@ -154,7 +154,7 @@ class TargetProcesses(IsolatedRelease):
         return self._describe()[0]
 
     def notes(self, runs: int) -> tuple[str, ...]:
-        """Sentences on how the function behaves, from a few more calls of it after ``runs`` runs."""
+        """Sentences on how the function behaves, from a few calls of it after ``runs`` runs."""
         return self._ask([runs], SMALL_ANSWER, _decode_notes)
 
     def _ask(self, request: list[int], max_bytes: int, decode: Callable[[Any], Answer]) -> Answer:

@@ -1,11 +1,12 @@
 """A lower bound on the mean of non-negative variables, without an upper range.
 
 A bettor stakes a fraction c of its wealth, ``0 < c < 1``, on each sample X: the wealth is
-multiplied by ``1 - c + c X / m``.  This factor is non-negative for every X >= 0, and has mean 1 if X has mean
-m, and at most 1 if X has a smaller mean.  So under a mean of at most m a wealth that starts at 1,
-and the average of the wealths for many c, exceeds 1/alpha with probability at most alpha (Ville
-1939).  This holds also if the distribution of each X depends on those before, as long as its mean
-does not.  A wealth above 1/alpha refutes the mean m; the lower bound is the largest refuted m.
+multiplied by ``1 - c + c X / m``.  This factor is non-negative for every X >= 0.  Its mean is 1 if
+X has mean m, and at most 1 if X has a smaller mean.  So if the mean is at most m, a wealth that
+starts at 1, and the average of the wealths for many c, exceeds 1/alpha with probability at most
+alpha (Ville 1939).  This holds also if the distribution of each X depends on those before, as long
+as its mean does not.  A wealth above 1/alpha refutes the mean m; the lower bound is the largest
+refuted m.
 
 Reference: Waudby-Smith & Ramdas (2024), section 4.
 """
