@@ -140,8 +140,8 @@ def bracket_epsilon(
     upper, slope = falling_root(excess, start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
-    # The summand 1e-15, in units of ln delta, makes the gap positive.
     log_lower, log_upper = log_bounds[upper] if upper in log_bounds else bounds(upper)
+    # The summand 1e-15, in units of ln delta, makes the gap positive.
     gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + 1e-15
     distance = 1.02 * gap / slope
     if not 0 < distance < upper:

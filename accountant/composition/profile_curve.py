@@ -1,8 +1,4 @@
-"""The profile of one composition, delta as a function of epsilon, at many epsilons.
-
-An engine bounds delta near one epsilon.  So the range of epsilons is divided at the epsilons of
-some fixed values of delta, and each part has its own engine, which is made when it is first needed.
-"""
+"""The profile of one composition at many epsilons: engines are made once and kept."""
 
 from __future__ import annotations
 
@@ -26,13 +22,12 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# The range is divided at the epsilons where delta has these values.  The first list is for bounds
-# with an absolute ``accuracy``, the second for bounds with a relative ``width``.
+# one engine each
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-MAX_SUMMED_NODES = 2**11  # a contour of more nodes is not summed at each epsilon but in a table
-MAX_COST = 4e6  # an engine of at most so many exponentials is quick at many epsilons
+MAX_SUMMED_NODES = 2**11  # for each epsilon; of more, a table is made
+MAX_COST = 4e6  # exponentials of a sum that is quick at many epsilons
 
 
 class ProfileCurve:
@@ -43,9 +38,9 @@ class ProfileCurve:
     composition : Composition
         Losses with exact cumulants.
     width : float
-        How far, relative to epsilon, a bound may be off.
+        How loose the bounds may be, relative to epsilon.
     accuracy : float, optional
-        How far a bound on delta may be off, as a number; it takes the place of ``width``.
+        How loose they may be as numbers, in place of ``width``.
     """
 
     @ignore_overflow
@@ -55,7 +50,7 @@ class ProfileCurve:
         self._composition, self._accuracy = composition, accuracy
         self.max_loss, self.loss_pmf = composition.max_loss, None
         self._bounds: dict[int, Callable[[Array], Array]] = {}
-        # One for each engine; its epsilon is where the range of the engine starts.
+        # one for each engine, from the epsilon where its range starts
         self._neighbourhoods: list[Neighbourhood] = []
         if composition.items and composition.max_loss > 0 and composition.infinity < 1:
             at_zero = saddlepoint(composition.cgf, epsilon=0.0)
@@ -76,8 +71,7 @@ class ProfileCurve:
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
         if self._accuracy is not None:
-            # The slope of delta is about -tilt * delta: an interval of epsilon that is `width`
-            # wide, relative to epsilon, has the height width * epsilon * tilt * delta.
+            # a contour that is `width` of epsilon wide has about tilt * delta as much of delta
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
             width = min(3 * self._accuracy / slope, 1e-2)
         return Neighbourhood(self._composition, tilt, epsilon, width)
@@ -109,7 +103,7 @@ class ProfileCurve:
         return capped
 
     def _finite_part(self, i: int, epsilon: Array) -> Array:
-        """Return upper bounds on the delta of the finite losses, by the ``i``-th engine."""
+        """Return the delta of the finite losses, by the ``i``-th engine."""
         if i not in self._bounds:
             ends = [neighbourhood.epsilon for neighbourhood in self._neighbourhoods[i + 1 :]] + [
                 self.max_loss
@@ -124,7 +118,7 @@ class ProfileCurve:
 def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
-    """Return a function from epsilons in [low, high] to ln of upper bounds on delta."""
+    """Return what gives logarithms of upper bounds at epsilons between two ends."""
     if delta_bounds is None:
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
@@ -136,12 +130,8 @@ def _upper_bounds(
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
-    """Return ln of the chord between two entries of a table, linear in ``x = e^epsilon``.
-
-    The table has ln delta at epsilons that are multiples of ``spacing``, from ``first_index`` on.
-    Delta is convex in x, so a chord is above it.
-    """
-    # Delta falls with epsilon, so a slightly smaller epsilon makes up for round-off.
+    """Return the logarithms of the chords of a table, in ``x = e^epsilon``."""
+    # delta is convex in x and falls: round-off of the places is made good by a smaller epsilon
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

@@ -1,8 +1,4 @@
-"""A privacy filter: a gate without a plan, where answers may choose what is asked next.
-
-The costs of all releases are added up in a notion of privacy whose theorem allows this, until the
-budget is spent.  `FilterMeter` adds up; `Filter` is the ledger in memory that users see.
-"""
+"""A gate without a plan: answers may choose what comes next, until the budget is spent."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from accountant.randomness import Rng
 
 
 class FilterMeter:
-    """A meter that adds up the costs of all requests; ``next`` is None, as there is no plan."""
+    """A meter that adds the costs of all requests."""
 
     next = None
 
@@ -38,18 +34,16 @@ class FilterMeter:
         self.total, self._relation = self.notion.charge(self.total, plan), relation
 
     def check(self, plan: Plan) -> None:
-        """Raise an error that names the first release of a plan that does not fit, if any."""
+        """Refuse releases that do not fit one after another; the first that fails is named."""
         total, relation = self.total, joint_relation(self._relation, plan)
         for leaf in plan.leaves():
             relation = joint_relation(relation, leaf)
             total = self.notion.charge(total, leaf)
 
     def charge_plan(self, plan: Plan) -> None:
-        """Charge a whole plan.
+        """Charge a whole plan; a first one whose sum does not fit is charged its certified epsilon.
 
-        If nothing was spent before and the sum of the costs does not fit, the plan is charged its
-        certified epsilon instead, and later costs are added to that as pure epsilons.  This needs
-        the notion "pure-or-rdp".
+        A notion that was chosen by name adds up nothing else.
         """
         try:
             self.charge(plan, None)  # a plan is charged like a release

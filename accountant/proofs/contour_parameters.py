@@ -1,19 +1,4 @@
-"""The parameters of the proof by one integral, which the checker then verifies.
-
-L is the sum of the losses of all releases, M(z) = E_P e^{zL}, and delta(eps) is a trapezoid sum of
-M(z) e^{-z eps} / (z (z + 1)) over nodes z = a + ijh, j = 0, 1, ..., on a line to the right of 0,
-with bounds on what the sum leaves out:
-
-- the aliases, terms of delta at eps + kT, k an integer, T = 2 pi / h, by M(b) at one b > a;
-- the truncation beyond the last node U, by the size of M(a + iv) for v >= U;
-- where M does not decay along the line, a fictitious Gaussian release of variance S, which makes it
-  decay and changes delta a little.
-
-A bound with a single node is Chernoff's: delta(eps) <= M(a) e^{-a eps} a^a / (1 + a)^(1 + a).  This
-file chooses the abscissa a, the step h, the number of nodes, b, S, and the quadrature rules for the
-moments of mixtures of normal laws.  It works in floats and nothing here is trusted: a bad choice
-makes a proof fail.  Theorems: docs/proofs/contour.md.
-"""
+"""The proof by one integral: abscissa, step, nodes and rules of mixtures, as dyadic numbers."""
 
 from __future__ import annotations
 
@@ -37,19 +22,13 @@ from accountant.proofs.float_pairs import (
 from accountant.proofs.no_method import NoMethod
 
 MAX_NODES = 2**19 - 1
-ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # the b that are tried for aliases, over the saddle point
-# The abscissas that are tried, over the saddle point; the search ends at an entry whose check costs
-# less than CHEAP products of 128 bits.
-FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6
-SLACK = 0.4  # nats by which shorter rules may raise the bound on the truncated tail
-LEAST, CHERNOFFS = (
-    1e-3,
-    40,
-)  # upper limit on the least abscissa of Chernoff's bound; how many are tried
-# Pairs (error, change of delta by smoothing) that are tried, relative to delta and in units of the
-# relative change of delta over the width of the certificate's interval.
+ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
+FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6  # abscissas to try, and what is quick to check
+SLACK = 0.4  # nats of the truncated tail that shorter rules may cost
+LEAST, CHERNOFFS = 1e-3, 40  # abscissas of Chernoff's bound
+# of what the width of the interval is for delta: the error, and what a smoothing may add
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
-LEAST_SHARE = 1e-12  # both in the last attempt, relative to delta
+LEAST_SHARE = 1e-12
 Parts = Sequence[tuple[FloatPair, int]]
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
@@ -58,27 +37,21 @@ Entry = dict[str, Any]
 def contour_entries(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
-    """Yield entries of one integral, each with less error than the one before it.
-
-    They are to show that delta at epsilon ``end`` is at most ``delta``, or at least if ``lower``.
-    ``width`` is the width of the certificate's interval of epsilon.
-    """
+    """Yield entries of one integral, each with less error than the one before it."""
     if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
-        return  # The end is above the largest loss, where delta is 0.
+        return  # delta is 0 at the end
     pairs = [(float_pair(release, back), n) for release, n in items]
     contour = Contour(pairs, end, delta, 1e-3, 0.0)
-    if (moment := contour.chernoff()) is not None:  # then no lower end is there
+    if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
         if not lower:
             yield moment
         return
     if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
         raise NoMethod("of a Renyi curve no more is known than moments")
-    # ln delta changes by about a times the change of epsilon.
     slack = min(1.0, max(width * contour.a, 1e-13))
     reason, is_yielded = NoMethod(""), False
     wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
-    # The two ends may be those of different pairs, so the width of the interval does not say how
-    # exact each must be: the last attempt does not use it.
+    # the ends may be those of different pairs, and the interval says nothing of their width
     for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
         try:
             entry = Contour(pairs, end, delta, share, smooth).entry(lower)
@@ -92,11 +65,7 @@ def contour_entries(
 
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
-    """Return an entry that shows an upper end by Chernoff's bound, and that end.
-
-    The end is the least of ``(ln M(a) + ln c_a - ln delta) / a`` over a, c_a = a^a / (1 + a)^(1+a),
-    raised by 1e-9 of itself.
-    """
+    """Return an entry that shows an upper end by one moment, and that end."""
     parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
@@ -118,11 +87,9 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
 
 
 class Contour:
-    """The parameters of the integral for one direction of the neighbours, at one epsilon.
+    """The parameters of one direction near an epsilon.
 
-    ``share`` is the error that is allowed, relative to delta, and ``smooth`` the relative change of
-    delta that a fictitious Gaussian may make.  ``a`` is the abscissa, at first the saddle point,
-    and ``target`` the logarithm of the allowed error.
+    ``share`` is the error over delta, ``smooth`` what a fictitious Gaussian may add to it.
     """
 
     def __init__(
@@ -132,16 +99,13 @@ class Contour:
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
         self.smooth, self.log_delta = smooth, math.log(delta)
-        # At epsilon 0 only an upper bound is shown, and delta there may be far below its target.
+        # at 0 there is an upper bound alone, of a delta that may be far less
         self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
 
     def _log_size(self, a: float) -> float:
-        """Return ``ln M(a) - a epsilon``."""
         return sum(n * pair.log_moment(a) for pair, n in self.parts) - a * self.epsilon
 
     def _saddle(self) -> float:
-        """Return the a > 0 where the integrand ``M(a) e^{-a epsilon} / (a (a + 1))`` is least."""
-
         def height(log_a: float) -> float:
             a = math.exp(log_a)
             return self._log_size(a) - log_a - math.log1p(a)
@@ -160,12 +124,9 @@ class Contour:
         return _dyadic(math.exp(minimum.x))
 
     def _line(self) -> tuple[float, float, float]:
-        """Return (a, h, b): an abscissa, the largest step found, and the b that bounds its aliases.
+        """Return an abscissa, a step whose aliases are small, and the b that shows it.
 
-        The aliases on the right of epsilon are about ``M(b) e^{-b epsilon} e^{-(b - a) T}`` for any
-        b > a, and those on the left at most about ``e^{-a T}``.  The period T = 2 pi / h is the
-        least at which both are e^3 times less than the allowed error.  Far to the right moments
-        grow fast, at times just beyond the saddle point, so abscissas left of it are tried too.
+        Far to the right moments explode, at times just beyond the saddle: a stays left of it.
         """
         grid = self.a * ALIAS_RATIOS
         sizes = np.array([self._log_size(b) for b in grid])
@@ -182,12 +143,10 @@ class Contour:
         return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
     def _log_tail(self, u: float) -> float:
-        """Return about the logarithm of a bound on what the integral has beyond ``a + iu``."""
         log_size = sum(n * pair.log_decay(self.a, u) for pair, n in self.parts)
         return log_size - self.a * self.epsilon - math.log(u)
 
     def _nodes(self, h: float) -> int:
-        """Return about the least number of nodes whose truncation is below the allowed error."""
         low, high = 8, 16
         while self._log_tail(high * h) > self.target - 2 * SLACK:
             low, high = high, 2 * high
@@ -200,9 +159,8 @@ class Contour:
         return high + 2
 
     def chernoff(self) -> dict[str, Any] | None:
-        """Return an entry of one node if Chernoff's bound is below e^-0.1 delta; else None."""
-        # Small abscissas are tried first, since rules for large ones are long; where epsilon is far
-        # above the losses, each abscissa is enough.
+        """Return an entry of one node, the bound by a moment alone, where that is enough."""
+        # a small one first: rules of a large one are long, and far beyond the losses any will do
         for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
             if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
                 with suppress(LongRule):
@@ -211,10 +169,9 @@ class Contour:
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
-        """Return the fields of an entry of the proof, with b for its aliases if it is ``lower``.
+        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases.
 
-        Where the saddle point is large, the rules there are long.  So abscissas left of it are
-        tried too, while the cost of the check falls, and the cheapest entry is returned.
+        Where the saddle is far, rules there are long: of abscissas left of it, the cheapest counts.
         """
         saddle, parts = self.a, self.parts
         cost, entry, reason = math.inf, None, NoMethod("")
@@ -235,12 +192,12 @@ class Contour:
         return entry
 
     def _entry(self, lower: bool) -> tuple[float, dict[str, Any]]:
-        """Return the estimated cost of checking an entry, in 128-bit products, and its fields."""
+        """Return what an entry costs to check, in products of 128 bits, and its fields."""
         self.a, h, b = self._line()
         mixture_rules, smooth = None, 0.0
         decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
         if not decays and self._log_tail(1e4 * self.a) >= self.target:
-            # A fictitious Gaussian of variance S raises delta by at most about S a^2 delta.
+            # a fictitious Gaussian of variance S: D_S - delta is at most about S a^2 delta
             smooth = _dyadic(self.smooth / self.a**2)
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
@@ -279,17 +236,16 @@ class Contour:
 
 
 def _dyadic(value: float) -> float:
-    """Return the nearest float of 24 binary digits, except for very small or large values."""
+    """Return a number near to it with few digits."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
 
 
 def _log_share(a: float) -> float:
-    """Return ``ln(a^a / (1 + a)^(1 + a))``, the logarithm of the greatest (1 - e^{-y}) e^{-ay}."""
+    """Return the logarithm of the greatest ``(1 - e^{-y}) e^{-ay}``."""
     return a * math.log(a) - (a + 1) * math.log1p(a)
 
 
 def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
-    """Return the fields of an entry with a single node, which stands for Chernoff's bound at a."""
     releases = sum(n for _, n in parts)
     mixtures = [mixture for mixture, _ in parts if isinstance(mixture, FloatMixture)]
     rules = [{"alias": mixture.rule(a, -6 - math.log(releases))} for mixture in mixtures]

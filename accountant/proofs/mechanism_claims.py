@@ -1,8 +1,4 @@
-"""What mechanisms claim, as plain numbers that the verifier can check on its own.
-
-The claims are points of the privacy profile, log-densities of some outputs, and the integer tables
-from which exact noise is drawn.
-"""
+"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers."""
 
 from __future__ import annotations
 
@@ -16,9 +12,9 @@ import numpy as np
 from accountant.numerics.rounding import ACCURACY
 from accountant.serialisation.registry import plan_kinds
 
-STEPS = 8  # equal steps of epsilon from 0 to the largest loss, with one more step beyond it
-LEAST_DELTA = 1e-12  # the steps of an unbounded loss end at the epsilon of this delta
-OUTPUTS = 8  # so many outputs have their densities compared; they are drawn from a fixed seed
+STEPS = 8  # of epsilon up to the largest loss, and one beyond it
+LEAST_DELTA = 1e-12  # up to which an unbounded loss is looked at
+OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
 
 
 def declared_mechanisms() -> Iterator[Any]:
@@ -32,17 +28,17 @@ def declared_mechanisms() -> Iterator[Any]:
 def claim_of(mechanism: Any) -> dict[str, Any]:
     """Return what a mechanism claims, as `accountant.verifier.mechanisms.check` reads it.
 
-    The profile is that of `Loss.profile`, rounded up by its stated accuracy.  If the loss is only
-    an upper bound, the claim begins at the last of the equal steps.
+    A profile is what `Loss.profile` says, rounded up by the accuracy that it states; that of a
+    bound only from its epsilon on, where it is attained.
     """
     loss = mechanism.loss
-    # The epsilons go from 0 to that of a small delta, or to the largest loss and one step beyond.
+    # from 0 to a small delta, or to the largest loss and beyond it
     top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
     points_beyond = int(loss.max_loss < math.inf)
     grid = [top * i / STEPS for i in range(STEPS + 1 + points_beyond)]
     first, second = mechanism.worst_pair(grid[STEPS // 2])
     values = [np.asarray(value, dtype=float) for value in (first, second)]
-    numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # false for scores
+    numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
     fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
     plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
     shown = [value.item() if numbers else value.tolist() for value in values]
@@ -50,7 +46,7 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
         "kind": type(mechanism).__name__,
         "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
         "tables": mechanism.drawn_tables,
-        # One coordinate of a vector has no density of its own.
+        # one coordinate of a vector has no density of its own
         "densities": [] if numbers and values[0].ndim else _densities(mechanism, first, second),
         "profile": [
             _claimed(loss, e) for e in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]
@@ -59,7 +55,7 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
 
 
 def _claimed(loss: Any, epsilon: float) -> list[float]:
-    """Return [epsilon plus the rounding of the loss, rounded up; delta that is claimed there]."""
+    """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
     delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
     return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
 

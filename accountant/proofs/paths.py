@@ -40,8 +40,7 @@ def costly_path(releases: Counter[Any], score: Score) -> Choices:
     An option is a part of a set together with choices inside it.  At first all occurrences of each
     set take its first option.  Then, set by set, ``size`` occurrences move from one option to
     another as long as that raises the score; ``size`` begins at the number of occurrences and is
-    halved, down to 1, whenever no move raises it.  The result need not be the
-    costliest path.
+    halved, down to 1, whenever no move raises it.  The result need not be the costliest path.
     """
     sets = _sets(releases.items())
     options = [list(_options(parts)) for parts, _ in sets]
@@ -144,12 +143,14 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
     bounds = (moments + log_factors - math.log(delta)) / orders
     best = int(np.nanargmin(bounds))
     a, epsilon_upper = float(orders[best]), max(float(bounds[best]), 0.0)
+    # The law of each release under E_a: its losses, their weights, and the number of releases.
     tilted = [(law.loss, law.weights(a), law.count) for law in laws]
     means = [float(np.sum(loss * weight)) for loss, weight, _ in tilted]
     variance = sum(
         n * float(np.sum((loss - mean) ** 2 * weight))
         for mean, (loss, weight, n) in zip(means, tilted, strict=True)
     )
+    # The step is at least 1e-9 nats; a law without variance would give 0.
     step = max(2 * DEVIATIONS * math.sqrt(variance) / POINTS, 1e-9)
     transform = np.ones(POINTS // 2 + 1, dtype=complex)
     for mean, (loss, weight, n) in zip(means, tilted, strict=True):
@@ -166,7 +167,7 @@ def float_epsilon(items: list[tuple[Any, int]], back: bool, delta: float) -> flo
     log_weights = float(moments[best]) - a * losses
     low_end, high_end = 0.0, epsilon_upper
     for _ in range(50):
-        epsilon = (low_end + high_end) / 2
+        epsilon = (low_end + high_end) / 2  # 50 halvings of the interval from 0 to the bound
         exceeds = losses > epsilon
         delta_terms = (
             law_of_sum[exceeds]

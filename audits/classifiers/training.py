@@ -67,14 +67,15 @@ class TrainedScore:
         score = Pipeline((self.candidate.extract, self.score))
         if isinstance(self.score, StepFunction):
             lower_cut, cut = self._cuts_of_steps(self.score.cells, low, high)
-        # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the upper
-        # tail those above one, that is from the next float on.
         else:
+            # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the
+            # upper tail those above one, that is from the next float on.
             lower_cut = (
                 -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
             )
             cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
             cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
+        # A `ThresholdRule` guesses the first value in the upper tail of its score.
         if up < 0:
             return ThresholdRule(
                 Pipeline((score, np.negative)), -lower_cut, expected, f"minus {description}", -cut

@@ -62,7 +62,8 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
     """Lower bound on the plan's epsilon, by an attack with two candidates.
 
     In every round the first candidate is ahead by ``gap``, in units of the noise scale, on one data
-    set, and by ``gap + e0`` on the neighbour, with e0 = 2 sensitivity / scale.  So the number of
+    set, and by ``gap + e0`` on the neighbour: both scores move by the sensitivity, in opposite
+    directions, so e0 = 2 sensitivity / scale.  So the number of
     its wins is binomial on both, with different probabilities.  The largest epsilon over 21 gaps
     from -1 to 1 and both directions is returned.
     """
