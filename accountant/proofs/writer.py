@@ -1,12 +1,12 @@
-"""Proofs of certificates, as files: the plan, the interval, and a method for each bound.
+"""Writes the proof that the epsilon of a plan at a delta lies in a certificate's interval.
 
-A certificate states an interval [lower, upper] for the epsilon of a plan at a given delta.  Its
-proof has one entry for each direction of the neighbours and each alternative of the plan, which
-shows that delta at the upper end is at most the given one, and one entry that shows that delta at
-the lower end is at least that.  An entry names a method and its parameters.
+A proof is a file with the plan, delta, the interval, and entries.  An entry names a method and its
+parameters, by which the checker shows that delta at an end of the interval is at most, or at least,
+the delta stated: there is one for the upper end in each direction of the neighbours, and one for
+the lower end.
 
-A proof is checked by `accountant.verifier`, which trusts nothing here: badly chosen parameters make
-a proof fail, and never let a wrong one pass.  Each entry is checked as it is written.
+A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
+chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
-NEAR = 1e-10  # accuracy of the end that a lattice proves, relative to epsilon
-DIGITS = 512  # binary digits with which the pairs of releases are computed
-MAX_STEPS = 60  # attempts to find an end that a lattice proves
-LONG = 2**15  # a contour of more nodes may take longer to check than a lattice
-MAX_SUMS = 60_000  # all outcomes are enumerated if the sum has at most so many terms
-MIN_LAPLACES = 300  # up to so many Laplace releases, and nothing else, are proved on a lattice
+NEAR = 1e-10  # relative: how near to the end of the certificate an end by a lattice is searched
+DIGITS = 512  # bits of the rates that are computed
+MAX_STEPS = 60  # steps, each four times the one before, of the search for that end
+LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
+MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most
+MIN_LAPLACES = 300  # so many Laplace releases, or fewer, are composed on a lattice
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -108,7 +108,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
 
 
 def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
-    """Return in words which mechanism claims the loss that failed with ``why``; "" if none does."""
+    """Return in words which mechanism claims the loss that has no proof; "" where none does."""
     for claim in claims_of(fields):
         try:
             alternatives(claim["loss"], decimal=decimal)
@@ -119,12 +119,13 @@ def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
 
 
 class Search:
-    """The search for the entries of one proof, and for the interval that they prove.
+    """The search for the entries of one proof, and the interval that they prove.
 
-    First come the methods that can prove the ends of the certificate themselves.  Where these fail,
-    pairs on a lattice, or a single moment, prove an interval that is a little wider.  In the
-    methods, ``number`` is that of an alternative of the plan, and ``back`` the direction: whether P
-    and Q change places.
+    Methods that prove an end of the certificate itself are tried first.  Where there is none, pairs
+    on a lattice prove an interval that is a little wider.
+
+    A plan has one or more alternatives, the ``options``: lists of releases, each of which is to be
+    bounded.  A direction is the number of an alternative, and whether the pairs are (Q, P).
     """
 
     def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
@@ -139,8 +140,7 @@ class Search:
         directions = sorted(verdict.directions(self._alternatives))
         above = [self._above(*direction) for direction in directions]
         self._upper = max([self._upper, *(end for _, end in above)])
-        # The entries have one upper end, the largest.  As delta falls with epsilon, an entry for a
-        # smaller end holds there too, unless the errors that it adds are too large there.
+        # Delta falls with epsilon, so an entry for a smaller end mostly holds at the greatest one.
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
@@ -156,15 +156,12 @@ class Search:
         }
 
     def _above(self, number: int, back: bool) -> tuple[Entry, float]:
-        """Return an entry and the upper end that it shows.
-
-        If no entry was found to hold, the last one that was tried is returned.
-        """
+        """Return an entry and the upper end that it shows; if none holds, the last one tried."""
         entry: Entry | None = None
         wider: list[tuple[Entry, float]] = []
         with suppress(NoMethod):
             for entry in self._precise(number, back, lower=False):
-                if entry.get("nodes", 0) > LONG and not wider:  # A lattice may be quicker.
+                if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
                     wider += self._wider(number, back)
                     if wider and min(end for _, end in wider) == self._upper:
                         break
@@ -181,7 +178,7 @@ class Search:
         return min(wider, key=lambda candidate: candidate[1])
 
     def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
-        """Return entries that show an upper end further out, each with this end."""
+        """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
         for method in (self._on_lattice, self._by_moment):
             with suppress(NoMethod, *FAILURES):
@@ -189,7 +186,7 @@ class Search:
         return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
-        """Return an entry and the lower end that it shows; the entry is None if there is none."""
+        """Return an entry and the lower end that it shows; None if no method shows one."""
         lower_ends, coarse = [], []
         for number, back in directions:
             failed_entries, has_method = [], True
@@ -200,7 +197,7 @@ class Search:
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
-            # In a plan with sets, no path may reach the lower end of the certificate.
+            # In a plan with sets the certificate's lower end may not be that of any path.
             if not has_method or self._has_sets(number) or any(map(_may_be_wider, failed_entries)):
                 coarse.append((number, back))
         for number, back in coarse:
@@ -209,10 +206,7 @@ class Search:
         return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
 
     def _items(self, number: int, back: bool, *, lower: bool) -> Items:
-        """Return pairs that dominate the releases of an alternative.
-
-        If ``lower``, they are instead dominated by the releases of one costly path through it.
-        """
+        """Return the pairs above an alternative, or those below a costly path through it."""
         Budget.remaining = verdict.BUDGET
         releases = self._alternatives[number]
         if lower:
@@ -228,7 +222,7 @@ class Search:
         return any(release[0] == ANY_OF for release in self._alternatives[number])
 
     def _path(self, number: int, back: bool) -> list[Any]:
-        """Return the choices of a costly path through an alternative; [] where it has no sets."""
+        """Return the choices of a costly path through an alternative, none where it has no sets."""
 
         def score(releases: Any) -> float:
             with ctx.workprec(DIGITS):
@@ -251,7 +245,7 @@ class Search:
         return self._paths[number, back]
 
     def _head(self, number: int, back: bool, *, lower: bool) -> Entry:
-        """Return the fields of an entry that name its alternative, its direction and its path."""
+        """Return the fields of an entry that say what it is about."""
         head: Entry = {"way": number, "direction": "reversed" if back else "forward"}
         return (
             {**head, "path": self._path(number, back)} if lower and self._has_sets(number) else head
@@ -270,7 +264,7 @@ class Search:
         return {**self._head(number, back, lower=lower), **entry}, max(end, self._upper)
 
     def _on_lattice(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
-        """Return an entry of the lattice, and the end nearest to the claimed one that it proves."""
+        """Return an entry, and the nearest end that it proves."""
         items = self._items(number, back, lower=lower)
         claimed_end = self._lower if lower else self._upper
         if self._delta == 0 or not items:
@@ -292,7 +286,7 @@ class Search:
         """Return whether the checker accepts an entry."""
         Budget.remaining = verdict.BUDGET
         try:
-            copied = json.loads(json.dumps(entry))  # The check removes the fields that it reads.
+            copied = json.loads(json.dumps(entry))  # the check takes its fields
             end = self._lower if lower else self._upper
             verdict.check(copied, self._alternatives, self._delta, end, above=not lower)
         except FAILURES:
@@ -301,16 +295,13 @@ class Search:
 
 
 def _may_be_wider(entry: Entry) -> bool:
-    """Return whether an entry may have failed by its own smoothing, or by its many nodes."""
+    """Return whether an entry may fail where a wider interval holds: it is smoothed, or long."""
     smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
     return smoothed or entry.get("nodes", 0) > LONG
 
 
 def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
-    """Return an end that is shown, near the claimed one and on its outer side.
-
-    Distances grow fourfold until an end is shown; then the distance is bisected to 2 % of it.
-    """
+    """Return about the nearest end to the claimed one, on its outer side, that is shown."""
     if shown(claimed):
         return claimed
     fails, distance = claimed, NEAR * claimed or NEAR
@@ -332,8 +323,9 @@ def method_entries(
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least.
 
-    The method is the cheapest to check: a sum over all outcomes where they are few, and else one
-    integral.  It raises `NoMethod` where pairs on a lattice are the better method.
+    ``lower`` asks for the second.  The method is the cheapest to check: a sum over all outcomes
+    where they are few, else one integral.  Where the method is pairs on a lattice, `NoMethod` is
+    raised.
     """
     kinds = {release[0] for release, _ in items}
     count = sum(n for _, n in items)
@@ -353,11 +345,7 @@ def method_entries(
 
 
 def _term_count(items: Items) -> float:
-    """Return the number of terms in the checker's sum over all outcomes.
-
-    n releases with k outcomes count as ``n (k - 1) + 1`` terms if the losses are equally spaced,
-    and as ``n (n + 1)^(k - 2) + 1`` otherwise.
-    """
+    """Return how many terms the checker's sum over all outcomes has, or about that."""
     terms = 1.0
     for release, n in items:
         size = sum(p > 0 and q > 0 for p, q in listed_masses(release, back=False))

@@ -1,4 +1,8 @@
-"""Releases with finitely many outcomes: their masses, and delta as a sum over all outcomes."""
+"""Releases with finitely many outcomes: their masses, and delta as a sum over all outcomes.
+
+The masses p and q of an outcome are its probabilities under P and Q.  Those of a release that is
+repeated are the coefficients of a power of a polynomial.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
 
 
 def pair_masses(release: Release) -> Masses:
-    """Return masses that the plan lists."""
+    """Return the masses that the plan itself lists."""
     return [(exact(p), exact(q)) for p, q in release[1]]
 
 
@@ -97,7 +101,7 @@ MASSES: dict[str, Callable[[Release], Masses]] = {
 def delta_by_enumeration(
     items: list[tuple[Release, int]], back: bool, epsilon: float
 ) -> tuple[arb, arb]:
-    """Return bounds of delta, summed over all outcomes; those not listed add at most P.
+    """Return bounds of delta, summed over all outcomes; those not listed add at most their P.
 
     Theorems (`composition`, `smallest_test`): masses of independent releases multiply, and delta is
     sum (p - e^eps q)_+ over the outcomes of all.

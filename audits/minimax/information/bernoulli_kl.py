@@ -1,8 +1,8 @@
-"""From information to the probability of a right guess, by inverting Bernoulli divergences.
+"""From information to the probability of a right guess: Bernoulli divergences, inverted.
 
-kl(p || q) is the Kullback-Leibler divergence in nats between coins with the success probabilities p
-and q.  A guess of a point V among ``points`` points is right by chance with probability 1 / points;
-bounds on the information about V bound how far above this its probability s can be.
+Minimax lower bounds use it so: of many points one is chosen at random, private data carry little
+information about it (in nats), and therefore no guess of the point is right with a large
+probability.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.numerics.search import least_float_that
 
-ROUNDING = 1e-12  # relative allowance for rounding errors, in the budget and in the result
+ROUNDING = 1e-12  # relative: by how much the information and the answer are rounded up
 
 
 def kl(p: float, q: float) -> float:
-    """kl(p || q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q)), in nats."""
-    # The logarithms are computed from p - q, since for nearly equal coins ln p - ln q would cancel.
+    """The KL divergence of two Bernoulli distributions by their success probabilities, in nats."""
+    # The logarithms use the difference: for nearly equal coins those of p and q would cancel.
     difference = p - q
     total = p * _log_ratio(p, q, difference) if p > 0 else 0.0
     if p < 1:
@@ -27,7 +27,7 @@ def kl(p: float, q: float) -> float:
 
 
 def _log_ratio(p: float, q: float, difference: float) -> float:
-    """``ln(p / q)``, from ``difference = p - q`` where that is small."""
+    """``ln(p / q)``, where ``difference`` is p - q."""
     close = abs(difference) < q / 2
     return math.log1p(difference / q) if close else math.log(p) - math.log(q)
 
