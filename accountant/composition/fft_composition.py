@@ -28,7 +28,7 @@ from accountant.numerics.rounding import ULP
 # Relative round-off of each level of a transform, in ulps and in the 2-norm; Higham's constant is
 # about 4.
 FFT_ULPS = 8.0
-KERNEL_NATS = 60.0  # the kernel is left out where a y is above this, as e^{-a y} is below e^-60
+KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60
 # Chernoff's bounds on the ends of the tilted sum are tried at tilts that differ from a by -1 times
 # these shares of a (lower end) and by 2 times them (upper end).
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
