@@ -56,7 +56,7 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        # yields checked pieces; None before the reading starts
+        # An iterator over checked pieces; None before the reading starts.
         self._reader: Iterator[Any] | None = None
         self._position = 0  # number of users that were returned or skipped
         self._unread_rows: Any = None  # rows that were read after these users
@@ -173,7 +173,7 @@ CHUNK_READERS.add(Chunks)
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:
-    """Return the pieces concatenated by rows."""
+    """Return the pieces concatenated by rows; pieces that are tuples, array by array."""
     if len(pieces) == 1:
         return pieces[0]
     if isinstance(pieces[0], tuple):

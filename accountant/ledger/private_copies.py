@@ -1,4 +1,9 @@
-"""A gate's own copies of mechanisms and plans, which no query can change."""
+"""A gate's own copies of mechanisms and plans, which no query can change.
+
+A query is code that runs with the private data in its hands.  If it could change a mechanism after
+the gate has charged it, less noise would be drawn than was paid for.  So a gate charges, draws from
+and records copies of its own.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +111,7 @@ class PrivateCopies:
 
 
 def shown(plan: Any) -> Any:
-    """Return a copy to hand out: changes of it do not change the gate's own."""
+    """Return a copy to hand out; whoever changes it does not change the gate's own."""
     return _rebuilt(plan, None, {})
 
 
