@@ -1,7 +1,9 @@
-"""The grid of many different losses: each law has few places, and all share one transform.
+"""The grid of the accountant `PLD` for many different losses, composed by one transform.
 
-In pairs the convolutions of a thousand laws would be longer than memory.  Here the range of the
-sum comes from Chernoff's inequality, and what may lie outside of it is added to the error.
+`PLD` puts losses on a grid and convolves them.  One after another the convolutions of a thousand
+laws would be longer than memory.  Here each law has few places of the grid, and all share one
+Fourier transform.  The range of the sum comes from Chernoff's inequality, and what may lie outside
+of it is added to the error.
 """
 
 from __future__ import annotations
@@ -23,10 +25,14 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-MAX_POINTS = 2**21
-TILTS = np.geomspace(1e-3, 10.0, 25)  # of Chernoff's bounds, times a normal law's
-DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
-SHARE = 16  # of so many laws one says which tilts are good
+MAX_POINTS = 2**21  # the most places of the grid of the sum
+# Tilts that are tried for Chernoff's bounds, as multiples of the best one for a normal law.
+TILTS = np.geomspace(1e-3, 10.0, 25)
+# A law has every place of the grid where its weight is at least e^-DENSE of the greatest, and
+# elsewhere at least one in e^SPARSEST of them.
+DENSE, SPARSEST = 7.0, 2.5
+SHARE = 16  # one law of so many is used to choose the tilts
+# The middles of the cells of the ladder of losses, those of the outermost at their finite ends.
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
 
@@ -40,7 +46,7 @@ class _Law:
 
 
 def widest_sum(outlines: list[Outline], tail: float) -> float:
-    """Return about what the losses add up to, either way, but for ``tail``."""
+    """Return about the greatest size of the sum of the losses, but for a mass of ``tail``."""
     share = tail / sum(outline.count for outline in outlines)
     widest = math.fsum(outline.count * max(map(abs, _ends(outline, share))) for outline in outlines)
     return min(widest, max(_about_chernoff(outlines, tail, side)[1] for side in (1, -1)))
@@ -76,7 +82,10 @@ def _tilt(outlines: list[Outline], delta: float) -> float:
 
 
 def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:
-    """Return about the best tilt, and what the sum, or minus it, exceeds with chance ``delta``."""
+    """Return about the best tilt, and what the sum exceeds with a chance of about ``delta``.
+
+    With ``side`` -1 it is what minus the sum exceeds.
+    """
     variance = math.fsum(outline.count * outline.variance for outline in outlines)
     a = TILTS * math.sqrt(max(-2 * math.log(delta), 1.0) / max(variance, 1e-300))
     total, exponent = np.zeros(a.size), np.outer(a, side * MIDDLES)
@@ -119,11 +128,14 @@ def _pair(
 
 
 def _log_density(outline: Outline, blur: float) -> Array:
-    """Return about the logarithm of a loss's density on the ladder, a peak as wide as ``blur``."""
+    """Return about the logarithm of a loss's density on the ladder.
+
+    A cell narrower than ``blur``, in nats, counts as that wide.
+    """
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
         density: Array = np.log(-np.diff(outline.p_above)) - np.log(np.maximum(width, blur))
-    # an atom may be anywhere in its cell
+    # An atom may be anywhere in its cell, so a cell has the greatest density of its neighbours too.
     padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
     widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])
     return widest
@@ -137,7 +149,7 @@ def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None
         mean = float(np.sum(law.mass * loss))
         spread += law.count * float(np.sum(law.mass * (loss - mean) ** 2))
     t = TILTS * math.sqrt(-2 * math.log(tail) / max(spread, 1e-300))
-    sample = laws[::SHARE]  # any tilt is sound
+    sample = laws[::SHARE]  # Few laws suffice to choose the tilts, because any tilt is sound.
     best_tilts = [
         float(np.nanargmin(_chernoff_ends(sample, step, math.log(tail) / SHARE, side * t)))
         for side in (1, -1)

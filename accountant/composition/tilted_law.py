@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
 NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
-BLOCKS = 256
+BLOCKS = 256  # the outline of a tilted law has about so many blocks, each with two points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,13 @@ class GridLaw:
 
     @property
     def points(self) -> Array:
-        """The losses."""
+        """The losses, in nats."""
         points: Array = self.offset + self.step * (self.first + np.arange(float(self.mass.size)))
         return points
 
     @property
     def size(self) -> float:
-        """The sizes of its offset and of its ends, which bound the round-off of its points."""
+        """The sum of the sizes of its offset and its ends, which bounds the points' round-off."""
         return abs(self.offset) + abs(self.last) + abs(self.offset + self.step * self.first)
 
     @property
@@ -47,9 +47,10 @@ class GridLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltedLaw:
-    """A law times ``e^{a l}``, normalised, and its size of round-off.
+    """A law times ``e^{a l}``, normalised to total ``weight`` 1, and its round-off.
 
-    ``outline`` has losses and masses of few points whose moments are above those of the law.
+    ``log_moment`` is the logarithm of the total before, ``ln E e^{aL}``.  ``outline`` has losses
+    and masses of few points whose exponential moments are above those of the tilted law.
     """
 
     law: GridLaw
@@ -77,14 +78,18 @@ def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
     weight[log_weight <= -NEGLIGIBLE] = 0.0
     total = float(np.sum(weight))
     weight /= total
-    # exponents are exact to ulps of themselves: ln m, a l and their greatest
+    # An exponent is exact to some ulps of the sizes of its terms: ln m, a l, and the greatest sum.
     size = np.where(weight > 0, np.abs(tilt * loss) + np.abs(log_weight) + abs(top), 0.0)
     round_off = 8 * ULP * (4 + float(np.sum(weight * size))) + weight.size * math.exp(-NEGLIGIBLE)
     return TiltedLaw(law, weight, top + math.log(total), round_off, _outline(loss, weight))
 
 
 def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the ends of blocks and their masses: chords are above an exponential."""
+    """Return few points whose exponential moments are above those of the weights.
+
+    The mass of a block of places is moved to the two ends of the block, with the same mean: an
+    exponential is convex, so its chord over the block is above it.
+    """
     width = -(-weight.size // BLOCKS)
     starts = np.arange(0, weight.size, width)
     left, right = loss[starts], loss[np.minimum(starts + width, weight.size) - 1]
