@@ -1,5 +1,9 @@
 """Directions of integer vectors, all or those of a cap, whose law is exact, given ideal words.
 
+A uniform direction is nearly that of a vector of independent discrete Gaussian integers.  The cap
+of an axis t and a height h has the vectors u with <u, t> >= h |u| |t|.  For a cap the proposals are
+shifted along the axis, so that more of them lie in it, and a coin makes up for the shift.
+
 References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
 shifted law; proofs in docs/proofs/vectors.md.
 """
@@ -38,7 +42,10 @@ def cap_mass_error(dimension: int) -> float:
 
 
 def log_acceptance(dimension: int, height: float, mass: float) -> float:
-    """Return about the log of the share of proposals that lie in a cap of a mass."""
+    """Return about the logarithm of the share of proposals that are accepted for a cap.
+
+    ``mass`` is the share of the sphere that the cap has.
+    """
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
@@ -47,7 +54,10 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
 
 
 def least_square(dimension: int) -> int:
-    """Return the square of the least length in widths: half a deviation below its expectation."""
+    """Return the square of the least length of an accepted vector, in widths.
+
+    It is half a standard deviation below the expected squared length, the dimension.
+    """
     return dimension - math.isqrt(dimension // 2)
 
 
@@ -109,10 +119,10 @@ def proposals(
 
 @dataclass(frozen=True, slots=True)
 class Tilt:
-    """Shifts of proposals, whole numbers, and a lower bound of ``<u, shift>`` for each.
+    """Shifts of proposals, in whole numbers, and a lower bound on ``<u, shift>`` for each.
 
-    The bound holds for all vectors u of the cap that are long enough; ``u - shift`` has a positive
-    product with the axis for all of them.
+    The bound holds for all vectors u of the cap that are long enough.  For all of them ``u -
+    shift`` has a positive product with the axis.
     """
 
     shifts: Array
