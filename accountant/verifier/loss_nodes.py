@@ -106,7 +106,7 @@ def discrete_laplace_loss(fields: Fields) -> Release:
 
 
 def discrete_laplace_mechanism(fields: Fields) -> Release:
-    """The same of a mechanism, moved by the sensitivity."""
+    """A mechanism with this noise on integers, moved by the sensitivity."""
     return discrete_noise(fields, "DiscreteLaplace", "discrete laplace", "sensitivity")
 
 
@@ -116,12 +116,12 @@ def discrete_gaussian_loss(fields: Fields) -> Release:
 
 
 def discrete_gaussian_mechanism(fields: Fields) -> Release:
-    """The same of a mechanism, moved by the sensitivity."""
+    """A mechanism with this noise on integers, moved by the sensitivity."""
     return discrete_noise(fields, "DiscreteGaussian", "discrete gaussian", "sensitivity")
 
 
 def discrete_noise(fields: Fields, kind: str, release_kind: str, shift_key: str) -> Release:
-    """Return noise on the whole numbers, of which so few are needed that they can be listed."""
+    """Return noise on the integers, where so few outcomes are needed that they can be listed."""
     default = [1] if shift_key == "sensitivity" else []
     shift, scale = fields.whole(shift_key, 1, 2**53, *default), fields.number("scale")
     few = shift < 2048 and (release_kind == "discrete laplace" or scale < 50)
@@ -150,8 +150,8 @@ def mixture_of_gaussians(fields: Fields) -> Release:
 def normalised(fields: Fields, first_key: str, second_key: str, second_most: int) -> Any:
     """Return the rows of two lists of numbers, divided by their sums where they are masses.
 
-    The second list holds masses where it may be 1 at most, or else shifts, which stay; a shift of
-    weight 0 is left out.  Numbers in lists are floats always.
+    If ``second_most`` is 1, the second list holds masses.  Otherwise it holds shifts, which stay,
+    and a shift of weight 0 is left out.  Numbers in lists are always floats.
     """
     sides = [
         [

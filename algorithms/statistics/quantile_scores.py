@@ -1,5 +1,10 @@
 """Numbers on a public grid, and the scores of its points as quantiles: the query of a level.
 
+An exponential mechanism draws a place of the grid as a quantile.  The score of a place is minus the
+distance of its rank, the number of records below it, from the wanted rank.  Places between two
+neighbouring records have the same rank, so scores are listed as runs: pairs of a score and of the
+number of places that have it.
+
 References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
 """
 
@@ -21,7 +26,7 @@ from accountant.numerics import Array
 IndexArray = NDArray[np.int64]
 PLACE_BITS = 16  # a point of the grid has 2^16 places, and equal numbers are spread over them
 DEFAULT_STEPS = 1 << 24  # steps of a grid between the bounds, if none is asked for
-MOST_POINTS = 1 << 36  # of a grid
+MOST_POINTS = 1 << 36  # the most points of a grid
 WEIGHT_BITS = 10  # weights of scores are multiples of 2^-10
 LONGEST = 1 << 17  # longest list that is padded with empty runs
 # Scores this many scales below the best are not distinguished: 2^52 such candidates have
@@ -30,11 +35,11 @@ FAR = 160
 
 
 class SortedPlaces(ABC):
-    """Sorted places that lie elsewhere: searched and cut as an array of them would be."""
+    """Sorted places that are not in memory, with the two operations on an array that are used."""
 
     @abstractmethod
     def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
-        """Return how many lie below each of some places."""
+        """Return how many of the sorted places lie below each of some places."""
 
     @abstractmethod
     def __getitem__(self, ranks: slice) -> IndexArray:
@@ -77,7 +82,7 @@ class ValueGrid:
         return np.minimum(steps.astype(np.int64), self.points - 1)
 
     def places_of(self, numbers: Any) -> Any:
-        """Return the place of every number, sorted; of those that lie elsewhere what finds them."""
+        """Return the places of all numbers, sorted; `SortedPlaces` are returned as they are."""
         if isinstance(numbers, SortedPlaces):
             return numbers
         point = np.sort(self.points_of(numbers))
