@@ -69,7 +69,7 @@ ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty
 
 
 def wrap(event: Event) -> Any:
-    """The output of an event as a followed number or array."""
+    """Return the output of an event as a followed number or array."""
     output = event.output
     if isinstance(output, np.ndarray) and output.ndim:
         array = output.copy().view(FollowedArray)
@@ -82,12 +82,12 @@ def wrap(event: Event) -> Any:
 
 
 def followed(result: Any) -> Any:
-    """The result of a step: an event as the number or array that it made, others as they are."""
+    """Return the result of a step: of an event the number or array that it made, else itself."""
     return wrap(result) if isinstance(result, Event) else result
 
 
 def follow_nest(nest: Any) -> Any:
-    """An array of a list that holds followed numbers; None if it holds none."""
+    """Return an array of a list that holds followed numbers; None if it holds none."""
     operands: list[Any] = []
 
     def number(part: Any) -> Any:
@@ -141,14 +141,14 @@ class FollowedNumber(_Followed, float):
     """A float that remembers its noise."""
 
     def as_plain(self) -> float:
-        """The plain float."""
+        """Return the plain float."""
         return float.__float__(self)
 
     def __hash__(self) -> int:
         return hash(use(self))
 
     def item(self) -> Any:
-        """The same number, still followed."""
+        """Return the same number, still followed."""
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -159,14 +159,14 @@ class FollowedInteger(_Followed, int):
     """A whole number that remembers its noise."""
 
     def as_plain(self) -> int:
-        """The plain whole number."""
+        """Return the plain whole number."""
         return int.__int__(self)
 
     def __hash__(self) -> int:
         return hash(use(self))
 
     def item(self) -> Any:
-        """The same number, still followed."""
+        """Return the same number, still followed."""
         return self
 
 
@@ -189,7 +189,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         self.followed_event = None
 
     def as_plain(self) -> Any:
-        """The plain array."""
+        """Return the plain array."""
         return self.view(np.ndarray)
 
     @property
@@ -244,14 +244,14 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         return self.copy()
 
     def copy(self, order: Any = "C") -> Any:
-        """A copy, still followed."""
+        """Return a copy, still followed."""
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain().copy(order)
         return chosen(tape, "copy", self, lambda places: places)
 
     def flatten(self, order: Any = "C") -> Any:
-        """A flat copy, still followed."""
+        """Return a flat copy, still followed."""
         return self.reshape(-1, order=order)
 
     def sort(self, *arguments: Any, **options: Any) -> None:
@@ -260,17 +260,17 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         self.followed_event = None
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
-        """The array as another type: followed if these are floats."""
+        """Return the array as another type: followed if these are floats."""
         if np.dtype(dtype) == self.dtype:
             return self.copy()
         return use(self).astype(dtype, *arguments, **options)
 
     def tolist(self) -> Any:
-        """A list of followed numbers, nested as the array is."""
+        """Return a list of followed numbers, nested as the array is."""
         return [part.tolist() if np.ndim(part) else part for part in self]
 
     def item(self, *arguments: Any) -> Any:
-        """One number, still followed."""
+        """Return one number, still followed."""
         places = np.arange(self.size).reshape(self.shape)
         return self.reshape(-1)[places.item(*arguments)]
 
@@ -283,11 +283,11 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         )
 
     def argmax(self, *arguments: Any, **options: Any) -> Any:
-        """The place of the largest number."""
+        """Return the place of the largest number."""
         return _place(self, False, arguments, options)
 
     def argmin(self, *arguments: Any, **options: Any) -> Any:
-        """The place of the smallest number."""
+        """Return the place of the smallest number."""
         return _place(self, True, arguments, options)
 
 
@@ -355,7 +355,10 @@ def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
-    """The result of a function that selects, joins or places elements; else NotImplemented."""
+    """Return the result of a function that selects, joins or places elements.
+
+    It is NotImplemented for any other function.
+    """
     name: str = function.__name__
     operand: Any = arguments[0] if arguments else None
     pick: Any
@@ -384,7 +387,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
-    """The noise that a function makes of noise alone; NotImplemented of other arguments."""
+    """Return the noise that a function makes of noise alone; NotImplemented of other arguments."""
     name: str = function.__name__
     events = [event for event in map(event_of, arguments) if event is not None]
     if not events or not all(event.pure for event in events):
@@ -414,7 +417,7 @@ def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> A
 
 
 def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) -> Any:
-    """The places of followed numbers among plain levels, by a comparison with each level."""
+    """Return the places of followed numbers among plain levels, by a comparison with each level."""
     levels, operand = (one, other) if function is np.searchsorted else (other, one)
     if event_of(levels) is not None or event_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented

@@ -113,7 +113,7 @@ def patched(
 
 
 def _restore(source: Any) -> Callable[[], None]:
-    """A function that puts a generator back to where it stands now."""
+    """Return a function that puts a generator back to where it stands now."""
     if isinstance(source, RecordingRandom):
         return functools.partial(source.setstate, source.getstate())
     if type(source) is RecordingState:
@@ -162,7 +162,7 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The method within a run, and the plain function in other threads."""
+    """Return the method within a run, and the plain function in other threads."""
 
     def draw(*arguments: Any, **options: Any) -> Any:
         return (plain if current_tape() is None else method)(*arguments, **options)
@@ -211,7 +211,7 @@ class _Clipping:
 
 
 def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes arrays; within a run these follow the noise that is written to them."""
+    """Return a function that makes arrays, which follow the noise written to them within a run."""
 
     def blank(*arguments: Any, **options: Any) -> Any:
         array = plain(*arguments, **options)
@@ -229,7 +229,7 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
-    """A function of `math` that keeps noise in sight."""
+    """Return a function of `math` that keeps noise in sight."""
 
     def function(*numbers: Any) -> Any:
         if current_tape() is not None and any(map(is_noise_alone, numbers)):
@@ -254,7 +254,7 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:
-    """The owner, the name and the function that a key of ``primitives`` stands for."""
+    """Return the owner, the name and the function that a key of ``primitives`` stands for."""
     if callable(named):
         named = f"{named.__module__}:{named.__qualname__}"
     module, _, path = str(named).partition(":")
