@@ -21,7 +21,8 @@ from accountant.numerics.search import minimum_of_one_valley
 
 # Above this count, a power of a factor is less exact than e to a sum of logarithms.
 MAX_POWER_COUNT = 10**5
-# If the saddle point is below all orders of a search, the least order is divided by e^LOWER_ENDS.
+# The search for a saddle point moves the logarithm of its least order down by so much where the
+# saddle point is lower still.
 LOWER_ENDS = 6.0
 # Losses with more terms than these use powers at any count, because logarithms would be slow.
 CHEAP_TERMS = 16
@@ -97,7 +98,7 @@ class PlanCGF:
                 factor, error = cf_ratios_from_cgf(cgf.sum_cgf, losses, counts, z)
             else:
                 factor, error = cgf.cf_ratios(losses, counts, z)
-            # No factor is above 1 in modulus.
+            # no factor is above 1
             missed = missed * np.minimum(np.abs(factor) + error, 1.0) + error * np.abs(product)
             product *= factor
         return product, missed
@@ -120,8 +121,7 @@ class PlanCGF:
 
 def log_chernoff(cumulant: Array, a: Array) -> Array:
     """Return ``ln c`` such that delta is at most ``c e^{-a epsilon}``, from ``K(a)`` or more."""
-    # delta = E (1 - e^{epsilon - S})_+, and the greatest value of (1 - e^{-y}) e^{-ay} over y > 0
-    # is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020).
+    # The greatest (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020).
     log_bound: Array = cumulant + a * np.log(a) - (1 + a) * np.log1p(a)
     return log_bound
 
@@ -159,8 +159,8 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     def chernoff(a: Array) -> Array:
-        # This is about Chernoff's bound on epsilon, (K(a) - ln(1 + a) - 1 - ln delta) / a.  For the
-        # flattest contour ln a replaces the 1, so that the numerator is that of the integrand.
+        # about Chernoff's bound on epsilon, (K(a) - ln(1 + a) - 1 - ln delta) / a; for the flattest
+        # contour ln a replaces the 1, so that the numerator is that of the integrand
         width = np.log(a) if flattest else 1.0
         value = (cgf.rough_at(a) - np.log1p(a) - width - (log_delta or 0.0)) / a
         return np.where(np.isfinite(value), value, np.inf)

@@ -1,14 +1,12 @@
 """Sums of independent losses on one lattice, by a Fourier transform with bounded round-off.
 
-A law has masses m_k at losses l_k.  It is tilted by some a > 0, w_k = m_k e^{a l_k} / M with M the
-total, so that sums near the wanted epsilon are the likely ones; its transform is raised to the
-law's count.  With S the sum, M_S the product of the totals, and y = S - epsilon,
+Each law, with masses m_k at losses l_k, is tilted: w_k = m_k e^{a l_k} / M, where M makes them add
+up to 1.  So the sums near the wanted epsilon are the likely ones.  The transform of the tilted law
+is raised to its count, and the transforms of all laws are multiplied.  Delta is then the mean of
+the kernel e^{-a y} (1 - e^{-y}), where y > 0 is how far the sum is above epsilon, times a scale.
 
-    delta(epsilon) = E (1 - e^{-y})_+ = M_S e^{-a epsilon} E_w[k(y)],    k(y) = e^{-ay} (1 - e^{-y})
-
-for y > 0, where k is the kernel and E_w the mean under the tilted laws.  The mass that wraps around
-is bounded by Chernoff's inequality, and the round-off of the transform in the 2-norm (Higham 2002,
-Theorem 24.2); see `docs/proofs/grid_pairs.md`.
+What wraps around is bounded by Chernoff's inequality, the round-off of the transform in the 2-norm
+(Higham 2002, Theorem 24.2); see `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -25,11 +23,9 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-# Round-off of each level of a transform, in ulps and in the 2-norm; Higham's constant is about 4.
-FFT_ULPS = 8.0
-KERNEL_NATS = 60.0  # the kernel is left out where a y is above this
-# Chernoff's bounds on the range of the tilted sum are taken at these shifts of the tilt: as shares
-# of the tilt downwards, and of twice the tilt upwards.
+FFT_ULPS = 8.0  # ulps for each level of a transform: Higham's constant is about 4, in the 2-norm
+KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60
+# To bound the ends of the sum the tilt is lowered by these shares of it, or raised by twice these.
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
@@ -57,10 +53,9 @@ class SumOnGrid:
         self._cache: dict[int, tuple[float, float, float]] = {}
         self._parts, self.points, self.is_small = parts, 0, False
         if any(part.outline[0].size == 0 for part in parts):
-            return  # so far from the mass that no weight is a number
+            return  # the tilt is so far from the mass that no weight is a number
         bottom, top = _likely_range(parts, tilt, log_wrapped)
-        # Of the sums that wrap around, only those above the top or below the bottom can appear
-        # between `near` and `_end`.
+        # what is above the top may appear from `near` on, what is below the bottom up to `_end`
         beyond = (math.log1p(tilt) - log_wrapped) / tilt
         length = max(top - near[0], near[1] + beyond - bottom) / self.step
         if not length <= max_points:
@@ -71,11 +66,7 @@ class SumOnGrid:
         self.is_small = self.points <= max_points
 
     def convolve(self) -> None:
-        """Compute the law of the sum, where the range is short enough.
-
-        ``error_2`` bounds its error in the 2-norm, and ``error_1`` that of the weights in the
-        1-norm.
-        """
+        """Compute the law of the sum, where the range is short enough."""
         parts = self._parts
         if not self.is_small:
             return
@@ -100,7 +91,7 @@ class SumOnGrid:
         self._sums = np.roll(sums, -(self._first % n))
 
     def log_scale(self, epsilon: float) -> float:
-        """Return ln(M_S e^{-a epsilon}), the logarithm of the unit of `delta`."""
+        """Return the logarithm of the unit in which `delta` is given."""
         return self.log_moment - self.tilt * epsilon
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -110,7 +101,8 @@ class SumOnGrid:
         above = self.offset + position * h - epsilon
         if position < self._first or not self.is_small:
             return 0.0, math.inf
-        # Places beyond the end hold what has wrapped around.  The kernel is at most 1 / (1 + a).
+        # Places beyond the end hold mass that has wrapped around.  The kernel is at most
+        # 1 / (1 + a).
         terms = self._end - position
         wrapped = self._wrapped / (1 + a)
         if terms <= 1:
@@ -171,10 +163,7 @@ class SumOnGrid:
 
 
 def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tuple[float, float]:
-    """Return the ends (bottom, top) of the likely range of the tilted sum.
-
-    It lies beyond each end with a probability of at most ``e^log_wrapped``.
-    """
+    """Return ends beyond each of which the tilted sum lies with chance e^log_wrapped at most."""
     # P(S >= x) <= e^{K(a + t) - K(a) - t x} for every t > 0, and likewise below
     ends = []
     for sign in (1.0, -1.0):

@@ -1,8 +1,7 @@
-"""The profile delta(epsilon) of one composition, bounded from above at many epsilons.
+"""The profile of one composition, delta as a function of epsilon, at many epsilons at once.
 
-An engine is a method that bounds the delta of a composition at epsilons near one that it was made
-for.  A curve has one engine for each of several deltas, from the epsilon at which delta is about
-that much up to the epsilon of the next engine.  Each is made when it is first needed, and kept.
+The axis of epsilon is divided into ranges.  In each an engine bounds delta, which is made for an
+epsilon in it (a `Neighbourhood`) when the first delta of the range is asked for, and kept.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# The deltas that have an engine each, besides epsilon 0: where bounds may be loose by an absolute
-# ``accuracy``, and where they may be loose by a ``width`` relative to epsilon.
+# Deltas at whose epsilons the ranges of the engines start, one engine each: where the accuracy of
+# delta itself is given, and where it is relative to epsilon.
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-# A contour of at most so many nodes is summed anew for each epsilon; of one with more nodes a table
-# is made, and bounds between its points are chords.
-MAX_SUMMED_NODES = 2**11
-MAX_COST = 4e6  # the most exponentials of an engine that counts as quick at many epsilons
+MAX_SUMMED_NODES = (
+    2**11
+)  # nodes of a contour that are summed for each epsilon; else a table is made
+MAX_COST = 4e6  # an engine that costs more takes long at many epsilons; in complex products
 
 
 class ProfileCurve:
@@ -48,7 +47,7 @@ class ProfileCurve:
     width : float
         How loose the bounds may be, relative to epsilon.
     accuracy : float, optional
-        How loose they may be as absolute differences of delta, in place of ``width``.
+        How loose they may be as numbers, in place of ``width``.
     """
 
     @ignore_overflow
@@ -58,7 +57,7 @@ class ProfileCurve:
         self._composition, self._accuracy = composition, accuracy
         self.max_loss, self.loss_pmf = composition.max_loss, None
         self._bounds: dict[int, Callable[[Array], Array]] = {}
-        # One for each engine, in the order of the epsilons at which their ranges start.
+        # one for each engine, sorted by the epsilon where its range starts
         self._neighbourhoods: list[Neighbourhood] = []
         if composition.items and composition.max_loss > 0 and composition.infinity < 1:
             at_zero = saddlepoint(composition.cgf, epsilon=0.0)
@@ -79,7 +78,7 @@ class ProfileCurve:
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
         if self._accuracy is not None:
-            # Where epsilon is off by a width, delta is off by about tilt * delta times as much.
+            # An error of epsilon is one of delta that is about tilt * delta times as large.
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
             width = min(3 * self._accuracy / slope, 1e-2)
         return Neighbourhood(self._composition, tilt, epsilon, width)
@@ -87,7 +86,7 @@ class ProfileCurve:
     @property
     @ignore_overflow
     def is_exact(self) -> bool:
-        """Whether unsmoothed engines serve all ranges, each quick enough for many epsilons."""
+        """Whether no bound is smoothed, and each takes little time at many epsilons."""
         return all(
             least_cost_near(neighbourhood, EXACT_ENGINES) <= MAX_COST
             for neighbourhood in self._neighbourhoods
@@ -126,10 +125,7 @@ class ProfileCurve:
 def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
-    """Return a function from epsilons between two ends to logarithms of upper bounds on delta.
-
-    Without an engine the bound is 1.
-    """
+    """Return a function that gives the logarithms of upper bounds on delta between two epsilons."""
     if delta_bounds is None:
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
@@ -141,12 +137,11 @@ def _upper_bounds(
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
-    """Return logarithms of upper bounds between the points of a table.
+    """Return the logarithm of delta between the points of a table, on chords in ``x = e^epsilon``.
 
-    ``logs`` has ln delta at epsilon = spacing * (first_index + 0, 1, 2, ...).  The bounds are
-    chords: delta is convex in x = e^epsilon, so it lies below them.
+    Delta is convex in x, so that it lies below the chords.
     """
-    # Delta falls: a slightly smaller epsilon makes good for the round-off of the points.
+    # Delta falls, so a slightly smaller epsilon makes up for the round-off of the places.
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
 NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
-BLOCKS = 256  # the outline of a tilted law has about so many blocks, each with two points
+BLOCKS = 256  # blocks of neighbouring points into which an outline takes a law together, about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +30,13 @@ class GridLaw:
 
     @property
     def points(self) -> Array:
-        """The losses, in nats."""
+        """The losses."""
         points: Array = self.offset + self.step * (self.first + np.arange(float(self.mass.size)))
         return points
 
     @property
     def size(self) -> float:
-        """The sum of the sizes of its offset and its ends, which bounds the points' round-off."""
+        """The sizes of its offset and of its ends, which bound the round-off of its points."""
         return abs(self.offset) + abs(self.last) + abs(self.offset + self.step * self.first)
 
     @property
@@ -47,10 +47,11 @@ class GridLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltedLaw:
-    """A law times ``e^{a l}``, normalised to total ``weight`` 1, and its round-off.
+    """A law times ``e^{a l}``, normalised: ``weight`` are its masses, at the points of ``law``.
 
-    ``log_moment`` is the logarithm of the total before, ``ln E e^{aL}``.  ``outline`` has losses
-    and masses of few points whose exponential moments are above those of the tilted law.
+    ``log_moment`` is the logarithm of the sum before that, and ``round_off`` bounds the sum of the
+    errors of the weights.  ``outline`` has losses and masses of few points, whose exponential
+    moments are above those of the tilted law.
     """
 
     law: GridLaw
@@ -68,7 +69,7 @@ class TiltedLaw:
 
 
 def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
-    """Return the tilted law, its empty places kept."""
+    """Return the tilted law, with a weight of 0 where the law has no mass."""
     loss = law.points
     with np.errstate(divide="ignore"):
         log_weight = np.log(law.mass) + tilt * loss
@@ -78,17 +79,17 @@ def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
     weight[log_weight <= -NEGLIGIBLE] = 0.0
     total = float(np.sum(weight))
     weight /= total
-    # An exponent is exact to some ulps of the sizes of its terms: ln m, a l, and the greatest sum.
+    # An exponent is ln m + a l - top, so its error is a few ulps of the sizes of these.
     size = np.where(weight > 0, np.abs(tilt * loss) + np.abs(log_weight) + abs(top), 0.0)
     round_off = 8 * ULP * (4 + float(np.sum(weight * size))) + weight.size * math.exp(-NEGLIGIBLE)
     return TiltedLaw(law, weight, top + math.log(total), round_off, _outline(loss, weight))
 
 
 def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
-    """Return few points whose exponential moments are above those of the weights.
+    """Return losses and masses whose moments ``E e^{tL}`` are above those of a law, for every t.
 
-    The mass of a block of places is moved to the two ends of the block, with the same mean: an
-    exponential is convex, so its chord over the block is above it.
+    The mass of each block of points is moved to its two ends, with the same mean.  That raises
+    moments, as an exponential is convex.
     """
     width = -(-weight.size // BLOCKS)
     starts = np.arange(0, weight.size, width)

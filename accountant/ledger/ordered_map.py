@@ -1,4 +1,7 @@
-"""A parallel map over pieces, on any executor, with the results in order."""
+"""A parallel map over pieces of work, on any executor, with the results in order.
+
+Only a few pieces are ahead of the one whose result is next, so that memory stays small.
+"""
 
 from __future__ import annotations
 

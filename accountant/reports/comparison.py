@@ -1,4 +1,7 @@
-"""What a plan costs by every accountant, side by side: a table, and a figure of their curves."""
+"""What a plan costs by every accountant, side by side: a table, and a figure of their curves.
+
+All answers are upper bounds on the same epsilon or delta, so the least one is the best.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
 )
 # from dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, as a thick line
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
-MAX_DIFFERENT = 50  # losses of a plan up to which attack rates are shown; of more they take long
+MAX_DIFFERENT = 50  # attack rates of a plan with more different losses take long: not shown
 
 
 @final

@@ -1,4 +1,8 @@
-"""Which engines `Tight` planned for a plan, what they were to cost, and which of them answered."""
+"""Which engines `Tight` planned for a plan, what they were to cost, and which of them answered.
+
+An engine is a method that bounds epsilon.  `Tight` estimates what each would cost, and tries them
+from the cheapest on, until an interval is narrow enough.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +63,8 @@ def engine_choice(plan: Plan, delta: float) -> EngineChoice:
     Returns
     -------
     EngineChoice
-        Of each direction of the neighbours; engines that are not there were to cost more, or do
-        not apply.
+        For each direction of the neighbours.  An engine that is not listed was to cost more, or
+        does not apply.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""A plan as lines of a table, and the same lines with more noise or more often."""
+"""A plan as lines of a table, and the same lines with other noise or other counts.
+
+A line is one kind of release with how often it is planned.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +66,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the lines with other noise and other counts.
 
-    Noise is multiplied by ``noise_factor``, counts by ``count_factor``, rounded up: of the line at
-    the index ``turned`` alone, or of all.
+    Noise is multiplied by ``noise_factor``, and counts by ``count_factor``, rounded up.  Only the
+    line at the index ``turned`` changes, or for None all of them.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
@@ -90,7 +93,7 @@ def scale_noise(plan: Plan, factor: float) -> Plan:
         inner: object = leaf
         while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
             inner = inner.inner
-        # a parameter that is a probability, as in randomised response, is no noise scale
+        # A parameter that is a probability, as in randomised response, is no scale of noise.
         if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
             mechanism: Plan = leaf.with_noise_factor(factor)
             return mechanism

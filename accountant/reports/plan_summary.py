@@ -1,4 +1,8 @@
-"""All numbers of a plan's page, computed before the page is written."""
+"""All numbers of a plan's page, computed before the page is written.
+
+A page shows a plan as lines: what each costs, what the plan costs by every accountant, and grids of
+its epsilon with other noise, counts and deltas.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +30,8 @@ from accountant.reports.what_if_grid import (
 )
 from accountant.serialisation.plan_json import to_dict
 
-MAX_CAPACITY_LINES = 40  # later lines do not show how many more fit
-MAX_TURNED_LINES = 8  # later lines have no grid of their own, as each grid takes long
+MAX_CAPACITY_LINES = 40  # so many lines show how many more releases fit the budget
+MAX_TURNED_LINES = 8  # so many lines have a grid of their own, because each grid takes long
 
 
 @final

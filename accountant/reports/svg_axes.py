@@ -12,7 +12,9 @@ from accountant.formatting import format_short
 
 Value_contra = TypeVar("Value_contra", contravariant=True)
 X = TypeVar("X")
-DAY = 86_400
+DAY = 86_400  # seconds
+# Distances of the labels of a time axis, in seconds and in months, and how many labels it has at
+# most.
 ROUND_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600,
                  43_200, DAY, 2 * DAY, 5 * DAY, 10 * DAY)  # fmt: skip
 ROUND_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
@@ -113,7 +115,7 @@ class TimeScale:
 
     def ticks(self) -> list[Tick]:
         """Return at most five whole seconds, minutes, hours, days, months or years."""
-        # a span without a round time in it is labelled where it starts
+        # A span of time without a round time in it has one label, where it starts.
         inside = (
             (form, [time for time in times if self.low <= time <= self.high] or [self.low])
             for form, times in self._round_times()
@@ -122,7 +124,7 @@ class TimeScale:
         ticks = []
         for time in shown:
             share = self.share(time)
-            # labels near an end are aligned so that none is cut off
+            # Labels near an end are aligned so that none is cut off.
             anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
             ticks.append(Tick(share, time.strftime(form), anchor))
         return ticks

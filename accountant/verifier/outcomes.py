@@ -1,8 +1,7 @@
 """Releases with finitely many outcomes: their masses, and delta as a sum over all outcomes.
 
-A release is a tuple of `releases`, a pair (P, Q) of laws.  An outcome is written (p, q): its masses
-under P and Q, in ball arithmetic.  `outcomes` lists them, one function for each kind of release;
-`delta_by_enumeration` sums (p - e^epsilon q)_+ over the joint outcomes of all releases of a plan.
+The masses p and q of an outcome are its probabilities under P and Q.  Those of a release that is
+repeated are the coefficients of a power of a polynomial.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
 
 
 def pair_masses(release: Release) -> Masses:
-    """Return the masses of a pair whose outcomes are listed in the plan."""
+    """Return the masses that the plan itself lists."""
     return [(exact(p), exact(q)) for p, q in release[1]]
 
 
@@ -102,7 +101,7 @@ MASSES: dict[str, Callable[[Release], Masses]] = {
 def delta_by_enumeration(
     items: list[tuple[Release, int]], back: bool, epsilon: float
 ) -> tuple[arb, arb]:
-    """Return bounds of delta, summed over all outcomes; those not listed add at most P.
+    """Return bounds of delta, summed over all outcomes; those not listed add at most their P.
 
     Theorems (`composition`, `smallest_test`): masses of independent releases multiply, and delta is
     sum (p - e^eps q)_+ over the outcomes of all.
@@ -110,7 +109,7 @@ def delta_by_enumeration(
     sums, mass, listed_mass = [(arb(1), arb(1))], arb(1), arb(1)
     for release, count in items:
         masses, total = outcomes(release, back)
-        # Outcomes that Q never has are infinite losses: their mass under P is added at the end.
+        # outcomes that Q never has are infinite losses: what they have of P is added at the end
         masses = [(p, q) for p, q in masses if p > 0 and q > 0]
         is_equally_spaced = release[0] in EQUAL_STEPS or count == 1
         need(masses and (is_equally_spaced or len(masses) < 20), "too many sums of losses")

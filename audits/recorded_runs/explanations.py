@@ -54,7 +54,7 @@ class Explanation(NamedTuple):
 def explained(
     first_run: Run, second_run: Run, claim: Claim, delta: float | None, draws: dict[str, Primitive]
 ) -> Explanation:
-    """Return the findings and the cost of a run and its replay on the neighbour."""
+    """Findings and cost of a run and its replay on the neighbour."""
     (first_tape, result), (second_tape, _) = first_run, second_run
     pairs = list(pairs_of_events(first_tape, second_tape))
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
@@ -77,7 +77,7 @@ def explained(
 
 
 def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
-    """Return the explanation, with the findings of a run on other data of the same size."""
+    """The explanation, with the findings of a run on other data of the same size."""
     pairs = list(pairs_of_events(first_run[0], distant_run[0]))
     findings = list(on_other_data(first_run[0], distant_run[0], pairs))
     if not any(exception_of(result) for _, result in (first_run, distant_run)):
@@ -96,7 +96,7 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
 def _partings(
     pairs: list[tuple[Event, Event]], first_run: Run, second_run: Run
 ) -> list[RecordedFinding]:
-    """Return a finding where the second run diverged from the first, or where results differ."""
+    """Where the second run diverged from the first, or else where the results differ."""
     (first_tape, result), (second_tape, second_result) = first_run, second_run
     if second_tape.parted is None and len(second_tape.events) < len(first_tape.events):
         missing_event = first_tape.events[len(second_tape.events)]
@@ -116,7 +116,10 @@ def _suspects(
     second_tape: Tape,
     conflicts: list[tuple[Event, str]] | None,
 ) -> frozenset[DrawSite]:
-    """Return the draws that may be public: of the first finding, else those of unknown law."""
+    """Places of draws that may be public: those of the first finding, else those of unknown law.
+
+    ``conflicts`` is None if there is no finding.
+    """
     blamed: frozenset[DrawSite] = frozenset()
     if conflicts is not None:
         blamed = blamed_draws(pairs, first_tape, second_tape, conflicts) - first_tape.public
@@ -124,10 +127,10 @@ def _suspects(
 
 
 def best(tried: list[Explanation]) -> Recorded:
-    """Return the verdict that explains the runs; the first one if none does.
+    """The verdict to report, of those under several assumptions about public draws.
 
-    A verdict without findings is preferred, then one whose cost is known and that leaves less
-    unchecked.
+    It is one without findings, if there is one, of known cost if possible.  Else it is the one with
+    the fewest findings, among the first and those with no other kinds of findings than the first.
     """
     counted = [explanation.verdict for explanation in tried if explanation.counts] or [
         tried[-1].verdict
@@ -137,7 +140,8 @@ def best(tried: list[Explanation]) -> Recorded:
         return min(
             without_findings, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked))
         )
-    # Noise that was wrongly taken for public changes the result: such a verdict is no better.
+    # Noise that was wrongly taken for public makes the results differ, or leaves values without
+    # noise: a verdict with such findings is no better.
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
     return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))
@@ -146,7 +150,7 @@ def best(tried: list[Explanation]) -> Recorded:
 def blamed_draws(
     pairs: Pairs, first_tape: Tape, second_tape: Tape, conflicts: list[tuple[Event, str]]
 ) -> frozenset[DrawSite]:
-    """Return the places of the draws in the first event that differs, or at which the runs part.
+    """Places of the draws in the first event that differs, or at which the runs part.
 
     Later findings may be consequences of the first one; the next runs show whether they are.
     """
@@ -170,7 +174,7 @@ def blamed_draws(
 
 
 def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
-    """Return the places of uniform draws compared with private numbers, and of unknown noise."""
+    """Places of uniform draws that were compared with private numbers, and of unknown noise."""
     sites: set[DrawSite] = set()
     for block in first_tape.blocks:
         if block.law == "unknown":
@@ -181,10 +185,7 @@ def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
 
 
 def is_threshold(pairs: Pairs, first_tape: Tape) -> bool:
-    """Return whether a uniform number was compared with a private one and is also released.
-
-    Such a number is a threshold and no coin.
-    """
+    """Whether a uniform number was compared with a private one and is also released: no coin."""
     compared_noises = [view.noises for view in _moved_questions(pairs, first_tape, {"uniform"})]
     released_noises = [
         recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
@@ -200,7 +201,7 @@ def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _moved_questions(pairs: Pairs, first_tape: Tape, laws: set[str]) -> Iterator[View]:
-    """Yield the sides with noise of these laws, of comparisons in which a value moved."""
+    """The sides that have noise of these laws, of comparisons in which a side's value moved."""
     blocks = [(b.start, b.stop) for b in first_tape.blocks if b.law in laws]
     for recorded, replayed in pairs:
         if recorded.sides is None or replayed.sides is None:

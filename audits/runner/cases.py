@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from accountant.accountants.tight import Tight
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
-from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
@@ -27,12 +26,16 @@ from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVect
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise
 
+if TYPE_CHECKING:
+    from audits.algorithm_runs.loss_profile import AlgorithmAudit
+
 LOSS_SAMPLES = 300  # runs of an algorithm whose releases are replayed on the neighbouring data
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100  # arguments of that `PrivateLasso`
 # Values of a sparse vector whose first answer is surely above its threshold of -100.
 ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
 POINTS, PAIRS, DRAWS = 17, 5, 20_000  # of the figure of a mechanism's profile
+LOSS_POINTS = 41  # of that of an algorithm's
 
 
 def cases() -> list[AuditCase]:
@@ -133,6 +136,9 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
         )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
+        # with scikit-learn, which is half the start of a command that fits nothing
+        from audits.algorithm_runs.loss_profile import audit_algorithm
+
         start = time.perf_counter()
         result = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
         return _algorithm_row(
@@ -151,6 +157,7 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
 
 def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
     from algorithms import PrivateLasso
+    from audits.algorithm_runs.loss_profile import audit_algorithm
     from audits.results.facts import algorithm_facts
 
     start = time.perf_counter()
@@ -281,7 +288,7 @@ def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
 
     The losses are weighted, so the profile reaches below one over the number of runs.
     """
-    epsilons = np.linspace(0.0, _largest_epsilon(result.claim), 41)
+    epsilons = np.linspace(0.0, _largest_epsilon(result.claim), LOSS_POINTS)
     curve = [Tight().delta(result.plan, float(e)) for e in epsilons]
     if result.losses.size == 0:
         return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())

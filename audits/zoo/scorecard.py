@@ -1,4 +1,8 @@
-"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds."""
+"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
+
+The zoo has specimens whose true privacy is known.  Each is audited with more and more runs until
+its claim is falsified, then once for the verdict, and some times more to count false alarms.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from audits.claims.findings import Finding, Outcome, as_expected
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
+# the numbers of runs with which a broken specimen is audited until it is detected
 DETECTION_RUNS = (
     500,
     1_000,
@@ -40,7 +45,7 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # specimens that share the error rate
+MAX_SPECIMENS = 100  # so many specimens share the error rate, so that all verdicts hold together
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 

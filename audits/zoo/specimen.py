@@ -1,4 +1,8 @@
-"""The specimen of the zoo, and how plain functions become specimens."""
+"""The specimen of the zoo, and how plain functions become specimens.
+
+The zoo is a set of releases and algorithms whose true privacy is known, broken and honest ones.
+The auditor is tested on it: it should falsify the claims of the broken ones, and no others.
+"""
 
 from __future__ import annotations
 
