@@ -19,7 +19,7 @@ from accountant.plans.declared_releases import declare_release
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Release
 
-INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))
+INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # no outcome is possible on both neighbours
 
 
 class NotPrivateWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""What a classifier predicts from the scores of public classes."""
+"""A mixin for classifiers: labels, probabilities and accuracy from the scores of public classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accountant.numerics import Array
 
 
 class ScoreClassifier:
-    """Labels and probabilities of records by their scores; to be named before the estimator."""
+    """Predictions from `decision_function`; a subclass names this class before the estimator's."""
 
     classes_: Any
 

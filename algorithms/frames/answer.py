@@ -1,4 +1,7 @@
-"""The answer to a question: the value with noise, its error, and a frame of it."""
+"""The answer to a question for a statistic: the noisy value, its error, intervals, and a frame.
+
+All of it is computed from the released sums and public facts alone, so it costs no more privacy.
+"""
 
 from __future__ import annotations
 

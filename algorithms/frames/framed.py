@@ -1,4 +1,8 @@
-"""What answers have in common, a frame and a table of their values, and answers that are lists."""
+"""Answers as frames and tables of their values, and `ListedAnswer`: quantiles or top labels.
+
+`FramedAnswer` is the base class of all answers of questions to a frame: it shows the values with
+their intervals as a frame of the library that the data came from.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ class FramedAnswer(TableDisplay):
     def frame(self) -> Any:
         """The values with their intervals (of 95 %, or as asked), a row each.
 
-        It is a frame of the library asked.
+        It is a frame of the library that the data came from.
         """
         import narwhals as nw
 

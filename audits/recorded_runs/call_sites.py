@@ -1,4 +1,4 @@
-"""Where in the audited code a draw is asked for."""
+"""The place in the audited code where a draw is asked for, found on the stack of calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# code in these files draws for its callers, so the call site is the first frame outside of them
+# Code in these files draws for its callers, so the call site is the first frame outside of them.
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
 LIBRARIES = tuple(
     os.sep + os.path.join("site-packages", *parts) + os.sep
@@ -38,7 +38,7 @@ def draw_site() -> tuple[tuple[str, int], ...]:
 
 
 def _frames_of_code() -> Iterator[FrameType]:
-    """Frames that are neither ours nor of a library of noise, innermost first."""
+    """Yield the frames that are neither ours nor of a library of noise, innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
@@ -52,7 +52,7 @@ def _frames_of_code() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """True within the import of a module, which takes place in one run alone."""
+    """Return whether a module is being imported, which takes place in one run alone."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":

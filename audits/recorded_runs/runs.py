@@ -1,4 +1,8 @@
-"""Runs of the audited function on a tape: on the data, or on their neighbour."""
+"""Runs of the audited function, on the data or on their neighbour, each recorded on a tape.
+
+The tape records all draws and comparisons of the run; if it is given a recorded tape, it hands out
+the outputs of that one instead of drawing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,10 @@ class Runs(NamedTuple):
         of_neighbour: bool = False,
         redrawn: Redrawn | None = None,
     ) -> tuple[Tape, Any]:
-        """One run on a copy of the data; the result is plain, an exception is one too."""
+        """Run the function once on a copy of the data, and return the tape and the plain result.
+
+        An exception is a result too.  The result is None if the run left the recorded one.
+        """
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
         tape = Tape(
@@ -53,12 +60,13 @@ class Runs(NamedTuple):
                 result = plain_result(self.function(arguments, **options))
             except Parted:
                 pass
-            except Exception as error:  # an exception is an outcome like any other
+            except Exception as error:  # An exception is an outcome like any other.
                 result = {"exception": type(error).__name__, "message": str(error)}
         return tape, None if tape.parted is not None else result
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
+    """Return a recording generator under the name by which the function takes one, if it does."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

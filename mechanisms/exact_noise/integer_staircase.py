@@ -1,5 +1,9 @@
 """Staircase noise on the integers, whose law is exact, given ideal random words.
 
+An integer k stands for the cell from k to k + 1.  On each side of 0 the first level has ``upper``
+cells of one probability; each further level has ``stair`` cells, and their probability is that of
+the level before times e^(-1 / width).
+
 References: Geng & Viswanath (2014), on cells of one step.
 """
 
@@ -69,7 +73,8 @@ class IntegerStaircase:
 
 @functools.lru_cache(maxsize=256)
 def _first_level(stair: int, upper: int, width: float, digits: int) -> tuple[Fraction, Fraction]:
-    # upper (1 - b) against stair b: all further levels together have stair b / (1 - b)
+    # With b = e^(-1 / width) and cells of the first level of weight 1, that level has the weight
+    # ``upper``, and all further levels together have stair b / (1 - b).
     low, high = exponential_bounds(1 / Fraction(width), digits)
     low_share, high_share = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
     return low_share, high_share
