@@ -30,7 +30,7 @@ from .releases import Release
 Factors = list[tuple[Moments, int]]
 FORMULAS: dict[str, Callable[..., Moments]] = {
     "gaussian": GaussianMoments,
-    "laplace": lambda m, _scale, _is_on_grid: LaplaceMoments(m),
+    "laplace": lambda m, _rate, _is_on_grid: LaplaceMoments(m),
     "zcdp": RenyiMoments,
     "range": range_moments,
 }  # of the numbers in a release

@@ -32,9 +32,8 @@ APPEND_ONLY = tuple(
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
     for verb in ("UPDATE", "DELETE")
 )
-# The error codes of a damaged file, and those of a file that cannot be written, with the error
-# numbers of the operating system that stand for them.
-DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+# The error codes of a file that cannot be written, with the error numbers of the operating system
+# that stand for them.
 UNWRITABLE = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,
