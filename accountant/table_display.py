@@ -1,4 +1,7 @@
-"""Objects that show themselves as a table: in a notebook, and as a data frame."""
+"""Objects that show themselves as a table, in a notebook, a data frame or a list of dictionaries.
+
+A class that inherits from `TableDisplay` defines ``_table``, which returns a `Table`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any, NamedTuple
 from accountant.errors import ParameterError
 from accountant.formatting import escape_control, format_lower, format_upper
 
+# The HTML of a table, in the template language of Jinja2.
 TEMPLATE = """\
 <table>
 {% if caption %}<caption style="text-align: left">{{ caption }}</caption>
@@ -19,16 +23,16 @@ TEMPLATE = """\
 {% endfor %}</tbody>
 </table>
 """
-FACTS = ("fact", "value")
-DIGITS = 9
-MOST_ROWS = 60  # in a notebook; a data frame has all
+FACTS = ("fact", "value")  # the columns of a table that has one fact in each row
+DIGITS = 9  # significant digits of a bound in a notebook
+MOST_ROWS = 60  # a notebook shows the last rows, at most so many; a data frame has all
 
 
 class Table(NamedTuple):
-    """Names of columns, rows of values, and a line above them.
+    """The names of columns, rows of values, and a caption above them.
 
-    ``upper`` and ``lower`` name the columns whose numbers are bounds, to be rounded accordingly; in
-    a table of facts, one a row, the facts.
+    ``upper`` and ``lower`` name the columns whose numbers are upper or lower bounds, and are shown
+    rounded up or down.  In a table with the columns `FACTS` they name the facts instead.
     """
 
     columns: Sequence[str]
@@ -38,7 +42,10 @@ class Table(NamedTuple):
     lower: Collection[str] = ()
 
     def shown_row(self, row: Sequence[Any]) -> list[str]:
-        """Return the texts of a row."""
+        """Return the values of a row as text.
+
+        Bounds have `DIGITS` significant digits, other floats 6, None is empty.
+        """
         facts = tuple(self.columns) == FACTS
         names = [row[0], row[0]] if facts else self.columns
         return [self._shown(name, value) for name, value in zip(names, row, strict=True)]
@@ -62,7 +69,7 @@ class TableDisplay(ABC):
 
     @abstractmethod
     def _table(self) -> Table:
-        """Return the rows; numbers as numbers, other values as the text to show."""
+        """Return the table; its numbers are numbers, its other values are the text to show."""
 
     def to_frame(self) -> Any:
         """Return the rows as a pandas data frame.
@@ -86,12 +93,12 @@ class TableDisplay(ABC):
         return pd.DataFrame([list(row) for row in table.rows], columns=list(table.columns))
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries by the names of the columns, spaces as underscores.
+        """Return each row as a dictionary, by the names of the columns, with _ for a space.
 
         Returns
         -------
         list of dict
-            Numbers stay numbers; None where a row has nothing to say.
+            Numbers stay numbers; None where a row has no value.
         """
         table = self._table()
         names = [name.replace(" ", "_") for name in table.columns]

@@ -1,8 +1,13 @@
 """The pytest plugin: ``@pytest.mark.dp(epsilon=1)`` and the fixture ``audit``.
 
-Every pytest run of every user loads this file, so it imports only what pytest has loaded.
-How a test is written: ``docs/testing.md``.  The file has no bare assert, hence
-PYTEST_DONT_REWRITE: otherwise pytest would warn if it was imported before.
+A marked test returns a release or an algorithm, which the plugin audits; the fixture is a function
+that audits.  A test fails if the audit falsifies the claim.  An audit of a true claim fails with a
+small probability too; the audits of a session share `FLAKE_RATE` for that, and each test has a
+fixed seed.  How a test is written: ``docs/testing.md``.
+
+Every pytest run of every user loads this file, so it imports only what pytest has loaded.  The file
+has no bare assert, and so it says PYTEST_DONT_REWRITE: otherwise pytest would warn if the file was
+imported before.
 """
 
 from __future__ import annotations
@@ -23,14 +28,14 @@ if TYPE_CHECKING:
     from audits.claims.findings import Finding
     from audits.pytest_support.failures import Trial
 
-FLAKE_RATE = 1e-6  # probability that any true claim of a whole session fails
-RUNS = 200_000
+FLAKE_RATE = 1e-6  # the largest probability that any true claim of a whole session fails
+RUNS = 200_000  # runs of an audit of a release, unless the test or the option says how many
 MARKER_HELP = (
     "dp(epsilon, delta=0.0, claim=None, runs=None): the test returns a release or an algorithm "
     "to audit, with epsilon or a claim"
 )
-AUDIT_COUNT_KEY = pytest.StashKey[int]()
-AUDITED_KEY = pytest.StashKey[bool]()
+AUDIT_COUNT_KEY = pytest.StashKey[int]()  # of a session: how many audits share the flake rate
+AUDITED_KEY = pytest.StashKey[bool]()  # of a test: whether its audit ran
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,11 +99,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     terms = _mark_arguments(mark)
 
     @functools.wraps(body)
-    def kept(**arguments: Any) -> None:
+    def recorded_body(**arguments: Any) -> None:
         __tracebackhide__ = True
         returned.append(body(**arguments))
 
-    pyfuncitem.obj = kept
+    pyfuncitem.obj = recorded_body
     try:
         result = yield
     finally:
@@ -189,6 +194,7 @@ def seed_of(seed: int, test: str, call: int) -> int:
 
 
 def _trial(item: pytest.Item, call: int) -> Trial:
+    """Return the runs, the confidence, the seed and the command line of a test's audit."""
     __tracebackhide__ = True
     from audits.pytest_support.failures import Trial
 
@@ -207,6 +213,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
 
 
 def _mark_arguments(mark: pytest.Mark) -> dict[str, Any]:
+    """Return the arguments of a mark with their defaults; fail a test whose mark is wrong."""
     names = mark.kwargs.keys() - {"runs"}
     by_epsilon = "epsilon" in names and names <= {"epsilon", "delta"}
     by_claim = names == {"claim"} and mark.kwargs["claim"] is not None

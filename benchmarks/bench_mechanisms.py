@@ -243,9 +243,13 @@ def memory():
           f"{beside(peak, truth.nbytes / 2**20, 'the data')}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
 
 
-if __name__ == "__main__":
+def main():
     exact_noise()
     selections()
     vectors()
     labels()
     memory()
+
+
+if __name__ == "__main__":
+    main()

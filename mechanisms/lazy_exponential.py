@@ -1,5 +1,9 @@
 """The exponential mechanism for scores that are expensive to list: rejection from levels.
 
+Candidates lie in levels, each with a bound on its scores that is known without computing them.
+Candidates are proposed as if every score were the bound of its level, and accepted with the chance
+that corrects for this, so that only scores of proposed candidates are computed.
+
 References: McSherry & Talwar (2007); von Neumann (1951) for the rejection.
 """
 
@@ -83,8 +87,8 @@ class LazyExponential(ScoreMechanism):
         for index, bounded_scores in enumerate(objects.flat):
             indices.setdefault(id(bounded_scores), []).append(index)
         drawn = np.empty(objects.size, dtype=np.intp)
-        for same in indices.values():
-            drawn[same] = self._draw(objects.item(same[0]), source, len(same))
+        for positions in indices.values():
+            drawn[positions] = self._draw(objects.item(positions[0]), source, len(positions))
         return drawn.reshape(objects.shape)
 
     def _draw(self, value: BoundedScores, source: np.random.Generator, size: int) -> IndexArray:
@@ -97,17 +101,23 @@ class LazyExponential(ScoreMechanism):
             waiting = waiting[~accepted]
             if waiting.size == 0:
                 return winners
-        # Draws that were rejected so often are made by the listed mechanism: it has the same law.
+        # Draws that were rejected so often are made from the list of all scores, with the same law.
         winners[waiting] = self._listed.release(value.scores(), source, waiting.size)
         return winners
 
     def _float_proposals(self, value: BoundedScores, source: np.random.Generator) -> Proposals:
+        """Return proposals with floats: a level by its weight, and a candidate in it at random.
+
+        The weight of a level is count e^{bound / scale}.
+        """
         bounds, counts = value.levels()
-        weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
+        cumulative_weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
 
         def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
             level_draw, member_draw, accept_draw = source.random((3, size))
-            level = np.searchsorted(weights, level_draw * weights[-1], side="right")
+            level = np.searchsorted(
+                cumulative_weights, level_draw * cumulative_weights[-1], side="right"
+            )
             level = np.minimum(level, bounds.size - 1)
             member = np.minimum((member_draw * counts[level]).astype(np.intp), counts[level] - 1)
             candidates = value.members(level, member)
@@ -117,6 +127,10 @@ class LazyExponential(ScoreMechanism):
         return propose
 
     def _exact_proposals(self, value: BoundedScores, source: np.random.Generator) -> Proposals:
+        """Return the same proposals for rounded scores, by coins whose chances are exact.
+
+        Here a proposal may already be rejected when its level is drawn.
+        """
         rounded, scale = RoundedScores(value, self.scale), self.drawn_scale
         bounds, counts = rounded.levels()
         table = WeightTable.of(bounds[None], scale, counts[None])
@@ -130,7 +144,7 @@ class LazyExponential(ScoreMechanism):
             def exact(i: int) -> Fraction:
                 return exact_gap(float(bound[i]), float(scores[i]), scale)
 
-            with np.errstate(over="ignore"):  # an infinite gap is rejected, or decimals decide
+            with np.errstate(over="ignore"):  # a gap may be infinite
                 below = _checked_gaps((bound - scores) / scale)
             accepted &= exponential_coins(random_words(size, source), below, exact, source)
             return candidates, accepted
@@ -143,7 +157,7 @@ class LazyExponential(ScoreMechanism):
         return Exponential(self.scale, self.sensitivity, arithmetic=self.arithmetic)
 
     def noise_centre(self, value: Any) -> Any:
-        """Return the scores whose noise is drawn, rounded to a grid where they are exact."""
+        """Return the scores that a draw uses; with exact arithmetic they are rounded to a grid."""
         return RoundedScores(value, self.scale) if self.arithmetic is EXACT else value
 
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
@@ -169,12 +183,12 @@ class LazyExponential(ScoreMechanism):
 
     @property
     def loss(self) -> BoundedRangeLoss:
-        """Bounded range ``2 sensitivity / scale``."""
+        """A bounded range, of ``2 sensitivity / scale`` where rounding needs no more."""
         return self._listed.loss
 
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
-        """Those of `Exponential`, whose law it is."""
+        """The tables of `Exponential`, which has the same law."""
         return self._listed.drawn_tables
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:

@@ -131,14 +131,15 @@ class NoisyMax(SelectionMechanism):
 
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
-        """Those of `Exponential`, which Gumbel noise makes."""
+        """With Gumbel noise the tables of `Exponential`, which has the same law; else none."""
         return self._by_weights.drawn_tables if self.noise == "gumbel" else []
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
         if self.noise == "gumbel":
             return self._by_weights.worst_pair(epsilon)
-        # P(first wins) at a gap is a probability of the difference of two Laplace draws.
+        # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
+        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)

@@ -37,7 +37,7 @@ from mechanisms.exponential import Exponential
 from mechanisms.families.selection import scaled_gap_to_best
 
 IndexArray = NDArray[np.int64]
-MOST_CANDIDATES = 2.0**52  # of one list; sums of lengths are then exact in floats
+MOST_CANDIDATES = 2.0**52  # candidates of a list; sums of lengths are then exact in floats
 
 
 @final
@@ -104,7 +104,7 @@ class RunLengthExponential(Mechanism):
             total = logsumexp(height + np.log(lengths))
         ends = np.cumsum(lengths, axis=-1)
         inside = (ends - lengths <= index) & (index < ends) & (index == np.floor(index))
-        # at most one run holds the index
+        # The index lies in at most one run; in none the log-probability is minus infinity.
         chosen = np.where(inside, height, -np.inf).max(axis=-1)
         terms: Array = chosen - total
         result: Array = terms.sum(axis=-1)
@@ -122,7 +122,7 @@ class RunLengthExponential(Mechanism):
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
         """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
-        # lists may be of any number
+        # There may be any number of lists.
         fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
         return (
             "" if fits and bool((outputs >= 0).all()) else "indices of lists, a row for each user"
@@ -219,7 +219,7 @@ class ListIndices(Support):
     """One index of each list."""
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """Return every combination of indices; lists are as long for neighbours."""
+        """Return every combination of indices; the neighbour's lists have the same lengths."""
         del second
         totals = np.asarray(first)[:, 1].sum(axis=-1).astype(np.int64)
         count = int(np.prod(totals.astype(float)))

@@ -20,8 +20,10 @@ def test_nothing():
 """
 
 
-@pytest.mark.parametrize("more", [[], ["-n", "1"]])
-@pytest.mark.parametrize(("require", "status"), [("chromium", 0), ("chromium Server", 1)])
+@pytest.mark.parametrize(
+    ("require", "status", "more"),
+    [("chromium", 0, []), ("chromium Server", 1, []), ("chromium Server", 1, ["-n", "1"])],
+)
 def test_the_summary_says_what_was_not_tested_and_why(require, status, more, tmp_path):
     (tmp_path / "test_one.py").write_text(CODE)
     (tmp_path / "test_two.py").write_text("import pytest; pytest.importorskip('no_such_module')")

@@ -1,8 +1,9 @@
-"""Poisson sampling where a record is exchanged for another: what both may cost at most.
+"""Poisson sampling where one record is exchanged for another: the loss of the worst pair.
 
-With R the law of the release without the record, P and Q those with either record in the sample,
-the neighbours are (1 - q) R + q P and (1 - q) R + q Q.  `docs/proofs/exchanged_record.md` shows
-which pair is the worst for a part that is known by the pair of "with" against "without".
+Let q be the sampling rate and R the law of the release if the record is not in the sample.  P and Q
+are the laws if it is, for either record.  Then the laws on two neighbours are (1 - q) R + q P and
+(1 - q) R + q Q.  The release (the part) is known only by its loss of a record that is present
+against none, of P against R.  `docs/proofs/exchanged_record.md` shows which pair is then the worst.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from accountant.numerics.logspace import log_mixture
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import round_up
 
-NO_LOSS = PairLoss((1.0,), (1.0,))
+NO_LOSS = PairLoss((1.0,), (1.0,))  # one outcome, which is certain on both neighbours
 
 
 def exchanged_loss(part: Loss, rate: float, *, part_is_exchanged: bool) -> Loss:
     """Return the loss of exchanging one record of a Poisson sample.
 
-    ``part_is_exchanged``: the part itself compares two records, and says nothing of a sample
-    without either.  Then nothing is known but that the same coin sees both, and delta at any
-    epsilon falls by the factor ``rate`` alone.
+    ``part_is_exchanged`` says that the part's loss compares two records, and knows nothing of a
+    sample without either.  Then it is only known that one coin decides for both records: delta is
+    at most ``rate`` times that of the part, at any epsilon.
     """
     if rate == 0:
         return NO_LOSS
@@ -78,7 +79,7 @@ class ExchangedLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """The mass that the sample without the record never has."""
+        """The mass of the outcomes that are impossible on the neighbour."""
         return _exchanged_outcomes(self.part, self.rate)[2]
 
     @property
@@ -111,9 +112,10 @@ class ExchangedLoss(FiniteLoss):
 def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
     """Return losses, masses and the mass at infinity of the worst pair.
 
-    Outcomes are put on [0, 1] so that the law without either record is uniform.  With g(b) the
-    greatest power of a test of the part at level b, the density with one of the records is g'(b),
-    with the other g'(1 - b): the right half mirrors the left one.
+    Outcomes are put on [0, 1] so that the law without either record is uniform.  Let g(b) be the
+    greatest power of a test of the part at level b.  Then the density at b is g'(b) with one record
+    and g'(1 - b) with the other.  The right half mirrors the left one, so only the left half,
+    b < 1/2, is computed.
     """
     ratio, level, beyond = _power_pieces(part)
     # g' is constant on pieces: from the left, largest ratios first; from the right, smallest first.
@@ -136,7 +138,11 @@ def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
 
 
 def _power_pieces(part: Loss) -> tuple[Array, Array, float]:
-    """Return losses, largest first, their masses without the record, and the mass beyond them."""
+    """Return the losses of the part, their masses without the record, and its mass at infinity.
+
+    The largest loss comes first.  The last one is minus infinity if some outcomes are impossible
+    with the record.
+    """
     loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
     if loss_pmf is None or reversed_pmf is None:
         above = discretised(part, 1e-250, upper=True)

@@ -1,5 +1,15 @@
 """Group privacy: the loss of a group of records, from a plan stated for one record.
 
+P and Q are the laws of the output on two data sets that differ in all records of the group.  The
+loss of the group is the first of these that applies to the loss of one record:
+
+1. Poisson-sampled Gaussian noise.  Of g records in the group some are in the data of P alone, the
+   others in that of Q alone.  For each of the g + 1 ways to split the group, both outputs are
+   mixtures of normal laws (`sampled_group_loss`); the group pays for the worst way.
+2. A closed form of the loss itself: epsilon times g, mu times g, rho times g^2, ...
+3. The trade-off curve.  Let h(a) be the greatest power, P(S) over events S, of a test of level
+   Q(S) = a.  Against a group of g the greatest power is h(h(... h(a))), g times (`GroupLoss`).
+
 References: Dong, Roth & Su (2022), Theorem 2.14: group privacy by iterating the trade-off curve;
 `docs/proofs/mixtures.md` for groups of sampled records.
 """
@@ -34,11 +44,12 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
 
-# Records in a group of which each split into added and removed ones is composed by itself; of a
-# larger group the trade-off curve of one record is iterated.
+# The most records of a group for which every split into added and removed records is composed (way
+# 1 above).  For a larger group the trade-off curve of one record is iterated.
 MAX_SAMPLED_GROUP = 64
-# Records in a group whose curve is iterated.  The corners of a discretised curve, some 4,000, grow
-# with the group, and the time with its square: seconds for 300.
+# The most records of a group for which a trade-off curve is iterated: the first for losses of
+# finitely many values, the second for losses that are discretised first.  The corners of a
+# discretised curve, some 4,000, grow with the group, and the time with its square: seconds for 300.
 MAX_ITERATED_SIZE, MAX_ITERATED_CURVE_SIZE = 2_000, 300
 
 
@@ -47,10 +58,11 @@ MAX_ITERATED_SIZE, MAX_ITERATED_CURVE_SIZE = 2_000, 300
 class Grouped(Plan):
     """A plan as a group of ``size`` records sees it, all of which change.
 
-    Noise that is added to a value costs what its sensitivity times ``size`` would.  A Poisson
-    sample of Gaussian noise holds Bin(size, rate) of the group: the worst of all ways to add some
-    of the records and remove the others, each way composed over the whole part.  Of any other loss
-    the trade-off curve is iterated.
+    Noise that is added to a value costs what it would cost if the sensitivity were ``size`` times
+    as large.  A Poisson sample with Gaussian noise holds Bin(size, rate) records of the group.
+    There the cost is the worst over all ways to add some of the records and to remove the others,
+    and each way is composed over the whole part.  For any other loss the trade-off curve is
+    iterated.
 
     Parameters
     ----------
@@ -85,12 +97,13 @@ class Grouped(Plan):
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses that the group pays for."""
         items = [(loss_of_item(item), count) for item, count in self.part.losses()]
-        added = [sampled_group_loss(loss, self.size, 0) for loss, _ in items]
-        if all(loss is None for loss in added):
+        sampled = [sampled_group_loss(loss, self.size, 0) for loss, _ in items]
+        if all(loss is None for loss in sampled):
             yield from ((group_loss(loss, self.size), count) for loss, count in items)
             return
-        # ``in_p`` records of the group are in P alone, the others in Q alone: the same ones in all
-        # releases.
+        # In one split, ``in_p`` records of the group are in the data of P alone, and the others in
+        # that of Q alone.  They are the same ones in all releases, so each split is composed by
+        # itself.
         splits = (
             Sequential(
                 n * (sampled_group_loss(loss, self.size, in_p) or group_loss(loss, self.size))
@@ -113,7 +126,7 @@ class Grouped(Plan):
 @final
 @dataclass(frozen=True, slots=True)
 class GroupLoss(FiniteLoss):
-    """One release of ``loss`` against a group of ``size``: power composed with power."""
+    """One release of ``loss`` against a group of ``size``, from the iterated trade-off curve."""
 
     loss: Loss
     size: int
@@ -124,10 +137,11 @@ class GroupLoss(FiniteLoss):
         return self
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return ``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
+        """Return ``sup_a h(h(...h(a))) - e^eps a``, with h(a) the greatest power at level a."""
         level, power = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
-        # The power is concave: its slope falls below e^eps just where the supremum lies.
+        # The power is concave in the level.  So the supremum lies at the first corner from which on
+        # the slope is at most e^eps.  An exponent above 700 nats could overflow.
         slope = np.diff(power) / np.diff(level)
         at = np.searchsorted(-slope, -np.exp(np.minimum(e, 700.0)))
         stick = power[at] - np.exp(np.minimum(e, 700.0)) * level[at]
@@ -135,7 +149,7 @@ class GroupLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """The power at level 0."""
+        """The power at level 0, which is the mass of the outcomes that Q never has."""
         return float(_power_curve(self.loss, self.size)[1][0])
 
     @property
@@ -162,7 +176,7 @@ class GroupLoss(FiniteLoss):
         return np.log(p[possible]) - np.log(q[possible]), p[possible]
 
     def for_group(self, size: int) -> Loss:
-        """Return the loss of ``size`` such groups: one group of as many records."""
+        """Return the loss of one group that unites ``size`` such groups."""
         return group_loss(self.loss, self.size * RECORDS.check("size", size))
 
     def renyi(self, order: ArrayLike) -> Array:
@@ -174,7 +188,10 @@ class GroupLoss(FiniteLoss):
 
 
 def group_loss(loss: Loss, size: int) -> Loss:
-    """Return the loss of ``size`` records: a closed form, or the trade-off curve iterated."""
+    """Return the loss of ``size`` records, by a closed form or else by the trade-off curve.
+
+    Raises `ParameterError` where the curve of so large a group would take too long.
+    """
     closed = loss.for_group(RECORDS.check("size", size))
     if closed is not None:
         return closed
@@ -189,9 +206,11 @@ def group_loss(loss: Loss, size: int) -> Loss:
 
 
 def sampled_group_loss(loss: Loss, size: int, in_p: int) -> MixturePairLoss | None:
-    """Return the loss of a group, ``in_p`` of it in P alone and the others in Q alone.
+    """Return the loss of a sampled group, ``in_p`` of it in P alone and the others in Q alone.
 
-    None where the loss is no sampled Gaussian under add-remove neighbours, or the group is large.
+    With noise of deviation 1 and a record that adds mu, the output is N(mu Bin(in_p, rate), 1)
+    under P, and N(-mu Bin(size - in_p, rate), 1) under Q.  The result is None where the loss is no
+    sampled Gaussian under add-remove neighbours, or the group is larger than `MAX_SAMPLED_GROUP`.
     """
     if not isinstance(loss, PoissonSampled) or size > MAX_SAMPLED_GROUP:
         return None
@@ -203,7 +222,7 @@ def sampled_group_loss(loss: Loss, size: int, in_p: int) -> MixturePairLoss | No
 
 
 def _hits(mu: float, rate: float, records: int) -> Side:
-    """Return the mixture of Bin(records, rate) contributions of mu each, in one direction."""
+    """Return the law of mu times Bin(records, rate): the shifts j mu, and their probabilities."""
     weights = [
         math.comb(records, j) * rate**j * (1 - rate) ** (records - j) for j in range(records + 1)
     ]
@@ -214,8 +233,9 @@ def _hits(mu: float, rate: float, records: int) -> Side:
 def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
     """Return corners (level, power) of the most powerful tests against a group, levels 0 to 1.
 
-    h(a) is the greatest power at level a against one record, which may change either way: the least
-    concave curve above those of both directions.  Against a group it is h(h(... h(a))).
+    h(a) is the greatest power at level a against one record, which may change either way.  So h is
+    the least concave curve above the curves of both directions.  Against a group the power is
+    h(h(... h(a))).
     """
     curves = [_test_corners(either) for either in (loss, loss.reversed)]
     all_levels = np.union1d(*(curve_level for curve_level, _ in curves))
@@ -224,7 +244,9 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
     level, power = all_levels[hull], greatest[hull]
     levels, powers = level, power
     for _ in range(size - 1):
-        # The corners of h(g(a)) are those of g, and where g reaches a corner of h.
+        # ``level``, ``power`` are the corners of h; ``levels``, ``powers`` those of g, h iterated
+        # so far.  The corners of h(g(a)) are those of g, and the levels a at which g(a) is the
+        # level of a corner of h.
         preimages = np.interp(level, powers, levels)
         corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
@@ -235,11 +257,17 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
 
 
 def _test_corners(loss: Loss) -> tuple[Array, Array]:
-    """Return level and power of the likelihood-ratio tests of one loss, largest losses first."""
+    """Return level and power of the likelihood-ratio tests of one loss.
+
+    A test rejects Q for all losses from some value upwards.  The first test rejects for infinite
+    losses alone, and each further one adds the next smaller loss.  A loss l of mass p under P has
+    the mass p e^-l under Q.
+    """
     loss_pmf = loss.loss_pmf
     if loss_pmf is None:
-        above = discretised(loss, 1e-250, upper=True)
-        loss_pmf, infinity_mass = (above.loss, above.mass), above.infinity_mass
+        # A loss of finitely many values that dominates this one; at most 1e-250 of mass is moved.
+        finite_loss = discretised(loss, 1e-250, upper=True)
+        loss_pmf, infinity_mass = (finite_loss.loss, finite_loss.mass), finite_loss.infinity_mass
     else:
         infinity_mass = loss.infinity
     order = np.argsort(-loss_pmf[0])
@@ -250,8 +278,8 @@ def _test_corners(loss: Loss) -> tuple[Array, Array]:
 
 
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:
-    """Return the curve at ``levels``; where it jumps, its upper end."""
-    # Of points of equal level the last one has the greatest power.
+    """Return the curve through the points (x, y) at ``levels``; where it jumps, its upper end."""
+    # Among points of equal x the last one has the greatest y.
     is_upper_end = np.append(np.diff(x) > 0, True)
     values: Array = np.interp(levels, x[is_upper_end], y[is_upper_end])
     return values

@@ -1,5 +1,9 @@
 """Sampling without replacement: a release sees a random sample of fixed size.
 
+With q the share of the records that is sampled and delta_1 the profile of the part for a record in
+the sample, the profile is delta(eps) = q delta_1(ln(1 + (e^eps - 1) / q)) for eps >= 0, as for
+Poisson sampling at rate q; the worse direction of the part counts.
+
 References: Balle, Barthe & Gaboardi (2018), Theorem 9; Zhu, Dong & Wang (2022), Proposition 30.
 """
 

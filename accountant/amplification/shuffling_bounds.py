@@ -32,7 +32,7 @@ NEGLIGIBLE = 1e-12
 # other one from the chance before it.
 BLOCK = 32
 CACHE_SIZE = 2**17  # most entries of a matrix of epsilons by numbers of clones: 1 MB
-TINY = 1e-250  # is added to a bound, and is more than what underflow takes away
+TINY = 1e-250  # It is added to a bound: it is more than what underflow takes away.
 
 
 def clone_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:

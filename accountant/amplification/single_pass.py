@@ -1,4 +1,9 @@
-"""One pass over the data in batches, in a random order or in a fixed one.
+"""One pass over the data in batches, in a fixed order or in a random one.
+
+Every record is in one batch, so a pass costs at most what one batch costs.  For a fixed order
+(`OnePass`) that is the cost.  For a random order (`ShuffledEpoch`) it is the upper end, and the
+lower end is that of one pair of data sets with Gaussian noise, for an analyst who looks at the
+greatest output of all batches.
 
 References: Chua et al. (2024), "How private are DP-SGD implementations?", for the lower bound of
 shuffled batches.  Proof: `docs/proofs/shuffled_epoch.md`.
@@ -27,7 +32,8 @@ from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_rela
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
-# The outputs of one pair of data sets are put into cells up to 9 deviations from the mean.
+# The outputs of that pair of data sets are put into CELLS cells, which reach up to REACH standard
+# deviations from the mean.
 CELLS, REACH = 1000, 9.0
 # About the mass of Q in the first cell, which takes what all others are rounded by.
 FIRST_CELL_MASS = 1e-6
@@ -168,9 +174,10 @@ class ShuffledEpoch(Release):
 
 @functools.lru_cache(maxsize=64)
 def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
-    """Return the greatest output of the batches, in cells, of one pair of data sets.
+    """Return the loss of the greatest output of all batches, in cells, of one pair of data sets.
 
-    One random batch has mean ``offset + mu`` on the first, ``offset`` on the second; the others 0.
+    The outputs have deviation 1.  One random batch has the mean ``offset + mu`` on the first data
+    set and ``offset`` on the second; all others have mean 0.
     """
     ends = np.linspace(offset + mu - REACH, offset + mu + REACH, CELLS)
     p, q = (cells_of_greatest(ends, shift, batches) for shift in (offset + mu, offset))
@@ -178,11 +185,15 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
 
 
 def pair_of_cells(p: Array, q: Array) -> PairLoss:
-    """Return a pair below that of cells in the order of P / Q, whose masses are rounded."""
+    """Return a pair that the pair (p, q) of cells dominates, also if the masses are inexact.
+
+    The cells are in ascending order of P / Q.
+    """
     last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1]) + 1
     p, q = (np.append(masses[: last_cell - 1], masses[last_cell - 1 :].sum()) for masses in (p, q))
     first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))
-    # The first cell, where P / Q is least, takes what the others are rounded by: a pair below.
+    # P is rounded down and Q up in all cells but the first, where P / Q is least.  That cell takes
+    # what they are rounded by.  So the exact pair dominates this one.
     p, q = (1 - CELL_ACCURACY) * p[first_cell + 1 :], (1 + CELL_ACCURACY) * q[first_cell + 1 :]
     p, q = np.append(1 - p.sum(), p), np.append(1 - q.sum(), q)
     return PairLoss(p.tolist(), q.tolist())

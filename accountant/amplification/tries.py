@@ -1,4 +1,7 @@
-"""How often a tuned release is run: laws of the number of tries, by their parameters.
+"""How often a tuned release is run: the laws of the random number of tries.
+
+Private tuning runs a release a random number of times and publishes the best result.  The law of
+that number, which does not depend on the data, decides what it costs.
 
 References: Papernot & Steinke (2022), Definition 1 (truncated negative binomial) and Section 3.3
 (Poisson).
@@ -33,7 +36,7 @@ class Tries(ABC):
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # a field of some laws, and computed by others
+    if TYPE_CHECKING:  # Some laws have these as fields, and others compute them.
 
         @property
         def mean(self) -> float:

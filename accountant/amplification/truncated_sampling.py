@@ -1,4 +1,8 @@
-"""Poisson sampling with a largest batch: what is too much is left out at random.
+"""Poisson sampling with a largest batch: records beyond it are left out at random.
+
+The bound has two cases, and it is taken to be seen which one holds.  Either the other records leave
+room in the batch, and the record is sampled as usual; or they fill it, and the record can only take
+the place of another one.
 
 References: Ganesh, McKenna, Steinke et al. (2024), arXiv 2411.04205; arXiv 2508.15089;
 `docs/proofs/truncated_sampling.md`.
@@ -34,8 +38,8 @@ from accountant.plans.adjacency import (
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
-# Up to so large a batch its terms are summed one by one: there the incomplete beta function errs by
-# up to 5e-8, where few of very many records are sampled.
+# Up to this batch the terms of a binomial tail are summed one by one.  There the incomplete beta
+# function errs by up to 5e-8, where few of very many records are sampled.
 MAX_SUMMED_BATCH = 64
 # Rates are raised by this factor, as binomial tails are inexact by about 1e-13 of themselves.
 ROUNDED_UP = 1 + 1e-12

@@ -1,10 +1,18 @@
 """What one data set of a book has spent, read from the entries of the log; nothing here writes.
 
-An entry that charges states the total after it, so the last charge says what the data set spent.
+A book is a log of entries on disk.  An entry that charges states the total after it, so the last
+charge says what the data set spent.  A *notion* (pure privacy, zCDP, ...) says how costs add up,
+and which total the budget allows; the *terms* are the budget and what else limits spending.
+
 Some data sets have more totals than one.  With ``users``, each of them has the budget; with
 ``buckets``, such as regions, the people of each have it.  With a window, such as a month, an entry
 states *parts*: what was spent in each month, or on each day.  While there are quotas, it also
 states what its author has charged.
+
+A plan can be *set aside* when the data set is opened: one entry pays for all its runs, and the
+runs themselves cost nothing more.  The first plan may be charged at its *certified* epsilon, which
+is that of the whole plan at the budget's delta, computed exactly or proved.  Later costs are then
+epsilons that are added to it: they are counted *after the plan*.
 """
 
 from __future__ import annotations
@@ -36,11 +44,12 @@ from accountant.ledger.totals import CompositionNotion, Total
 from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-AFTER_PLAN = "epsilons after a plan"  # how entries name the notion next to a certified plan
-START = ChainHead(0, FIRST_PREDECESSOR)
-MOST_READ_IN_LOCK = 32  # entries; other writers wait meanwhile
-ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
-AuthorCharges = dict[str, Parts | UserTotals]  # by author; to each user where there are users
+AFTER_PLAN = "epsilons after a plan"  # how entries name the notion that counts after a plan
+START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
+MOST_READ_IN_LOCK = 32  # the most entries that are read in the lock of writers, while others wait
+ENTRIES_READ_AHEAD = 10_000  # the most entries read in one transaction, while other threads wait
+# What each author charged, by name: to each user where there are users, else by part.
+AuthorCharges = dict[str, Parts | UserTotals]
 
 
 class Standing(NamedTuple):
@@ -58,21 +67,23 @@ class Account:
         self.name: str = facts["dataset"]
         self.users: int | None = facts["users"]
         self.unit: str = facts["unit"]
-        self.people: str | None = facts.get("people")
+        self.people: str | None = facts.get("people")  # the name of those whom the data are about
         self.window = window_of(facts)
-        # the plan that was set aside for some runs, as plain values
+        # the plan that was set aside, as plain values, and the number of its runs
         self.aside: dict[str, Any] | None = facts.get("aside")
         self.buckets: str | None = facts.get("buckets")  # what the buckets are, such as regions
         self.idealised: bool = facts.get("idealised", False)
         # whether only plans with a proof are charged
         self.verified: bool = facts.get("verified", False)
-        self.opened: str = facts["time"]
+        self.opened: str = facts["time"]  # when it was opened
+        # by budget: the notion, and the one that counts after a plan
         self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
         self.opening = Terms.of(facts)
-        self._terms_mark = ""  # the hash of the entry that states the terms
+        # the hash of the entry that states the terms in force; empty for those of the opening
+        self._terms_mark = ""
         self.adopt(self.opening)
-        # what users, authors and buckets spent, up to an entry of the log each
+        # What users, authors and buckets spent; each is up to date with the log up to its own head.
         self._user_totals = self.unspent_users()
         self._authors: AuthorCharges = {}
         self._buckets: dict[str, Total[Any]] = {}
@@ -80,7 +91,7 @@ class Account:
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def description_of(self, plan: Any) -> dict[str, Any]:
-        """Return a mechanism or loss as entries state it: plain values, or the repr without any."""
+        """Return a mechanism or loss as entries state it: as plain values, else as its repr."""
         key = type(plan), plan  # the type first, so that no undeclared class decides on equality
         description = self._described.get(key)
         if description is None:
@@ -97,7 +108,6 @@ class Account:
     def adopt(self, terms: Terms) -> None:
         """Take these terms; kind and order of the notion stay as the data set was opened."""
         self.terms, self.budget = terms, terms.budget
-        # the second adds up epsilons after a plan that was reserved at its certified epsilon
         self.notion, self.after_plan = self.notions_of(terms.budget)
 
     def follow_terms(self) -> Terms:
@@ -110,7 +120,7 @@ class Account:
         return self.terms
 
     def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
-        """Return the notion under a budget, and the one that adds up next to a certified plan."""
+        """Return the notion under a budget, and the one that counts after a plan."""
         if budget not in self._notions:
             name, order = self._rule
             self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
@@ -121,11 +131,11 @@ class Account:
         return self.after_plan if facts.get("counting") == AFTER_PLAN else self.notion
 
     def counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
-        """Return how an entry names the notion that adds up next to a certified plan."""
+        """Return the field in which an entry names the notion; none for the usual one."""
         return {"counting": AFTER_PLAN} if notion is self.after_plan else {}
 
     def counts_after_plan(self, notion: CompositionNotion[Any]) -> bool:
-        """Return whether a notion adds epsilons to that of a certified plan."""
+        """Return whether the notion is the one that counts after a plan."""
         return notion is self.after_plan
 
     def limit_under(
@@ -135,28 +145,36 @@ class Account:
         last_charge: LogEntry | None,
         now: str,
     ) -> CompositionNotion[Any]:
-        """Return which of the notions of a budget limits what was spent up to a charge."""
+        """Return the notion whose limit holds for what was spent up to a charge, at the time now.
+
+        It is one of the two notions of a budget.  With a window, its limit includes what earlier
+        windows carry over.
+        """
         if self.window is None:
             return notions[after_plan]
         parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
         return self.window.notion(notions[0], parts, now)
 
     def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
-        """Return the notion that shows totals under a budget, whatever window they are of."""
+        """Return the notion to show totals in; with windows, of the largest limit of any window."""
         notion = self.notions_of(budget)[after_plan]
         return notion if self.window is None else self.window.widest(notion)
 
     # --- the total of the data set
 
     def standing(self) -> Standing:
-        """Return what the user with the largest total spent; call it inside a transaction."""
+        """Return what the data set has spent now; call it inside a transaction.
+
+        With users, this is what the user with the largest total spent.
+        """
         self.follow_terms()
         return self.standing_after(self.log.last_charge(self.name))
 
     def standing_after(self, last_charge: LogEntry | None, now: str | None = None) -> Standing:
-        """Return the notion and the total after a charge; those of the start for None.
+        """Return the notion and the total after a charge; the total is zero where that is None.
 
-        With a window, what is spent in the one that is open ``now``, by default the latest time.
+        With a window, the total is of the window that is open ``now``, by default at the log's
+        latest time.
         """
         if self.window is not None:
             when = self.log.latest if now is None else now
@@ -186,7 +204,7 @@ class Account:
     def total_after_plan(
         self, notion: CompositionNotion[Any], total: Total[Any], plan: Plan, facts: dict[str, Any]
     ) -> Total[Any]:
-        """Return the total after the plan of an entry, or the certified total that it states."""
+        """Return the total after the plan of an entry: the certified one if the facts state it."""
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)
@@ -194,7 +212,10 @@ class Account:
     # --- runs of a plan that was set aside
 
     def runs(self) -> tuple[int, int] | None:
-        """Return how many runs were made of a plan that was set aside, and are paid for."""
+        """Return how many runs of the plan that was set aside were made, and how many are paid.
+
+        None if no plan was set aside.
+        """
         if self.aside is None:
             return None
         last_run = self.log.entry_with_key(set_aside_key(self.name))
@@ -206,7 +227,7 @@ class Account:
         return last_run.facts.get("nth", 0), self.aside["runs"]
 
     def free_runs(self, plan: Plan) -> int:
-        """Return how many more runs of a plan were set aside."""
+        """Return how many runs of this plan are paid for and not made yet."""
         runs = self.runs()
         if self.aside is None or runs is None or self.aside["plan"] != to_dict(plan):
             return 0
@@ -220,11 +241,11 @@ class Account:
         return None if self.users is None else UserTotals(self.users, self.notion.zero)
 
     def user_totals(self) -> UserTotals:
-        """Bring every user's total up to date and return them; inside a transaction."""
+        """Bring every user's total up to date and return them; call it inside a transaction."""
         return self._apply_entries(None)
 
     def read_ahead(self) -> None:
-        """Bring totals nearly up to date, in transactions that hold no one up."""
+        """Bring the totals of users nearly up to date, in transactions that only read."""
         if self.users is None:
             return
         is_behind = True
@@ -250,7 +271,8 @@ class Account:
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
                     self.apply(self._user_totals, entry)
                 self._applied_head = entry.chain_head
-        except BaseException:  # an entry may be applied, and its number not noted yet
+        except BaseException:
+            # The last entry may be applied without being noted, so the totals begin anew.
             self._user_totals, self._applied_head = self.unspent_users(), START
             raise
         return self._user_totals
@@ -287,7 +309,10 @@ class Account:
     # --- what each author charged, which quotas limit
 
     def author_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
-        """Return what an author charged, as the author's last entry states it, under quotas."""
+        """Return what an author charged, as the author's last entry states it while quotas hold.
+
+        It is the author's last charge, or a change of terms, which states this for all authors.
+        """
         last_entry = self.log.entry_with_key(author_key(self.name, author))
         if last_entry is None:
             return {}
@@ -317,7 +342,8 @@ class Account:
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
                     self.add_author_charge(self._authors, entry)
                 self._authors_head = entry.chain_head
-        except BaseException:  # an entry may be added, and its number not noted yet
+        except BaseException:
+            # The last entry may be added without being noted, so the charges begin anew.
             self._authors, self._authors_head = {}, START
             raise
         return self._authors

@@ -1,6 +1,7 @@
-"""Verification of accounts: each total is the one before and the cost, and keeps the terms.
+"""Verification of accounts: each stated total is the one before plus the cost, within the terms.
 
-`ChargeCheck` recomputes what each data set spent, `TermsCheck` the terms that were in force.
+`ChargeCheck` recomputes from the entries of a log what each data set has spent, and compares it
+with the totals that the entries state.  `TermsCheck` does the same with the terms of the data sets.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
-# A relative error: other versions of the libraries may find another epsilon.
+# Relative difference that a recomputed epsilon may have: other versions of the libraries may
+# compute a slightly different one.
 CERTIFIED_ROUND_OFF = 1e-6
 
 
@@ -29,7 +31,7 @@ class ChargeCheck:
     """Reads along a log whose hashes are right, and recomputes what each data set spent."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self._seq = log, 0  # the entry that is checked
+        self._log, self._seq = log, 0  # the number of the entry that is checked
         self._terms = TermsCheck(log.name)
         self._accounts: dict[str, Account] = {}
         self._charged: dict[str, int] = {}  # numbers of the last charges
@@ -44,7 +46,7 @@ class ChargeCheck:
         self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
 
     def check_entry(self, entry: LogEntry) -> None:
-        """Check what an entry says of an account, if it is about one."""
+        """Check what an entry states about the account of a data set, if it states anything."""
         self._seq, facts = entry.seq, entry.facts
         name, kind = facts["dataset"], facts["kind"]
         self._terms.check_time(entry)

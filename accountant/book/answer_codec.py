@@ -1,4 +1,10 @@
-"""Released answers as bytes and back: numbers, strings, arrays and nested lists; never pickles."""
+"""Released answers as JSON in bytes, as a book stores them, and back.
+
+Strings, booleans, None and lists are stored as they are in JSON.  Every other value is an object of
+one field, whose name is a tag: "int" (in decimal), "float" and "complex" (in hexadecimal, so that
+no digit is lost), "tuple", "dict", and "array" or "scalar" of numpy (a .npy file in base 64).
+Nothing is ever pickled, so that reading a stored answer runs no code of others.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,9 @@ import numpy as np
 
 from accountant.errors import PrivateValueError
 
-MAX_ANSWER_BYTES = 1 << 28  # bytes of one stored answer
-ARRAY_KINDS = "biufcSU?"  # what an array may hold
+MAX_ANSWER_BYTES = 1 << 28  # bytes of one stored answer at most, 256 MiB
+# codes of numpy for what an array may hold: numbers, truth values, bytes and strings of fixed width
+ARRAY_KINDS = "biufcSU?"
 ALLOWED = f"of numbers, words, arrays and nests of them, at most {MAX_ANSWER_BYTES >> 20} MiB"
 
 
@@ -36,7 +43,8 @@ def decode_answer(raw: bytes) -> Any:
 
 
 def _to_plain(answer: Any) -> Any:
-    # numpy's own kinds first: a float64 is a float too
+    """Return the answer as values that JSON can state, with tags."""
+    # numpy's own types come first, because a numpy.float64 is also a float
     if isinstance(answer, np.ndarray | np.generic):
         array = np.asarray(answer)
         if array.dtype.kind not in ARRAY_KINDS:
@@ -64,6 +72,7 @@ def _to_plain(answer: Any) -> Any:
 
 
 def _from_plain(plain: Any) -> Any:
+    """Return the answer that `_to_plain` has turned into these values."""
     if plain is None or isinstance(plain, bool | str):
         return plain
     if isinstance(plain, list):
@@ -90,4 +99,5 @@ def _from_plain(plain: Any) -> Any:
 
 
 def _refuse_decimal_float(word: str) -> Any:
+    """Refuse a number with a fraction or an exponent, NaN or infinity, where JSON has it bare."""
     raise ValueError(f"{word!r}: floats are stored in hexadecimal")

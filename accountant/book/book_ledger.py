@@ -1,7 +1,13 @@
 """The gate of a book: it reserves on disk before it reads data, and stores before it answers.
 
-`BookLedger` is the gate, `BookMeter` the meter that it charges, and `PlanRun` the one run of a plan
-that the meter follows: paid for as a whole, and resumed after a crash.
+A book is a log on disk of what has been released from data sets, and what it cost; a gate is the
+object by which a program releases from one data set.  Every release is two entries of the log: a
+reservation, written before the data are read, which charges the budget or names the plan that has
+paid; and the answer, or a note that there is none.  So a crash can lose an answer, but never the
+record of its cost.
+
+`BookLedger` is the gate, and `BookMeter` the meter that it charges.  `PlanRun` is the one run of a
+plan that the meter follows: its plan is paid for as a whole, and it is resumed after a crash.
 """
 
 from __future__ import annotations
@@ -84,6 +90,11 @@ class BookLedger(Ledger):
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
     def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
+        """Return the answer that is stored under a label, or claim the label and release.
+
+        If another process is first to claim it, nothing was charged, and the stored answer is
+        awaited again.
+        """
         meter = self._book_meter
         if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
@@ -127,7 +138,7 @@ class BookLedger(Ledger):
         self.close()
 
     def _check_arithmetic(self, plan: Any) -> None:
-        # other data sets refuse idealised noise when it is reserved
+        # A data set that does not allow idealised noise refuses it when a release is reserved.
         if self._book_meter.account.idealised:
             super()._check_arithmetic(plan)
 
@@ -154,7 +165,7 @@ class BookLedger(Ledger):
         waiting, run = self._book_meter.waiting, self._book_meter.run
         self._book_meter.executor = self._executor
         try:
-            # stored answers and new ones come one after another
+            # A run with stored answers is read one step at a time, without the executor.
             if run is not None and run.has_recorded_steps:
                 yield from (self._answer(mechanism, query, who) for who in charged)
                 return
@@ -187,7 +198,10 @@ class BookLedger(Ledger):
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 
     def _noise_fingerprint(self) -> str:
-        """Return a hash of four fresh words; two releases share one with chance below 2^-60."""
+        """Return a hash of four fresh words of the noise generator, equal if noise is repeated.
+
+        Two releases with different noise share it with chance below 2^-60.
+        """
         noise_words = self._noise.integers(0, 1 << 64, size=4, dtype=np.uint64)
         raw = noise_words.tobytes()
         if len(set(noise_words.tolist())) < 4 or raw == self._last_noise_words:
@@ -201,7 +215,8 @@ class BookMeter:
 
     ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
     gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
-    labelled release.
+    labelled release.  ``waiting`` holds the releases that were charged and have no answer yet, in
+    order; ``buckets`` are the names of the buckets that pay, none for a data set without buckets.
     """
 
     def __init__(
@@ -237,7 +252,10 @@ class BookMeter:
         return {"buckets": list(self.buckets)} if self.buckets else {}
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Write the reservation; an error leaves the state unchanged."""
+        """Write the reservation of a release of the users ``who``; None means all users.
+
+        An error leaves the state unchanged.
+        """
         if self._closed:
             raise OffPlan(mechanism, None, "this ledger was closed")
         if not self.is_answering():  # an interrupted reservation must not take this answer
@@ -269,7 +287,8 @@ class BookMeter:
         """Record that a release has no answer, unless it was answered before."""
         if reserved.stored is not None:
             return
-        # without this entry the reservation stays spent; the first error is the one that is raised
+        # The cost stays spent with this entry or without it, so an error in writing it is ignored:
+        # the caller is to see the error that made the release fail.
         with contextlib.suppress(RuntimeError, OSError):
             key = reserved.key if reserved.entry.facts.get("label") is not None else None
             self.reservations.fail(reserved.entry, key)
@@ -280,7 +299,10 @@ class BookMeter:
 
 
 class ReservedRelease(NamedTuple):
-    """A paid release; ``stored`` is its answer if it was released before."""
+    """A paid release: the entry of its reservation, and the key under which to store its answer.
+
+    ``stored`` is the entry of its answer if it was released before.
+    """
 
     entry: LogEntry
     key: str | None = None
@@ -290,8 +312,9 @@ class ReservedRelease(NamedTuple):
 class PlanRun:
     """The state of one run of a plan: its position, earlier releases and public coins.
 
-    A run with a ``name`` whose plan was paid for is resumed: recorded steps give their stored
-    answers, and the public coins are those of the first process.
+    A step is one release of the plan.  A run with a ``name`` whose plan was paid for is resumed:
+    recorded steps give their stored answers, and the public coins (the words that seed the public
+    random choices of the program) are those of the first process.
     """
 
     def __init__(
@@ -319,7 +342,8 @@ class PlanRun:
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
-        # what stands behind this entry was written by another process in the same run; 0 for none
+        # Entries up to this number are those of earlier processes, which are resumed; 0 for none.
+        # Later ones in the same run are this process's own, or those of one that runs at once.
         self._last_recorded = 0
         if self._named:
             with self._log.reading():
@@ -339,7 +363,7 @@ class PlanRun:
 
     @property
     def has_recorded_steps(self) -> bool:
-        """Return whether the next step was released before."""
+        """Return whether the next step was reserved by an earlier process of this run."""
         return self._recorded(len(self._charged))[0] is not None
 
     def charge(
@@ -349,7 +373,11 @@ class PlanRun:
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
     ) -> ReservedRelease:
-        """Move on by one step: released before, paid by the plan, or lost in a crash."""
+        """Move on by one step: it was released before, its plan pays, or it is paid again.
+
+        It is paid again if a crash came between its reservation and its answer.  After an error the
+        position is as before.
+        """
         self._cursor.charge(mechanism, who)
         try:
             reserved = self._reserved(mechanism, who, facts, freshness_check)
@@ -371,7 +399,7 @@ class PlanRun:
         """Return the step as it was recorded, or a new reservation that its plan has paid for."""
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        # a run without a name is never resumed: its steps need no keys
+        # A run without a name is never resumed, so its steps need no keys.
         key = answer_key(self._seq, step) if self._named else None
         earlier, answer = self._recorded(step)
         if earlier is None:
@@ -397,7 +425,7 @@ class PlanRun:
         )
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
-        """Return the step and its answer; None for what was not recorded at the opening."""
+        """Return the entries of a step and of its answer, None if not written at the opening."""
         if not self._last_recorded:
             return None, None
 
@@ -408,6 +436,6 @@ class PlanRun:
         with self._log.reading():
             step_entry = recorded(step_key(self._seq, step))
             answer = recorded(answer_key(self._seq, step))
-        if step_entry is None:  # steps are recorded in order, so no later one was recorded
+        if step_entry is None:  # steps are recorded in order: no later one needs to be looked up
             self._last_recorded = 0
         return step_entry, answer

@@ -1,7 +1,8 @@
 """The terms of a data set as callers state them: at its opening, and at each change.
 
-An opening is an entry of kind "dataset".  A change is an entry of kind "terms" with a reason, which
-states the whole of the terms anew; `accountant.book.limits.terms` reads both.
+Terms are the budget of a data set, how costs add up, and what else limits spending.  An opening is
+an entry of kind "dataset".  A change is an entry of kind "terms" with a reason, which states all
+terms anew.  This file checks and writes both; `accountant.book.limits.terms` reads them.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from accountant.plans.plan import Plan, Repeat, as_plan
 from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
-RUNS = IntegerRange(1, 1_000_000)
-USERS = IntegerRange(1, (1 << 31) - 1)
-QUOTA = Interval(0.0, 1e300)
-DEFAULT_NOTION = "pure-or-rdp"
-# what the usual Rényi order less 1 is multiplied by, where a plan asks for another one
+RUNS = IntegerRange(1, 1_000_000)  # runs of a plan that can be set aside
+USERS = IntegerRange(1, (1 << 31) - 1)  # users with a budget of their own
+QUOTA = Interval(0.0, 1e300)  # the epsilon that an author may spend
+DEFAULT_NOTION = "pure-or-rdp"  # how costs add up where the caller does not choose
+# The Rényi orders that are tried for a plan: the usual order minus 1 is multiplied by these.
 ORDER_FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 1.5, 2.0, 4.0)
 
 

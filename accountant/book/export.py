@@ -1,4 +1,7 @@
-"""Exports of a data set: its history as JSON or CSV, and its rows for a public registry."""
+"""Exports of a data set of a book: its history, and its rows for a public registry of deployments.
+
+Both are written as JSON or CSV.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ from accountant.files import csv_lines
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
 
-SCHEMA = 1
+SCHEMA = 1  # the version of both JSON formats
+# The fields of a line of the history that are exported.
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
     "buckets", "proof",
 )  # fmt: skip
+# How the registry names the notions of composition.
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
     "zcdp": "sum of rho (zero-concentrated privacy)",
@@ -53,7 +58,7 @@ def status_facts(status: Status) -> dict[str, Any]:
 
 
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:
-    """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
+    """Yield one CSV row for each line; text that a spreadsheet would run as a formula is quoted."""
     columns = [name for name in LINE_FIELDS if name != "facts"]
 
     def cells(line: Line) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The history of a data set: a line for each spend, and for each change of the terms.
+"""The history of a data set in a book: a line for each charge, and for each change of its terms.
 
 It is read page by page, in little memory and in short transactions.  There may be millions of
 lines, so a page is decoded into few objects, and lines share equal values.
@@ -30,20 +30,22 @@ from accountant.serialisation.plan_json import from_dict
 from accountant.table_display import Table, TableDisplay
 
 NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
+# The kinds of entries that make a line, and those that say what came of a reserved release.
 SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
+# The outcome of a spend that has no answer, and the number of the answer's entry.
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 Transaction = Callable[[], AbstractContextManager[None]]
 Converted = TypeVar("Converted")
 
 
 class Line(NamedTuple):
-    """One spend, or a change of the terms.
+    """One charge of the budget, or a change of the terms.
 
-    ``outcome``: answered, failed, or reserved (no answer yet, or none ever); of a change what it
-    changed.
+    ``outcome`` is "answered", "failed" or "reserved" (no answer yet, or none ever); for a plan it
+    is "planned" or "set aside", and for a change of the terms it says what changed.
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
-    is the total after it, as the log states it.  ``total`` is the sum after it, in the unit
+    is the total after this line, as the log states it, and ``total`` the same in the unit
     ``counts``, which can change from line to line; ``who`` the number of users, None for all.
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
@@ -72,7 +74,7 @@ class Line(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return the total after it, in the unit `counts`."""
+        """Return the total after this line, in the unit `counts`."""
         return self._spending.amount
 
     @property
@@ -82,7 +84,7 @@ class Line(NamedTuple):
 
     @property
     def epsilon(self) -> float:
-        """Return the total after it at the budget's delta, rounded up; computed when asked for."""
+        """Return the total after this line as an epsilon at the budget's delta, rounded up."""
         epsilon_upper = self.notion.epsilon(self.notion.decode(self.spent))
         return min(epsilon_upper, self.notion.budget.admitted_epsilon)
 
@@ -138,7 +140,7 @@ class Selection(NamedTuple):
 
     @property
     def names_lines(self) -> bool:
-        """Return whether lines are selected by more than their numbers."""
+        """Return whether lines are selected by their time, author or run, not only by numbers."""
         return bool(self.since) or (self.author, self.run, self.until) != (None, None, None)
 
     def has(self, line: Line) -> bool:
@@ -192,7 +194,7 @@ def read_history(
         start = after
         while True:
             with reading():
-                # the outcome of a wanted spend may come after ``upto``
+                # The outcome of a wanted spend may come after ``upto``.
                 end = head if entry_type is Outcome else upto
                 entries = list(read_page(log, name, entry_type, kinds, start, end))
                 page = convert(entries)
@@ -214,7 +216,7 @@ def read_history(
 
 
 class Facts(msgspec.Struct, gc=False):
-    """What every entry has; facts without a field are passed over while a body is decoded."""
+    """What every entry has; other facts of an entry are skipped while its text is decoded."""
 
     seq: int
     dataset: str | None
@@ -244,9 +246,9 @@ class Spend(Facts, gc=False):
     seeded: bool = False
     undeclared: str = ""
     executor: str = ""
-    runs: int | None = None  # runs of a plan that is set aside
+    runs: int | None = None  # how many runs of a plan are set aside
     proof: dict[str, Any] | None = None
-    buckets: Any = None  # names, or what each has spent after it
+    buckets: Any = None  # the names of buckets, or a total for each name
 
 
 ReadEntry = TypeVar("ReadEntry", bound=Facts)
@@ -281,16 +283,16 @@ def read_page(
 
 
 class LineReader:
-    """Converts spends to lines; caches the words of repeated mechanisms."""
+    """Converts entries to lines in the order of the log; repeated mechanisms are printed once."""
 
     def __init__(self, account: Account, after: int) -> None:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._printed_forms: dict[str, str] = {}
-        # the mechanism and the loss of the latest line, with their words: later lines share them
+        # The mechanism and the loss of the latest line, with their texts, which later lines share.
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
-        # the numbers of the spends that have an outcome, and of their answers; 0 for a failure
+        # The numbers of the spends that have an outcome, and of their answers; 0 for a failure.
         self._spend_numbers, self._answer_numbers = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
         changed = self._last_until(after, "'terms'") if after else None
@@ -315,7 +317,10 @@ class LineReader:
         return self._log.entry(rows[0][0]) if rows else None
 
     def _change_notion(self, counting: str | None) -> None:
-        """Take the notion under the terms in force, or the one next to a certified plan."""
+        """Take the notion of composition under the present terms.
+
+        If ``counting`` is not None, it is the notion for what is spent after a certified plan.
+        """
         self._counting = counting
         self._notion = self._account.shown_notion(self._budget, counting is not None)
 
@@ -325,7 +330,7 @@ class LineReader:
         self._answer_numbers.append(outcome.seq if outcome.kind == "release" else 0)
 
     def sort_outcomes(self) -> None:
-        """Sort what was noted, so that the outcomes of a page are found by bisection."""
+        """Sort the outcomes by the numbers of their spends, for a search by bisection."""
         order = np.argsort(self._spend_numbers, kind="stable")
         self._spend_numbers, self._answer_numbers = (
             array("q", np.asarray(column)[order].tobytes())
@@ -346,7 +351,7 @@ class LineReader:
         if kind == "plan":
             released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
             self._runs[spend.seq], run = run, spend.seq
-        if kind != "step":  # a step was paid for by its plan
+        if kind != "step":  # Its plan paid for a step.
             if spend.total is None:
                 raise LedgerCorrupt(self._log.name, "an entry does not say what it must", spend.seq)
             self._spent, self._charge = spend.total, spend.seq
@@ -387,7 +392,7 @@ class LineReader:
         facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget
         self._change_notion(self._counting)
-        # another window may be open at the time of this entry
+        # At the time of this entry another window may be open than at the last charge.
         if account.window is not None and self._charge:
             last_charge = self._log.entry(self._charge)
             spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)

@@ -1,4 +1,9 @@
-"""Where the data sets of a book stand: what each has spent, and by whom, as values and tables."""
+"""The status of the data sets of a book: what each has spent of its budget, and by whom.
+
+`status_of` makes the `Status` of one data set, `quotas_of` a table of its authors, `buckets_of` one
+of its buckets (public parts of the users, such as regions), and `people_of` sums over the data sets
+that are about the same people.
+"""
 
 from __future__ import annotations
 
@@ -48,18 +53,23 @@ class StatusFields(NamedTuple):
 
 
 class Status(TableDisplay, StatusFields):
-    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
+    """A data set that has spent ``total`` of ``limit`` in the unit ``counts``.
 
-    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
-    added to that of a plan.  ``expires`` is the time from which on nothing is spent, ``closed``
-    when it was closed for good, ``reason`` that of the last change of its terms, ``quotas`` those
-    of authors who have one, ``people`` the name of those whom the data are about.  ``protects``
-    says what the budget is of, and ``most`` the epsilon that it has at most: more than the budget
-    where a ``window``, a month or some days, takes over what those before it left, or where one
-    before had a larger budget.  ``total``, ``limit`` and ``epsilon`` are of the window that is
-    open, and of the one of the ``buckets`` that spent most.  ``runs`` are how many runs of the plan
-    that was set aside were made, and are paid.  ``verified`` says that each plan is opened with a
-    proof of its cost.
+    ``epsilon`` is what was spent as an epsilon at the budget's delta.  ``sums`` are all sums that
+    the composition ``notion`` keeps, exactly; ``after_plan`` says that epsilons are added to that
+    of a certified plan.  With a ``window``, a month or some days, each window has a budget of its
+    own; with ``buckets`` each bucket has one.  ``total``, ``limit`` and ``epsilon`` are those of
+    the window that is open, and of the bucket that spent most.
+
+    ``protects`` says in words whose data the budget protects, and ``most`` is the largest epsilon
+    that a budget can have: more than ``budget`` where a window takes over what earlier ones left,
+    or where an earlier one had a larger budget.
+
+    ``expires`` is the time from which on nothing can be spent, ``closed`` the time when the data
+    set was closed for good, ``reason`` the stated reason of the last change of its terms.
+    ``quotas`` has the authors who have one, ``people`` is the name of those whom the data are
+    about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
+    that each plan must be opened with a proof of its cost.
     """
 
     __slots__ = ()
@@ -88,7 +98,7 @@ def status_of(account: Account) -> Status:
     largest_budget = account.budget
     if window is not None:
         protects = f"the data of {account.unit} in {window.length} (UTC)"
-        # an earlier window may have had a larger budget
+        # An earlier window may have had a larger budget.
         largest_budget = Budget(terms.largest, account.budget.delta)
     elif account.buckets is not None:
         protects = f"{account.unit} in one {account.buckets}"
@@ -107,7 +117,7 @@ def status_of(account: Account) -> Status:
         counts=shown.unit,
         total=shown.amount,
         limit=shown.limit,
-        # no user's total exceeds the admitted epsilon: the sums may be those of different users
+        # The sums may be those of different users; no single user exceeds the admitted epsilon.
         epsilon=min(notion.epsilon(total), notion.budget.admitted_epsilon),
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
@@ -128,14 +138,14 @@ def status_of(account: Account) -> Status:
 
 
 def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
-    """Return a total as people read it: no user has spent more."""
+    """Return a total with its limit and unit, as tables show it; no user has spent more."""
     if notion.exceeds(total):  # the sums belong to different users, each within one limit
         return Spending("epsilon", budget.epsilon, budget.epsilon)
     return notion.shown(total)
 
 
 class Quota(NamedTuple):
-    """What one author's own spends cost: ``epsilon``, rounded up, and the ``quota`` if any."""
+    """What one author has spent, as an ``epsilon`` that is rounded up, and the ``quota`` if any."""
 
     author: str
     epsilon: float
@@ -148,7 +158,7 @@ class Quota(NamedTuple):
 
 
 class Quotas(TableDisplay, list[Quota]):
-    """The authors of a data set, by name: what each one spent, and may spend."""
+    """The authors of a data set, ordered by name: what each has spent and may spend."""
 
     def __repr__(self) -> str:
         return f"<Quotas: {len(self)} authors>"
@@ -251,5 +261,5 @@ def people_of(statuses: Iterable[Status]) -> PeopleTable:
 
 
 def _sum_up(terms: Iterable[float]) -> float:
-    """Return the exact sum of the printed numbers, rounded up."""
+    """Return the sum of the numbers as they are printed, computed exactly and rounded up."""
     return float_ceiling(sum(map(printed_decimal, terms), Decimal(0)))

@@ -1,4 +1,9 @@
-"""Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries."""
+"""Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries.
+
+A book is an append-only log of privacy charges in a database.  `verify_log` reads it once from the
+first entry on, with three checks side by side: `LogCheck` for what the entries state, `IndexCheck`
+for the index of keys within the log, and `RowCheck` for the indexes of the database.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,10 @@ class Verified(NamedTuple):
 
 
 def verify_log(log: Log, head: str | None) -> Verified:
-    """Return the verified head of the log, or raise `LedgerCorrupt`; as `Book.verify`."""
+    """Return the verified head of the log, or raise `LedgerCorrupt`; see `Book.verify`.
+
+    ``head`` is a head that was kept earlier, which the log must still have.
+    """
     known_head = None if head is None else parse_head(head, log.signing_key)
     with log.reading():
         if known_head is not None:
@@ -56,12 +64,12 @@ def verify_log(log: Log, head: str | None) -> Verified:
 
 
 class LogCheck:
-    """Reads along the log: accounts, and that what was reserved is answered once at most."""
+    """Checks accounts, stored bytes, and that each reserved release has at most one answer."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self.seq = log, 0  # the entry that is checked
+        self._log, self.seq = log, 0  # the number of the entry that is checked
         self._charges = ChargeCheck(log)
-        self._attached: dict[int, str] = {}  # the digest of the bytes of each entry
+        self._attached: dict[int, str] = {}  # the digests of attached bytes, by entry
         self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
@@ -80,7 +88,7 @@ class LogCheck:
                 self._attached[entry.seq] = facts["answer"]
 
     def check_attachments(self) -> None:
-        """Check the bytes that entries name, and that spends find the charges before them."""
+        """Check the bytes whose digests entries state, and the index of the last charges."""
         for first_seq, last_seq in self._ranges():
             query = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
             for seq, raw in self._log.storage.ask(query, first=first_seq, last=last_seq):
@@ -96,7 +104,7 @@ class LogCheck:
         raise LedgerCorrupt(self._log.name, why, self.seq)
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of attachment numbers, each small enough for memory."""
+        """Yield ranges of entries, the attached bytes of each of which fit into memory."""
         sizes = self._log.storage.ask("SELECT seq, length(body) FROM blobs ORDER BY seq")
         first_seq, byte_count = None, 0
         for seq, size in sizes:
@@ -109,7 +117,11 @@ class LogCheck:
 
 
 class IndexCheck:
-    """Reads along the log and computes the index of keys anew; also sees that signatures stay."""
+    """Computes the index of keys anew, and checks that no entry after a signed one is unsigned.
+
+    The index leads from a key to the last entry under it.  Each entry stores the nodes that it adds
+    (`key_index`); old logs have entries without an index, whose keys are added later.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -127,7 +139,7 @@ class IndexCheck:
         self._signed = "mac" in facts
         keys, nodes = entry.own_keys, facts.get("index", [])
         if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
-            # the same key as before has the same path: its node moves
+            # The root has the same single key and the same path, so its node moves to this entry.
             del self._nodes[self._root or 0]
             self._nodes[seq], self._last_seqs[nodes[0][0]], self._root = nodes, seq, seq
             return
@@ -156,9 +168,9 @@ class IndexCheck:
         self._add(seq, nodes)
 
     def check_end(self) -> None:
-        """Check that all old keys have an index; and with a key, that there is a signature.
+        """Check that all old keys are in the index, and that the last entry is signed, with a key.
 
-        A signature covers all that is before it.
+        The signature of an entry covers all entries before it.
         """
         if self._root is not None and self._old:
             raise LedgerCorrupt(self._log.name, "has old keys that the index does not lead to")
@@ -168,7 +180,7 @@ class IndexCheck:
     def _add(self, seq: int, nodes: list[Node]) -> None:
         for key, _ in nodes:
             before = self._last_seqs.get(key)
-            if before is not None:  # no path leads to the earlier node any more
+            if before is not None:  # No path leads to the earlier node any more.
                 remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
                 self._nodes[before] = remaining_nodes
                 if not remaining_nodes:
@@ -179,7 +191,11 @@ class IndexCheck:
 
 
 class RowCheck:
-    """Compares the entries that the indexes of the database lead to with the chain."""
+    """Compares the entries to which the indexes of the database lead with those of the log.
+
+    The database has an index by data set, one by key, and a list of the data sets.  Of the index by
+    key only the sum of a hash over all rows is compared.
+    """
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -217,7 +233,7 @@ class RowCheck:
             self._refuse("the list of data sets is another")
 
     def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of a query, page by page: the first column says where a page begins."""
+        """Yield the rows of a query in pages; the next page begins after the last first column."""
         row_count = 0
         while True:
             limited = f"{query} LIMIT {ROWS_PER_PAGE}"
@@ -235,7 +251,8 @@ class RowCheck:
 
 
 def _row_hash(row: Sequence[Any]) -> int:
-    """Return a number for a key and its entry, to be summed in any order."""
-    # hashes of tuples are nearly sums: those of exchanged keys often have an equal sum
+    """Return a hash of a key and the number of its entry, to be summed in any order."""
+    # The hash of a tuple is nearly a sum of hashes: two rows with exchanged keys often have the
+    # same sum as before.  So the hash of a text is taken.
     key, seq = row
     return hash(f"{seq} {key}")

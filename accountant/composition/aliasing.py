@@ -65,13 +65,13 @@ def aliasing_bound(
     Aliases are never negative.  Where only an upper end is asked for there is no bound, and the
     period is a given one, or with ``only_above`` an estimate where that is quicker.
     """
-    # K(a) is computed alone: with other orders its quadrature rule might be longer than necessary
+    # K(a) is computed alone, because with other orders its quadrature rule might be longer.
     value, error = cgf.value_at(np.array([a]))
     height, size, b = float(value[0]), float(error[0]), a * LADDER
     if period is not None:
         return AliasingBound(a, b[:0], b[:0], period), height, size
     if cgf.has_short_sums:
-        # a rough cumulant shows at which few orders the exact one must be evaluated
+        # A rough cumulant shows at which few orders the exact one must be evaluated.
         rough_chernoff = log_chernoff(cgf.rough_at(b), b)
         periods = _periods(a, b, rough_chernoff, height, epsilon, accuracy)
         if only_above:
@@ -96,7 +96,7 @@ def _periods(
 
 
 def _longer(a: float, b: Array, periods: Array) -> float:
-    """Return the longer of the two sides' shortest periods."""
+    """Return the period that suffices on both sides: the longer of their shortest ones."""
     return max(float(np.min(periods[side], initial=np.inf)) for side in (b < a, b > a))
 
 

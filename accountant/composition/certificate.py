@@ -1,4 +1,8 @@
-"""Certified answers: an interval that holds the true epsilon, and the engine that found it."""
+"""Certified answers: an interval that holds the true epsilon of a plan at a given delta.
+
+A `Certificate` also names the engine that computed it.  `bracket_epsilon` makes such an interval
+from lower and upper bounds on the function delta(epsilon).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from accountant.table_display import Table, TableDisplay
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
-DIGITS = 12
+DIGITS = 12  # significant digits of the ends in the text of a certificate
 
 
 @final
@@ -26,15 +30,15 @@ class Certificate(TableDisplay):
     Parameters
     ----------
     lower : float
-        Rounded down.
+        Lower end, rounded down.
     upper : float
-        Rounded up.
+        Upper end, rounded up.
     engine : str
         The method that answered, such as "closed form" or "contour".
     nodes : int
-        Number of terms of its sum; 0 for closed forms.
+        Number of terms of the sum that was evaluated; 0 for closed forms.
     check : callable, optional
-        Writes the proof of the interval and checks it; `Tight.certify` knows how.
+        Writes a proof of the interval and checks it; `Tight.certify` provides it.
 
     Examples
     --------
@@ -51,20 +55,21 @@ class Certificate(TableDisplay):
     check: Callable[[], Verdict] | None = field(default=None, repr=False, compare=False)
 
     def verify(self) -> Verdict:
-        """Prove the interval again, in ball arithmetic and by code that shares none with it.
+        """Prove the interval again, in ball arithmetic, by code that is independent of the engines.
 
         Returns
         -------
         Verdict
-            ``word`` is "PROVED", "PROVED UPPER" where no more than the upper end was proved, or
-            "NOT PROVED", with a ``reason``.  Its ``lower`` and ``upper`` are the ends it is about:
-            those here, or a little further out where pairs on a lattice prove them.
+            ``word`` is "PROVED", "PROVED UPPER" where only the upper end was proved, or
+            "NOT PROVED", with a ``reason``.  ``lower`` and ``upper`` are the ends that were to be
+            proved: those of this certificate, or ends a little further out where the proof
+            discretises the losses on a lattice.
 
         Raises
         ------
         ParameterError
-            Without python-flint (``pip install "dp-attest[verify]"``), or where the interval is of
-            no whole plan.
+            Without python-flint (``pip install "dp-attest[verify]"``), or where the certificate was
+            not made by `Tight.certify` and so has no ``check``.
 
         Examples
         --------
@@ -94,7 +99,10 @@ class Certificate(TableDisplay):
 
 
 def intersection(one: Certificate, other: Certificate) -> Certificate:
-    """Return what two intervals around the same epsilon have in common."""
+    """Return the intersection of two intervals that hold the same epsilon.
+
+    The engine and the number of terms are those of the interval with the smaller upper end.
+    """
     tighter = min(one, other, key=lambda certificate: certificate.upper)
     lower = min(max(one.lower, other.lower), tighter.upper)
     return Certificate(lower, tighter.upper, tighter.engine, tighter.nodes)
@@ -107,11 +115,21 @@ def bracket_epsilon(
     tilt: float,
     max_epsilon: float,
 ) -> tuple[float, float]:
-    """Return (lower, upper) around where delta falls to its target; each was seen to hold.
+    """Return (lower, upper) around the epsilon at which delta(epsilon) falls to its target.
 
-    ``bounds`` gives the logarithms of a lower and an upper bound on delta, decreasing with a slope
-    of about ``-tilt``; ``log_delta`` the target's own two ends; ``max_epsilon`` an epsilon never
-    exceeded.
+    ``bounds(epsilon)`` returns (ln of a lower bound, ln of an upper bound) on delta(epsilon); both
+    decrease, with a slope of about ``-tilt`` near ``start``.  ``log_delta`` are the two ends of an
+    interval that holds the logarithm of the target.  ``max_epsilon`` is known to be at least the
+    epsilon sought.
+
+    The upper end is the smallest epsilon that was evaluated with upper bound <= lower end of the
+    target.  The lower end is ``upper - d`` for the first d with lower bound >= upper end of the
+    target.  With the slope ``-s`` at the upper end it is expected at
+
+        d = gap / s,   gap = (width of the bounds at the upper end) + (width of the target),
+
+    so 1.02 gap / s, and from there every 1.7-fold, is tried; where d reaches ``upper``, the lower
+    end is 0.
     """
     log_bounds: dict[float, tuple[float, float]] = {}
 
@@ -122,8 +140,9 @@ def bracket_epsilon(
     upper, slope = falling_root(excess, start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
-    low, high = log_bounds[upper] if upper in log_bounds else bounds(upper)
-    gap = (high - low) + (log_delta[1] - log_delta[0]) + 1e-15
+    log_lower, log_upper = log_bounds[upper] if upper in log_bounds else bounds(upper)
+    # The summand 1e-15, in units of ln delta, makes the gap positive.
+    gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + 1e-15
     distance = 1.02 * gap / slope
     if not 0 < distance < upper:
         distance = 1e-15 * upper

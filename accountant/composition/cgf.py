@@ -21,7 +21,8 @@ from accountant.numerics.search import minimum_of_one_valley
 
 # Above this count, a power of a factor is less exact than e to a sum of logarithms.
 MAX_POWER_COUNT = 10**5
-# nats by which the logarithm of the least order moves down, where a saddle point is lower still
+# The search for a saddle point moves the logarithm of its least order down by so much where the
+# saddle point is lower still.
 LOWER_ENDS = 6.0
 # Losses with more terms than these use powers at any count, because logarithms would be slow.
 CHEAP_TERMS = 16
@@ -120,7 +121,7 @@ class PlanCGF:
 
 def log_chernoff(cumulant: Array, a: Array) -> Array:
     """Return ``ln c`` such that delta is at most ``c e^{-a epsilon}``, from ``K(a)`` or more."""
-    # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
+    # The greatest (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020).
     log_bound: Array = cumulant + a * np.log(a) - (1 + a) * np.log1p(a)
     return log_bound
 

@@ -11,7 +11,7 @@ from accountant.composition.certificate import Certificate
 from accountant.losses.loss import Loss
 from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
 
-ENVELOPE = "a bound on many pairs"
+ENVELOPE = "a bound on many pairs"  # the method of a certificate for such a profile
 
 
 class ClosedForm:
@@ -29,7 +29,11 @@ class ClosedForm:
 
 
 def closed_form(loss: Loss, delta: float) -> Certificate:
-    """Return the interval for one release of one loss, by inverting its profile."""
+    """Return the interval around epsilon at ``delta`` for one release, by inverting the profile.
+
+    The lower end is that of a pair which the loss attains.  A loss that is only a numerical bound
+    has the lower end 0.
+    """
     upper = one_way_epsilon(loss, delta)
     if loss.numerics.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
@@ -45,7 +49,10 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
 
 
 def one_way_epsilon(loss: Loss, delta: float) -> float:
-    """Return the smallest epsilon of one direction at ``delta``, rounded up, or infinity."""
+    """Return the smallest epsilon at which the profile is at most ``delta``, rounded up.
+
+    It is infinite where delta is below the mass at infinity.
+    """
     if delta <= loss.infinity:
         return loss.max_loss if delta == loss.infinity else math.inf
     return loss.inverse_profile(delta)

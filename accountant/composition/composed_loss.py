@@ -1,4 +1,10 @@
-"""A whole plan as one loss, for plans that are sampled, grouped or run in parallel."""
+"""A whole plan as one `Loss`, for plans that are sampled, grouped or run in parallel.
+
+Sampling and group privacy are stated for one loss, so a plan of several releases must become one:
+`ComposedLoss` has the profile of their composition.  Of parallel parts a user pays for one, and it
+is not known which: `PointwiseMaximum` has at each epsilon the greatest delta of its parts.
+`loss_of_plan` and `loss_of_item` choose the simplest of these forms.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +33,21 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
-CURVE_WIDTH = 1e-6  # of epsilon: how loose a profile may be
-LONG_CHORD, POINTS_BETWEEN = 8, 32  # of a hull over points
+# How loose the profile of a composition may be: as an error of epsilon, relative to epsilon.
+CURVE_WIDTH = 1e-6
+# A chord of a convex hull over points is long if its ends are more than LONG_CHORD points apart.
+# There the hull is made again, with every cell beside an end of the chord split into POINTS_BETWEEN
+# parts.
+LONG_CHORD, POINTS_BETWEEN = 8, 32
 
 
 def loss_of_plan(plan: Plan) -> Loss:
-    """Return the one loss equal to a plan: its own, one Gaussian, or its composition."""
-    if type(plan) is GaussianLoss:  # asked most often, by plans of many sampled Gaussians
+    """Return the one loss equal to a plan.
+
+    It is the loss of the only release, the Gaussian of mu^2 = sum mu_i^2 where all releases are
+    Gaussian, or else a `ComposedLoss`.
+    """
+    if type(plan) is GaussianLoss:  # the most frequent call, by plans of many sampled Gaussians
         return plan
     items = list(plan.losses())
     if len(items) == 1 and items[0][1] == 1:
@@ -45,14 +59,17 @@ def loss_of_plan(plan: Plan) -> Loss:
 
 
 def losses_of_items(items: list[tuple[Item, int]]) -> list[tuple[Loss, int]]:
-    """Return the items, parallels as one loss each; the same list where there are none."""
+    """Return the items with each `Parallel` as one loss; the same list where there is none."""
     if any(not isinstance(item, Loss) for item, _ in items):
         return [(loss_of_item(item), n) for item, n in items]
     return cast("list[tuple[Loss, int]]", items)
 
 
 def loss_of_item(item: Item) -> Loss:
-    """Return the item if it is a loss, else the pointwise maximum of its parallel parts."""
+    """Return the item if it is a loss, else the pointwise maximum of its parallel parts.
+
+    Parts that another part is known to dominate are left out.
+    """
     if not isinstance(item, Parallel):
         return single_loss(item)
     losses = tuple(dict.fromkeys(loss_of_plan(part) for part in item.distinct))
@@ -67,7 +84,7 @@ def loss_of_item(item: Item) -> Loss:
 @final
 @dataclass(frozen=True, slots=True)
 class ComposedLoss(Loss):
-    """Several releases seen as one; its profile is their exact composition, rounded up."""
+    """Several releases seen as one loss, whose profile is an upper bound on their composition."""
 
     plan: Plan
 
@@ -82,7 +99,7 @@ class ComposedLoss(Loss):
 
     @property
     def infinity(self) -> float:
-        """The mass at infinity of the composition, ``1 - prod (1 - d_i)``."""
+        """The mass at infinity, ``1 - prod (1 - d_i)`` with d_i that of release i."""
         return infinity_mass(self.plan)
 
     @property
@@ -108,11 +125,14 @@ class ComposedLoss(Loss):
     def numerics(self) -> LossNumerics:
         """A numerical upper bound; an upper envelope where the profile of a part is one."""
         parts = (loss_of_item(item).numerics for item, _ in self.plan.losses())
-        many = any(part.is_upper_envelope for part in parts)
-        return LossNumerics(is_upper_envelope=many, is_numerical=True)
+        has_envelope = any(part.is_upper_envelope for part in parts)
+        return LossNumerics(is_upper_envelope=has_envelope, is_numerical=True)
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
-        """Return the profile as both bounds: nothing below it is known."""
+        """Return the profile as both bounds, less and plus its accuracy.
+
+        No separate lower bound on the composition is known here.
+        """
         value = self.profile_any_epsilon(epsilon)
         return value * (1 - ACCURACY), value * (1 + ACCURACY)
 
@@ -127,7 +147,7 @@ class ComposedLoss(Loss):
 @final
 @dataclass(frozen=True, slots=True)
 class PointwiseMaximum(Loss):
-    """The pointwise maximum of several losses: a user pays for one of them, which is not known."""
+    """The pointwise maximum of several losses: a user pays for one, and it is not known which."""
 
     parts: tuple[Loss, ...]
 
@@ -162,9 +182,13 @@ class PointwiseMaximum(Loss):
         return greatest
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
-        """Return bounds on the profile; the upper one convex where that of a part should be."""
+        """Return bounds on the profile, the greatest of the parts' bounds at each epsilon.
+
+        The upper bound of each part is first lowered to its convex hull: profiles are convex in
+        e^epsilon, but computed bounds need not be.
+        """
         bounds = [part.profile_bounds(epsilon) for part in self.parts]
-        # a bound need not be convex, and the greatest of convex hulls is less than their hull
+        # The maximum of the parts' hulls is nowhere above the hull of the maximum.
         highs = [
             _hull(part, epsilon, np.minimum(high, 1.0))
             for part, (_, high) in zip(self.parts, bounds, strict=True)
@@ -174,7 +198,7 @@ class PointwiseMaximum(Loss):
         return np.minimum(low, high), high
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
-        """Return the masses of the pair whose profile is the maximum, where every part has them."""
+        """Return the masses of the pair whose profile is the maximum; None if a part has none."""
         above = edges if edges[-1] == np.inf else np.append(edges, np.inf)
         cells = [part.cell_masses(above) for part in self.parts]
         known_cells = [masses for masses in cells if masses is not None]
@@ -199,21 +223,24 @@ class PointwiseMaximum(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The attained pair of the part with the largest epsilon at delta 1e-6."""
+        """Of the parts' attained pairs, the one with the largest epsilon at delta 1e-6."""
         return max(
             (part.attained_pair for part in self.parts), key=lambda pair: pair.epsilon_at(1e-6)
         )
 
 
 def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
-    """Return bounds on a profile at increasing epsilons, lowered to their convex hull there."""
-    # a profile is convex in x = e^epsilon, and 1 at x = 0
+    """Return upper bounds on the profile of a part, lowered to their convex hull.
+
+    ``values`` are upper bounds at increasing ``epsilon``.
+    """
+    # A profile is convex in x = e^epsilon, and 1 at x = 0: this is the first point of the hull.
     x, y = np.append(0.0, np.exp(epsilon)), np.append(1.0, values)
     if not np.all(np.diff(x) > 0):
         return values
     corners = lower_hull(x, y)
     ends = _ends_of_long_chords(corners[corners > 0] - 1, epsilon.size)
-    if ends.size:  # where the hull touches is between points
+    if ends.size:  # The bound may touch its hull between the given points.
         shares = np.arange(1, POINTS_BETWEEN) / POINTS_BETWEEN
         added = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
         x = np.append(x, np.exp(added))
@@ -226,7 +253,10 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
 
 
 def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return the cells next to the ends of chords that leave out many points."""
+    """Return the cells beside the ends of long chords, as indices of their left points.
+
+    ``corners`` are the indices of the hull's corners among ``size`` points.
+    """
     long = np.flatnonzero(np.diff(corners) > LONG_CHORD)
     ends = corners[np.union1d(long, long + 1)]
     cells: NDArray[np.intp] = np.unique(np.append(ends - 1, ends))
@@ -235,6 +265,13 @@ def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.int
 
 @functools.lru_cache(maxsize=32)  # a long contour, or a lattice, takes megabytes
 def _profile_curve(plan: Plan) -> ProfileCurve | LatticeCurve:
+    """Return the profile of a plan by the first method that serves it.
+
+    1. Exact cumulants, where all losses have them and the sums are quick.
+    2. A lattice, on which each loss is replaced by a finite one above it.
+    3. Exact cumulants again, with finite losses above those that have none.  To make these, a mass
+       of at most a small share of 1e-14 is moved.
+    """
     items = [(loss_of_item(item), n) for item, n in plan.losses()]
     if all(loss.numerics.has_exact_cgf for loss, _ in items):
         curve = ProfileCurve(Composition(items), CURVE_WIDTH)

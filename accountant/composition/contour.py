@@ -2,10 +2,14 @@
 
     delta(e) = (1/pi) int_0^inf Re[ e^{K(z) - z e} / (z (z+1)) ] du,   z = a + iu,  any a > 0.
 
-K is the cumulant of the summed loss, e is epsilon.  The integral becomes a trapezoid sum over nodes
-``u = 0, h, 2h, ...``.  Its error has three parts: aliases, because h is not 0 (never
-negative: the sum is not below delta); truncation, because
-the sum ends at a cutoff frequency; and round-off.  `Contour.bounds` includes all of them.
+K(z) = ln E e^{zL} is the cumulant of the summed loss L of all releases, and e is epsilon.  The
+integral becomes a trapezoid sum over the nodes u = 0, h, 2h, ..., in which the term of u = 0 counts
+half.  Its error has three parts: aliases, because h is not 0 (they are never negative, so that the
+sum of all nodes is not below delta); truncation, because the sum ends at a cutoff frequency; and
+round-off.  `Contour.bounds` includes all of them.
+
+All terms are stored divided by e^{K(a)}, so that none is large.  Delta is their sum times
+e^{K(a) - a e}, the *scale*, whose exponent is known up to `Contour._scale_error`.
 
 References: Zhu, Dong & Wang (2022) for the characteristic function; trapezoid rule, aliases,
 truncation and smoothing: `docs/proofs/contour.md`.
@@ -26,28 +30,33 @@ from accountant.numerics.logspace import log_interval
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-# in complex products of about 2 ns: of one node, and of one term of the largest quadrature
+# Estimated costs in complex products of about 2 ns: of one node without its exponentials, and of
+# preparing one term of the largest quadrature.
 NODE_COST, RULE_COST = 300, 2000
 MANY_EPSILONS = 256  # epsilons whose sums are computed at a time, so that memory stays small
 TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
-# of these is enough, as multiples of the last candidate.
+# of these is high enough, as multiples of the highest one.
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
-# The cutoff is not made smaller below FEW_NODES nodes, nor within a factor CLOSE of the least one:
-# the search would take longer than the nodes it saves.
+# The search for a smaller cutoff ends below FEW_NODES nodes, or within a factor CLOSE of a cutoff
+# that is too low: it would take longer than the nodes that it saves.
 FEW_NODES, CLOSE = 64, 1.1
-MOST_NODES = 2**24  # the search for a cutoff ends here: no engine can afford as many nodes
+MOST_NODES = 2**24  # the search for a higher cutoff ends here: no engine can afford as many nodes
 
 
 class Contour:
-    """A contour with real part ``a``: nodes once, then a dot product for each epsilon.
+    """A contour with real part ``a``: its terms once, then a dot product for each epsilon.
+
+    The constructor only chooses the nodes, and estimates in ``operations`` what they cost;
+    `integrate` evaluates the terms, which all methods with bounds need.
 
     ``epsilon`` is about where delta will be wanted: the nodes are chosen for it.  With
     ``smoothing`` S > 0 the integral is that of the plan and a fictitious Gaussian release of
     squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.  ``accuracy``
     is how much the aliases and the truncation may each add to delta, relative to delta.  With
-    ``only_above`` no lower bound is computed, which is quicker.  ``grid`` gives the distance and
-    the number of the nodes instead of choosing them; no lower bound is computed then, either.
+    ``only_above`` aliases need not be bounded, which is quicker: lower bounds may then be ``-inf``.
+    ``grid`` gives the distance and the number of the nodes instead of choosing them; lower bounds
+    are ``-inf`` then, too.
     """
 
     def __init__(
@@ -66,57 +75,62 @@ class Contour:
         self._cgf = cgf = cgf.with_smoothing(smoothing)
         period = None if grid is None else 2 * math.pi / grid[0]
         aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
-        self._aliases, self._height, self._height_error = aliasing  # and K(a)
+        self._aliases, self._height, self._height_error = aliasing  # the height is K(a)
         if grid is not None:
             self.step, self.nodes = grid
             self.cutoff = self.step * self.nodes
         else:
-            # where the height is out of reach there is no period
+            # Where K(a) is out of reach there is no period, and the step is 0.
             period = self._aliases.period
             self.step = 2 * math.pi / period if period > 0 else 0.0
             self.cutoff = self._find_cutoff() if self.step else math.inf
             self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
-        # a bound on what smoothing added to delta, relative to delta, in the last call of `bounds`
+        # A bound on what smoothing added to delta in the last call of `bounds`, relative to the
+        # upper bound on delta.
         self.added_share = math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
-            # a node takes about 0.7 us plus its exponentials; preparing a quadrature adds to that
+            # A node costs about 0.7 us and one product for each of its exponentials.
             total, largest_rule = cgf.quadrature_terms(self.cutoff)
             self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
     def _find_cutoff(self) -> float:
-        """Return the frequency above which the integrand is negligible."""
-        # the integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, D(U) the `log_cf_bound`;
-        # this bound falls with U
+        """Return a frequency above which the integrand is negligible; infinite if out of reach."""
+        # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
+        # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
         a = self.tilt
         target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
 
         def is_enough(u: Any) -> Any:
             return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
 
-        # for a normal loss whose nodes have this period, U = -2 ln(accuracy) / period is enough
+        # For a normal loss whose nodes have this period, U = -2 ln(accuracy) / period is enough.
         u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
-        good, below = is_enough(u), 0.0
-        while not good.any():
+        are_enough, below = is_enough(u), 0.0
+        while not are_enough.any():
             below = float(u[-1])
             if not below < MOST_NODES * self.step:
                 return math.inf
             u = below * LATER_CUTOFFS
-            good = is_enough(u)
-        at = int(np.argmax(good))
-        cutoff, below = float(u[at]), float(u[at - 1]) if at else below
+            are_enough = is_enough(u)
+        index = int(np.argmax(are_enough))
+        cutoff, below = float(u[index]), float(u[index - 1]) if index else below
         while cutoff > FEW_NODES * self.step and cutoff > CLOSE * below > 0:
             u = np.geomspace(below, cutoff, u.size + 2)
-            at = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
-            below, cutoff = float(u[at]), float(u[at + 1])
+            index = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
+            below, cutoff = float(u[index]), float(u[index + 1])
         return cutoff
 
     def log_height(self, epsilon: float) -> float:
-        """Return ``K(a) - a epsilon``: delta is the sum times e to this power."""
+        """Return ``K(a) - a epsilon``, the logarithm of the scale: delta is the sum times it."""
         return self._height - self.tilt * epsilon
 
     def integrate(self) -> None:
-        """Evaluate the terms of the trapezoid sum at all nodes, and the bounds on their errors."""
+        """Evaluate the terms of the trapezoid sum at all nodes, and bounds on their errors.
+
+        With smoothing, also those of the density of the smoothed loss, which is the same integral
+        without 1 / (z (z+1)).
+        """
         a, h = self.tilt, self.step
         rows = max(1, math.isqrt(math.ceil(self.nodes)))
         count = rows * (math.ceil(self.nodes) // rows + 1)
@@ -139,7 +153,8 @@ class Contour:
             self._density_error = fixed, growing
 
     def _sum(self, terms: Complex, epsilon: float) -> float:
-        # sum_k terms[k] e^{-i u_k e}: the phases of a uniform grid are an outer product
+        """Return ``sum_k Re terms[k] e^{-i u_k e}`` at one epsilon."""
+        # Nodes are equally far apart and terms are in rows: phases are products of two short lists.
         width = terms.shape[1]
         outer = np.exp(-1j * self.step * epsilon * width * np.arange(terms.shape[0]))
         inner = np.exp(-1j * self.step * epsilon * np.arange(width))
@@ -159,19 +174,24 @@ class Contour:
         return total
 
     def _log_upper(self, epsilon: Array, total: Array, error: float) -> Array:
+        """Return logarithms of upper bounds on delta; each sum in ``total`` is up to an error.
+
+        They are infinite where the exponent of the scale is not known to 0.1.
+        """
         scale = self._height - self.tilt * epsilon
         scale_error = 2 * self._height_error + 4 * ULP * (np.abs(scale) + abs(self._height))
         high = total + error + self._sum_error[0] + self._sum_error[1] * np.abs(epsilon)
         high += scale_error * np.abs(total) + math.exp(min(self._truncated, 700.0))
-        good = (scale_error <= 0.1) & (high >= 0)
-        logs: Array = np.where(good, np.log(np.where(good, high, 1.0)) + scale, math.inf)
+        is_usable = (scale_error <= 0.1) & (high >= 0)
+        logs: Array = np.where(is_usable, np.log(np.where(is_usable, high, 1.0)) + scale, math.inf)
         return logs
 
     def upper_table(self, low: float, high: float) -> tuple[int, float, Array] | None:
-        """Return (first_index, spacing, logs): bounds at ``spacing * (first_index + i)``.
+        """Return (first_index, spacing, logs): bounds at epsilons ``spacing * (first_index + i)``.
 
-        The sum has the period ``2 pi / step`` in epsilon, so that one Fourier transform gives it at
-        ``size`` equidistant epsilons.  None where the range is longer than one period.
+        They reach from below ``low`` to above ``high``.  The sum has the period ``2 pi / step`` in
+        epsilon, so that one Fourier transform gives it at ``size`` equidistant epsilons.  None
+        where the range is longer than one period.
         """
         terms, size = self._terms.ravel(), TABLE_SIZE
         while size < 8 * terms.size:
@@ -188,10 +208,11 @@ class Contour:
         error *= math.sqrt(2 * size * float(np.sum(np.abs(terms) ** 2)))
         first_index, end_index = math.floor(low / spacing) - 1, math.ceil(high / spacing) + 2
         epsilon: Array = spacing * np.arange(float(first_index), end_index)
-        places = np.arange(first_index, end_index) % size
-        return first_index, spacing, self._log_upper(epsilon, sums[places], error)
+        indices = np.arange(first_index, end_index) % size
+        return first_index, spacing, self._log_upper(epsilon, sums[indices], error)
 
     def _scale_error(self, scale: float) -> float:
+        """Return a bound on the error of ``scale = K(a) - a epsilon``."""
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
@@ -206,12 +227,13 @@ class Contour:
         high = total + noise
         low = total - noise - math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
         if self._density is not None:
-            # Smoothing adds D_S - delta = int_0^S p_s / 2 ds, p_s the density of the smoothed loss
-            # at epsilon, and p_s <= e^{(S-s)/8} sqrt(S/s) p_S; hence it adds at most e^{S/8} S p_S.
+            # With D_s the delta at smoothing s, smoothing adds D_S - delta = int_0^S p_s / 2 ds,
+            # where p_s is the density of the smoothed loss at epsilon.  As p_s is at most
+            # e^{(S-s)/8} sqrt(S/s) p_S, it adds at most e^{S/8} S p_S.
             density = self._sum(self._density, epsilon)
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             if self.smoothing > 1000:
-                low = -math.inf  # so much smoothing bounds nothing from below
+                low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
             added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
             self.added_share = added / high if high > 0 else math.inf
             low -= added
@@ -219,7 +241,11 @@ class Contour:
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:
-    """Return the round-off of ``sum terms e^{-ze}``: c0 and c1 of the bound ``c0 + c1 |e|``."""
+    """Return c0 and c1 of a bound ``c0 + c1 |e|`` on the round-off of ``sum_k terms e^{-z_k e}``.
+
+    ``error`` bounds that of the terms.  c0 also has 64 ulps of each term, and c1 has 4 ulps of
+    ``|z_k|`` times each term, which is what the rounding of a phase z_k e may change.
+    """
     size = np.abs(terms)
     fixed = float(np.sum(error)) + 64 * ULP * float(np.sum(size))
     return fixed, 4 * ULP * float(np.sum(size * np.abs(z)))

@@ -25,7 +25,7 @@ BLOCK = 2**20  # sums times epsilons that are held in memory at once: a few arra
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
-    """Return how many sums there are; infinite where a loss has not finitely many outcomes."""
+    """Return how many different sums the losses have at most; infinite where one is not finite."""
     total = 1.0
     for loss, count in items:
         outcomes = loss.loss_pmf
@@ -41,7 +41,11 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
 
 
 class Enumeration:
-    """The profile of a composition from all its sums."""
+    """The profile of a composition from all its sums, with bounds on the round-off.
+
+    A computed sum of losses is off by at most ``_mismatch`` nats, and a logarithm of delta by at
+    most ``_error``.
+    """
 
     name = "enumeration"
 
@@ -98,8 +102,8 @@ def _count_vectors(count: int, kinds: int) -> Array:
     """Return every way to share ``count`` releases among ``kinds`` outcomes, one in each row."""
     if kinds == 1:
         return np.full((1, 1), float(count))
-    # "stars and bars": kinds - 1 bars among count + kinds - 1 places; the stars between two bars
-    # are the releases of one outcome
+    # The counts are "stars and bars": kinds - 1 bars stand at count + kinds - 1 places, and the
+    # stars between two bars are the releases of one outcome.
     bars = np.array(list(itertools.combinations(range(count + kinds - 1), kinds - 1)))
     ends = np.full((len(bars), 1), count + kinds - 1)
     shares: Array = np.diff(np.hstack([np.full((len(bars), 1), -1), bars, ends]), axis=1) - 1.0
@@ -107,7 +111,7 @@ def _count_vectors(count: int, kinds: int) -> Array:
 
 
 class EnumerationEngine(EngineNearEpsilon):
-    """Every sum of a few finite losses."""
+    """The engine that lists every sum of a few finite losses."""
 
     name = "enumeration"
     planning_cost = 0.0

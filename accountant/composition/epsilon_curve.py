@@ -1,7 +1,8 @@
 """Upper bounds on the epsilon of one composition at many deltas, by few engines.
 
-`certify` proves each epsilon from both sides; half of that work is the lower end, which a grid of
-thousands of epsilons does not need.
+An engine is a method that bounds delta at epsilons near one that it was made for.  `certify` proves
+each epsilon from both sides with engines of its own.  Half of that work is the lower end, which a
+grid of thousands of epsilons does not need; here one engine serves many neighbouring deltas.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def upper_epsilons(composition: Composition, deltas: Sequence[float], width: flo
         return [closed_form(loss, delta).upper for delta in deltas]
     if composition.max_loss == 0 or not composition.items:
         return [0.0 if delta > composition.infinity else math.inf for delta in deltas]
-    # the finite part's share, with the round-off of the mass at infinity
+    # What remains of each delta for finite losses.  The mass at infinity is rounded up first.
     finite_deltas = [delta - composition.infinity * (1 + 8 * ULP) for delta in deltas]
     logs = [math.log(finite_delta) for finite_delta in finite_deltas if finite_delta > 0]
     bounds = BoundsNearDelta(composition, logs[len(logs) // 2], width) if logs else None
@@ -48,7 +49,7 @@ def upper_epsilons(composition: Composition, deltas: Sequence[float], width: flo
 
 
 class BoundsNearDelta:
-    """Bounds that were made for one delta, and the epsilons of others by them."""
+    """Bounds on delta that were made for one delta, and epsilons at other deltas by them."""
 
     def __init__(self, composition: Composition, log_delta: float, width: float) -> None:
         self._max_loss, self._target_log_delta = composition.max_loss, log_delta
@@ -60,7 +61,7 @@ class BoundsNearDelta:
         self._bounds = _first_narrow_bounds(neighbourhood)
 
     def epsilon(self, log_delta: float, accept_wide: bool = False) -> float | None:
-        """Return the least epsilon found at this delta; None where the answer is too wide."""
+        """Return an upper bound on epsilon at this delta; None where the bounds are too wide."""
         bounds = self._bounds
         if bounds is None:
             return self._max_loss

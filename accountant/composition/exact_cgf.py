@@ -24,7 +24,8 @@ def with_exact_cgf(
 ) -> list[tuple[Loss, int]]:
     """Return the losses, some replaced by finite ones above or below them.
 
-    Those without an exact cumulant, and those of more than ``max_terms`` terms far up a contour.
+    Replaced are those without an exact cumulant, and those whose cumulant takes more than
+    ``max_terms`` terms far up a contour.
     """
     releases = sum(n for _, n in items)
     tail = delta * TAIL_SHARE / max(releases, 1)
@@ -56,6 +57,7 @@ def _coarse(loss: Loss, tail: float) -> DiscretisedLoss:
 
 
 def _is_cheap(loss: Loss, max_terms: float) -> bool:
+    """Return whether a loss has an exact cumulant of at most so many terms."""
     cgf = loss.numerics.cgf
     if cgf is None:
         return False

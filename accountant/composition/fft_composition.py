@@ -1,9 +1,14 @@
 """Sums of independent losses on one lattice, by a Fourier transform with bounded round-off.
 
-Each law is tilted, w_k = m_k e^{a l_k} / M, so that the sums near the wanted epsilon are the
-likely ones, and raised to its count in frequency space.  What wraps around is bounded by
-Chernoff's inequality, the round-off of the transform in the 2-norm (Higham 2002, Theorem 24.2);
-see `docs/proofs/grid_pairs.md`.
+A law has the mass m_k at the loss l_k.  It is tilted, w_k = m_k e^{a l_k} / M, so that the sums
+near the wanted epsilon are the likely ones, and raised to its count in frequency space.  With the
+law of the tilted sum S, the product M of all moments and y = S - e,
+
+    delta(e) = M e^{-a e} E [ k(y); y > 0 ],   k(y) = e^{-a y} (1 - e^{-y}) <= 1 / (1 + a).
+
+k is called the kernel.  The transform is periodic, so rare sums wrap around; their mass is bounded
+by Chernoff's inequality.  The round-off of the transform is bounded in the 2-norm (Higham 2002,
+Theorem 24.2); see `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -20,15 +25,21 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-FFT_ULPS = 8.0  # of each level of a transform: Higham's constant is about 4, in the 2-norm
-KERNEL_NATS = 60.0  # of e^{-a y}, beyond which the kernel is left out
+# Relative round-off of each level of a transform, in ulps and in the 2-norm; Higham's constant is
+# about 4.
+FFT_ULPS = 8.0
+KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60
+# Chernoff's bounds on the ends of the tilted sum are tried at tilts that differ from a by -1 times
+# these shares of a (lower end) and by 2 times them (upper end).
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
 class SumOnGrid:
-    """The law of a sum: bounds on ``E (1 - e^{e - S})_+`` for ``e`` between ``near``.
+    """The law of a sum S: bounds on ``E (1 - e^{e - S})_+`` for e between the two ends ``near``.
 
-    ``log_wrapped`` is the logarithm of the tilted mass that may wrap around.
+    ``tilt`` is a, and ``log_wrapped`` the logarithm of the tilted mass that may wrap around at each
+    end.  ``is_small`` is False, and nothing can be asked, where more than ``max_points`` lattice
+    points are needed.
     """
 
     def __init__(
@@ -49,9 +60,10 @@ class SumOnGrid:
         self._cache: dict[int, tuple[float, float, float]] = {}
         self._parts, self.points, self.is_small = parts, 0, False
         if any(part.outline[0].size == 0 for part in parts):
-            return  # so far from the mass that no weight is a number
+            return  # Epsilon is so far from the mass that no weight is a number.
         bottom, top = _likely_range(parts, tilt, log_wrapped)
-        # what is above the top may appear from `near` on, what is below the bottom up to `_end`
+        # Sums above the top may wrap around to places from ``near`` on, and sums below the bottom
+        # to places up to `_end`.
         beyond = (math.log1p(tilt) - log_wrapped) / tilt
         length = max(top - near[0], near[1] + beyond - bottom) / self.step
         if not length <= max_points:
@@ -62,7 +74,7 @@ class SumOnGrid:
         self.is_small = self.points <= max_points
 
     def convolve(self) -> None:
-        """Transform and multiply, where the range is short enough."""
+        """Compute the law of the sum and bounds on its round-off, if the range is short enough."""
         parts = self._parts
         if not self.is_small:
             return
@@ -75,19 +87,21 @@ class SumOnGrid:
             folded = np.bincount((part.law.first + np.arange(part.weight.size)) % n, part.weight, n)
             power = complex_power(np.fft.rfft(folded), count)
             product = product * power
-            # |phi^n - psi^n| <= n |phi - psi| where both are at most 1
+            # |phi^n - psi^n| <= n |phi - psi| if |phi| and |psi| are at most 1.
             missed += count * per_level * math.sqrt(float(np.sum(folded * folded)))
             fixed += count * part.round_off
             factors += count + 1
         sums = np.fft.irfft(product, n)
         size = math.sqrt(float(np.sum(sums * sums)))
-        slack = math.exp(min(2 * missed * math.sqrt(n), 700.0))  # computed factors may exceed 1
+        slack = math.exp(
+            min(2 * missed * math.sqrt(n), 700.0)
+        )  # The computed factors may exceed 1.
         self.error_2 = slack * (missed + (4 * ULP * factors + per_level) * size)
         self.error_1 = 1.01 * fixed + 8 * ULP * factors
         self._sums = np.roll(sums, -(self._first % n))
 
     def log_scale(self, epsilon: float) -> float:
-        """Return the logarithm of what `delta` is in units of."""
+        """Return ``ln(M e^{-a epsilon})``, the logarithm of the unit of `delta`."""
         return self.log_moment - self.tilt * epsilon
 
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -97,7 +111,7 @@ class SumOnGrid:
         above = self.offset + position * h - epsilon
         if position < self._first or not self.is_small:
             return 0.0, math.inf
-        # beyond the end is what has wrapped around; the kernel is at most 1 / (1 + a)
+        # Places from `_end` on have sums that wrapped around; the kernel is at most 1 / (1 + a).
         terms = self._end - position
         wrapped = self._wrapped / (1 + a)
         if terms <= 1:
@@ -105,14 +119,14 @@ class SumOnGrid:
         terms = min(terms, math.ceil(KERNEL_NATS / (a * h)) + 1)
         wrapped += math.exp(-a * (terms - 1) * h)
         far_sum, near_sum, size = self._tails(position - self._first, terms)
-        # 1 - e^{-(y + jh)} = (1 - e^{-jh}) + e^{-jh} (1 - e^{-y})
+        # With y = above: 1 - e^{-(y + jh)} = (1 - e^{-jh}) + e^{-jh} (1 - e^{-y}).
         value = math.exp(-a * above) * (far_sum - math.expm1(-above) * near_sum)
         error = self.error_2 * size + self.error_1 / (1 + a) + wrapped
         error += 1000 * ULP * abs(value)
         return value, error
 
     def upper_deltas(self, epsilon: Array) -> Array:
-        """Return upper bounds on `delta`, its error added, at many epsilons between ``near``."""
+        """Return upper bounds on `delta`, its error added, at many epsilons within ``near``."""
         a, h = self.tilt, self.step
         position = np.floor((epsilon - self.offset) / h).astype(int) + 1
         above = self.offset + position * h - epsilon
@@ -126,23 +140,28 @@ class SumOnGrid:
 
     @functools.cached_property
     def _all_tails(self) -> tuple[Array, Array, float]:
-        """Return the sums of the kernel's two parts from each place on, and their error."""
+        """Return (far sums, near sums, error) for all places at once.
+
+        From a place on, with r = e^{-a h} and the law s of the sum, the far sum is
+        ``sum_j r^j (1 - e^{-jh}) s_j`` and the near sum ``sum_j r^j e^{-jh} s_j``.
+        """
         a, h = self.tilt, self.step
         sums = self._sums[: self._end - self._first]
-        # sum_j r^j s_j from the right; a term j places away errs by some j ulps
+        # The sums sum_j r^j s_j are computed from the right; a term j places away has an error of
+        # some j ulps.
         total, near_sums = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
         j = h * np.arange(min(sums.size, math.ceil(KERNEL_NATS / (a * h)) + 1))
         size = math.sqrt(float(np.sum((np.exp(-a * j) * -np.expm1(-j - h)) ** 2)))
-        # sum (j + 1) r^j |s_j| by Cauchy and Schwarz, or by its greatest factor
+        # sum (j + 1) r^j |s_j| is bounded by Cauchy and Schwarz, or by its greatest factor.
         norm = math.sqrt(2 * float(np.sum(sums * sums))) / (-math.expm1(-2 * a * h)) ** 1.5
         greatest = float(np.sum(np.abs(sums))) * max(math.exp(min(a * h, 1.0) - 1) / (a * h), 1.0)
         missed = 16 * ULP * min(norm, greatest)
-        # what is left out of the kernel is far less than a millionth of it
+        # What is left out of the kernel is far less than a millionth of it.
         missed += 1.000001 * self.error_2 * size + self.error_1 / (1 + a)
         return total - near_sums, near_sums, missed
 
     def _tails(self, position: int, terms: int) -> tuple[float, float, float]:
-        """Return the sums of the kernel's two parts, and the kernel's 2-norm."""
+        """Return (far sum, near sum, 2-norm of the kernel) from a place on; see `_all_tails`."""
         tails = self._cache.get(position)
         if tails is None:
             a, h = self.tilt, self.step
@@ -158,8 +177,11 @@ class SumOnGrid:
 
 
 def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tuple[float, float]:
-    """Return ends that the tilted sum exceeds with probability ``e^log_wrapped`` each at most."""
-    # P(S >= x) <= e^{K(a + t) - K(a) - t x} for every t > 0, and likewise below
+    """Return (bottom, top); the tilted sum is beyond each with probability <= ``e^log_wrapped``.
+
+    K is the cumulant of the untilted sum: P(S >= x) <= e^{K(a + t) - K(a) - t x} for every t > 0,
+    and likewise P(S <= x) for every t < 0.
+    """
     ends = []
     for sign in (1.0, -1.0):
         places = []

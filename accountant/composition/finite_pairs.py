@@ -15,7 +15,7 @@ from accountant.composition.engine import Attempt, Engine, certify
 from accountant.composition.exact_cgf import with_exact_cgf
 
 MAX_TERMS = 5000  # terms of a cumulant at high frequency: a loss with more terms is replaced
-# in complex products of 2 ns: 0.5 s for the composition, and 20 ms for each loss
+# Estimated costs in complex products of 2 ns: 0.5 s for the composition, and 20 ms for each loss.
 COST, COST_OF_ONE = 2.5e8, 1e7
 MAX_LOSSES = 200  # losses with exact cumulants: with more it would take seconds and gain little
 

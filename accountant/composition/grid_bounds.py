@@ -91,8 +91,8 @@ class GridBounds:
             side.convolve()
         self.nodes = float(self._above.points)
         self.is_small = all(side.is_small for side in sides)
-        # for each law its cut plus the least sum of all other losses: up to this epsilon a release
-        # above the cut makes the total exceed epsilon, whatever the other losses are
+        # For each law this is its cut plus the least sum of all other losses.  Up to this epsilon a
+        # release above the cut makes the total exceed epsilon, whatever the other losses are.
         least_sum = math.fsum(part.count * part.least for part in parts)
         self._cuts = [
             (

@@ -31,7 +31,7 @@ NO_PAIR = 1e-12  # relative to epsilon: round-off may put a lower end so far abo
 USUAL_NATS = 6.0  # how far ln of Chernoff's bound usually is above ln delta
 LEAST_LOG_SHARE = -25.0  # ln of a share of Chernoff's bound; a smaller share drowns in round-off
 NEGLIGIBLE = 0.03  # the mass outside of the lattice, as a share of (relative width times delta)
-POINTS_COST = 2.5e6  # complex products that take as long as the lattice points of one release
+POINTS_COST = 7.5e6  # complex products that take as long as the lattice points of one release
 MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of releases
 # relative widths of epsilon: where each value of a profile takes long to compute, and where in
 # addition the profile is a bound on many pairs, which itself is not sharper
@@ -236,7 +236,7 @@ class GridPairsEngine(Engine):
     """The engine: finite pairs above and below each loss, composed on one lattice."""
 
     name = "grid pairs"
-    planning_cost = 5e6
+    planning_cost = 1.5e7
     least_width = 1e-7
 
     def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:

@@ -63,7 +63,7 @@ def pairs_on_grid(
     """Return pairs below and above on the lattice ``offset + step * k`` between ``ends``."""
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
-    # half cells, from half a step below the first point to half a step above the last
+    # The edges of half cells, from half a step below the first point to half a step above the last.
     edges: Array = offset + step / 2 * np.arange(2.0 * first_index - 1, 2 * last_index + 2)
     cells = loss.cell_masses(np.concatenate([[-np.inf], edges, [np.inf]]))
     if cells is None:
@@ -132,7 +132,8 @@ def masses_above(
     mass = np.zeros(points.size)
     mass[:-1] = p - right
     mass[1:] += right
-    # mass of P to the left of all points moves up to the first; the rest of its Q to -infinity
+    # The mass of P below all points moves up to the first one; the rest of its mass of Q counts at
+    # a loss of minus infinity.
     mass[0] += cells[0][0] + cells[2][0]
     return mass * (1 + 4 * ULP)
 
@@ -140,7 +141,8 @@ def masses_above(
 def _below(cells: tuple[Array, Array, Array, Array], points: Array) -> Array:
     """Return masses of P on the points of the pair below.
 
-    Each point is at most the mean of the mass that is moved to it.
+    ``cells`` holds the masses around each point under P and Q, and their errors.  A point's loss is
+    at most the mean loss ln(p / q) of the mass that is moved to it.
     """
     p, q, p_error, q_error = cells
     p, q = np.maximum(p - p_error, 0.0), q + q_error
@@ -153,7 +155,8 @@ def _below(cells: tuple[Array, Array, Array, Array], points: Array) -> Array:
     down = np.zeros(p.size)
     need = np.maximum(-slack[:-1], 0.0)
     down[1:] = np.where(need > 0, need / np.maximum(gain, 1e-300) * (1 + 8 * ULP), 0.0)
-    # where it is positive, the share slack / cost of the mass at the next point below moves up
+    # Where the slack is positive, the share slack / cost of the mass at the next point below moves
+    # up to the point.
     cost = np.maximum(x[1:] * q[:-1] - p[:-1], 0.0)
     up = np.zeros(p.size)
     spare = np.maximum(slack[1:], 0.0) / np.maximum(cost, 1e-300) * (1 - 8 * ULP)
@@ -177,7 +180,7 @@ def _move_down(p: Array, q: Array, x: Array) -> tuple[Array, Array]:
         need = np.maximum(x * q - p, 0.0)
         gain = np.append(np.maximum(p[1:] - x[:-1] * q[1:], 0.0), 0.0)
         low = need > MAX_SHARE * gain
-        # the heaviest cell waits three passes: mass that arrives from above may correct its mean
+        # The heaviest cell waits three passes: mass that arrives from above may correct its mean.
         low[heaviest] &= i >= 3
         if i >= 3 and not low.any():
             break

@@ -30,7 +30,7 @@ class Outline:
         self.loss, self.count = loss, count
         cells = loss.cell_masses(LADDER)
         self.has_masses = cells is not None
-        # the largest delta at which the two bounds on the profile differ by more than 1 %
+        # The largest delta at which the two bounds on the profile differ by more than 1 %.
         self.known_to = 0.0
         if cells is None:
             points = LADDER[2:-1:3]
@@ -40,7 +40,7 @@ class Outline:
         masses = cells
         mode = int(np.argmax(masses.p))
         ratio = masses.p[mode] / masses.q[mode] if masses.q[mode] > 0 else math.inf
-        # where only the profile is known the centre is 0: profiles often have a corner there
+        # Where only the profile is known the centre is 0: profiles often have a corner there.
         known_ratio = self.has_masses and 0 < ratio < math.inf
         self.centre = math.log(ratio) if known_ratio else 0.0
         reversed_loss = loss.reversed
@@ -53,7 +53,7 @@ class Outline:
         self.mean = float(np.sum(masses.p * middle))
         self.variance = float(np.sum(masses.p * (middle - self.mean) ** 2))
 
-        # a loss without mass at sizes of at least LEAST_LOSS is too small for a lattice
+        # A loss without mass at sizes of at least LEAST_LOSS is too small for a lattice.
         visible = np.abs(LADDER) >= LEAST_LOSS
         self.is_on_ladder = bool(np.sum(masses.p[visible[:-1] & visible[1:]]) > 0)
         self.atom_at_end = self._find_atom() if self.is_on_ladder else None
@@ -81,10 +81,11 @@ class Outline:
     def component(
         self, offset: float, epsilon: float, others: float, tail: float, tilt: float
     ) -> Component:
-        """Return the loss with the range that its lattice must cover.
+        """Return the loss as a component of a sum, with the range that its lattice must cover.
 
-        ``tail`` is the mass that may lie beyond each end; ``others`` is minus the least sum of all
-        other losses.
+        ``offset`` is the place of the lattice, ``tilt`` the factor a of the tilted laws, and
+        ``epsilon`` about the answer.  ``tail`` is the mass that may lie beyond each end; ``others``
+        is minus the least sum of all other losses.
         """
         high = float(LADDER[np.argmax(self.p_above <= tail)])
         low = float(LADDER[max(int(np.argmax(self.p_below > tail)) - 1, 0)])

@@ -1,7 +1,7 @@
-"""Facts of a whole plan that add up over its releases, such as its mass at infinity.
+"""Numbers of a whole plan that add up over its releases, such as the mass at infinity.
 
-The mass at infinity of a loss is the probability of an outcome that the neighbouring data cannot
-give, at which the privacy loss is infinite.
+A plan is a sequence of items with counts.  An item is the loss of one release, or a `Parallel`,
+whose parts see disjoint users: a user pays for one of them, so the maximum over the parts counts.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def all_losses(plan: Plan) -> list[tuple[Loss, int]]:
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
-    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts.
+    """Return the sum of ``cost_of`` over all releases, with the maximum over parallel parts.
 
-    ``cost_of`` returns the fact, one number or several, of a single loss.
+    A cost that is an array is added, and maximised, entry by entry.
     """
     result: Array = np.zeros(())
     for item, count in plan.losses():
         if isinstance(item, Parallel):
-            # all parts see disjoint users, so a user pays for one of them
+            # All parts see disjoint users, so a user pays for one of them.
             parts = [fold_plan(part, cost_of) for part in item.distinct]
             result = result + count * functools.reduce(np.maximum, parts)
         else:
@@ -47,13 +47,14 @@ def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
 
 
 def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
-    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``.
+    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``, rounded up.
 
-    ``worse_direction`` takes the worse direction of every single loss.
+    d_i is the probability of the outcomes of release i that are impossible on the neighbour.
+    ``worse_direction`` takes for every loss the larger one of its two directions.
     """
 
     def nats(loss: Loss) -> float:
-        """Return ``-ln(1 - d)``, which adds up over releases."""
+        # -ln(1 - d), which adds up
         worst = max(loss.infinity, loss.reversed.infinity) if worse_direction else loss.infinity
         return -math.log1p(-worst) if worst < 1 else math.inf
 

@@ -1,7 +1,11 @@
 """Privacy-loss distributions on a grid, whose profile is above or below that of the true loss.
 
-Finite pairs above and below a profile (`connect_the_dots.py`) are put on a grid and convolved.  A
-pair above each loss gives a pair above the composition, and likewise below.
+The profile of a loss L = ln dP/dQ is delta(eps) = E_P (1 - e^{eps - L})_+.  Each loss is replaced
+by one of finitely many values, multiples of a step, whose profile is at least (or at most) its own
+(`dominating_masses`, `dominated_masses`).  Losses of a composition add, so these laws are
+convolved: if each dominates its loss, the result dominates the composition, and likewise from
+below.  The accountant `PLD` chooses the step and the ends of the grid, and adds `delta_error` to
+what is to be an upper bound, or subtracts it.
 """
 
 from __future__ import annotations
@@ -18,12 +22,17 @@ from accountant.numerics import Array
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-INTERVAL = 1e-4  # nats: the widest step of a grid
-STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation of a loss, at least
+INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
+STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
-    """Return rough standard deviations of losses, from total variations, and counts; above 0."""
+    """Return a rough standard deviation, above 0, and the count of each loss.
+
+    It is the lesser of sqrt(2 rho) and 2.5 delta(0), where delta(0) is the total variation.  For
+    Gaussian noise the first is the deviation mu, and the second is about mu if mu is small.  Losses
+    without a finite rho, or with rho 0, are left out.
+    """
     return [
         (max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300), n)
         for loss, n in items
@@ -32,13 +41,18 @@ def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
 
 
 def usual_step(spread: list[tuple[float, int]], interval: float = INTERVAL) -> float:
-    """Return a fiftieth of the least standard deviation, or the widest step."""
+    """Return a fiftieth of the least standard deviation, and at most ``interval``."""
     return min([interval, *(deviation / STEPS_A_DEVIATION for deviation, _ in spread)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PLDGrid:
-    """A loss distribution on a grid, its mass at infinity, and a bound on round-off in delta."""
+    """A law of the loss under P on a grid, with what is left out.
+
+    ``mass`` is the probability of each point of ``loss`` (nats, rising, evenly spaced), and
+    ``infinity`` that of an infinite loss.  ``delta_error`` is the absolute error of `delta`: its
+    round-off, which is estimated, and in a lower bound also what a convolution cut off.
+    """
 
     loss: Array
     mass: Array
@@ -47,7 +61,7 @@ class PLDGrid:
 
     def delta(self, epsilon: Array) -> Array:
         """Return the hockey-stick divergence, elementwise."""
-        # sum over loss > eps of mass (1 - e^{eps - loss})
+        # infinity + sum over loss > eps of mass (1 - e^{eps - loss})
         above, below, loss = self._tails()
         index = np.searchsorted(self.loss, epsilon, side="right")
         with np.errstate(under="ignore"):
@@ -55,13 +69,13 @@ class PLDGrid:
         return self.infinity + np.maximum(sticks, 0.0)
 
     def epsilon(self, delta: float) -> float:
-        """Return the least epsilon >= 0 with divergence at most ``delta``; infinite if none has."""
+        """Return the least epsilon >= 0 with divergence at most ``delta``; infinite if none is."""
         remaining_delta = delta - self.infinity
         if remaining_delta <= 0:
             return math.inf
         above, below, loss = self._tails()
-        # Delta decreases along the grid; the answer lies just below the first point where it is
-        # small, and there delta(eps) = above - e^{eps - loss} below.
+        # The divergence falls along the grid, so the answer lies just below the first point where
+        # it is at most ``remaining_delta``, and there it is above - e^{eps - loss} below.
         step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
         at_points = above[1:] - step * below[1:]
         index = int(np.argmax((at_points <= remaining_delta) & (self.loss >= 0)))
@@ -72,7 +86,10 @@ class PLDGrid:
         )
 
     def _tails(self) -> tuple[Array, Array, Array]:
-        """Return per point: the mass from there up, the same times e^{point - loss}, the point."""
+        """Return three arrays by grid point: the mass from there up, a weighted mass, the point.
+
+        The weighted mass is the sum of mass e^{point - loss} over the losses from the point up.
+        """
         step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
         above = np.cumsum(self.mass[::-1])[::-1]
         below = discounted_sums(self.mass, step)
@@ -83,30 +100,38 @@ class PLDGrid:
 def convolve(
     parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, upper: bool
 ) -> PLDGrid:
-    """Return the sum of independent grid laws: (mass, first index, count, mass at infinity) each.
+    """Return the law of a sum of independent losses, as an upper or a lower bound.
 
-    What the convolution cuts off, at most ``tail`` a part, goes to infinity if the result is to
-    be an upper bound, and counts as round-off if a lower one.
+    A part is (mass, first index, count, mass at infinity): the law of a loss on the grid, from the
+    point ``interval * first index`` up, and how many such losses are added.  What the convolution
+    cuts off, at most ``tail`` a part, counts as mass at infinity in an upper bound, and as an error
+    of delta in a lower bound.
     """
     from dp_accounting.pld import pld_pmf
 
-    laws, nats = [], 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
-    log_mass = 0.0  # logarithm of the finite mass, which may underflow before it is used
+    distributions, nats = [], 0.0
+    # The masses d at infinity are composed without a grid: nats = -sum ln(1 - d), so that the
+    # probability of an infinite sum is 1 - e^-nats.
+    log_mass = 0.0  # logarithm of the product of the finite masses, which may underflow
     for mass, first_index, count, infinity in parts:
         finite = float(mass.sum())
         if not (infinity < 1 and finite > 0):
             return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
         nats -= count * math.log1p(-infinity)
         log_mass += count * math.log(finite)
-        law = pld_pmf.DensePLDPmf(interval, first_index, mass / finite, 0.0, True)
-        with np.errstate(over="ignore"):  # of weights that the library divides by
-            laws.append(law.self_compose(count, tail) if count > 1 else law)
-    if not laws:
+        distribution = pld_pmf.DensePLDPmf(interval, first_index, mass / finite, 0.0, True)
+        with np.errstate(over="ignore"):  # the library divides by weights that may overflow
+            distributions.append(
+                distribution.self_compose(count, tail) if count > 1 else distribution
+            )
+    if not distributions:
         return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
-    while len(laws) > 1:  # in pairs, so that long transforms are few
-        unpaired = laws[len(laws) // 2 * 2 :]
-        laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + unpaired
-    total = laws[0]
+    while len(distributions) > 1:  # laws are composed in pairs, so that few transforms are long
+        unpaired = distributions[len(distributions) // 2 * 2 :]
+        distributions = [
+            a.compose(b) for a, b in zip(distributions[::2], distributions[1::2], strict=False)
+        ] + unpaired
+    total = distributions[0]
     # The library offers no other way to its arrays.
     mass, first_index = math.exp(log_mass) * np.asarray(total._probs), total._lower_loss  # noqa: SLF001
     cut_off = float(total._infinity_mass)  # noqa: SLF001
@@ -116,10 +141,14 @@ def convolve(
 def grid_of_sum(
     mass: Array, first: int, interval: float, nats: float, cut_off: float, *, upper: bool
 ) -> PLDGrid:
-    """Return the grid of masses that a transform gave, ``-ln`` of what is finite, and the error."""
-    # Round-off of a Fourier transform is about white: what shows where the mass should be 0,
-    # or is negative, is its size; every entry may be as wrong.
-    # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
+    """Return the grid law of masses that a Fourier transform gave, and its error.
+
+    ``first`` is the index of the first grid point, e^-nats the probability of a finite loss, and
+    ``cut_off`` the mass that the transform left out.
+    """
+    # Round-off of a Fourier transform is about equally large in all masses.  A negative mass shows
+    # how large it is, and each of the masses may be wrong by as much.  The other terms are for the
+    # two sums of `_tails` whose difference is delta, and each of which is at most 1.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
     loss: Array = interval * (first + np.arange(float(mass.size)))
     if upper:
@@ -132,7 +161,11 @@ def grid_of_sum(
 def dominating_masses(
     profile: Profile, infinity: float | None, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
-    """Return masses on ``interval * [low..high]`` and at infinity whose profile is above."""
+    """Return masses on ``interval * [low..high]`` and at infinity, whose profile is above.
+
+    It is at least ``profile`` at every epsilon.  ``infinity`` is the value of the profile at the
+    last point, where that is known exactly.
+    """
     points: Array = interval * np.arange(low, high + 1, dtype=float)
     return _masses(dominating_pair(profile, points, infinity), low, points.size, interval)
 
@@ -140,12 +173,13 @@ def dominating_masses(
 def dominated_masses(
     profile: Profile, infinity: float, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
-    """Return masses on the grid and at infinity whose profile is below ``profile``."""
+    """Return masses on the grid and at infinity, whose profile is at most ``profile``."""
     points: Array = interval * np.arange(low, high + 1, dtype=float)
     return _masses(dominated_pair(profile, infinity, points), low, points.size, interval)
 
 
 def _masses(pair: DiscretisedLoss, low: int, size: int, interval: float) -> tuple[Array, float]:
+    """Return the masses of a pair at all grid points, of which it may use few, and at infinity."""
     mass = np.zeros(size)
     mass[np.rint(pair.loss / interval).astype(int) - low] = pair.mass
     return mass, pair.infinity_mass

@@ -1,7 +1,11 @@
 """The grid of many different losses: each law has few places, and all share one transform.
 
-In pairs the convolutions of a thousand laws would be longer than memory.  Here the range of the
-sum comes from Chernoff's inequality, and what may lie outside of it is added to the error.
+The accountant `PLD` replaces each loss by one on a grid and convolves these laws, mostly in pairs;
+with a thousand different losses that would take more memory than there is.  Here the range of the
+sum comes from Chernoff's inequality, one Fourier transform of that length serves all laws, and
+what may lie outside of the range is added to the error.
+
+An `Outline` is a rough law of a loss: its masses between the points of `LADDER`.
 """
 
 from __future__ import annotations
@@ -23,16 +27,23 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
-MAX_POINTS = 2**21
-TILTS = np.geomspace(1e-3, 10.0, 25)  # of Chernoff's bounds, times a normal law's
-DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
-SHARE = 16  # of so many laws one says which tilts are good
+MAX_POINTS = 2**21  # points of the grid of the sum; no longer grid is made
+# Tilts that are tried in Chernoff's bounds, over the best one of a normal law.
+TILTS = np.geomspace(1e-3, 10.0, 25)
+# Points of a law: all where the weight is within e^-7 of the greatest, elsewhere at least one in
+# e^2.5 (`places_by_weight`).
+DENSE, SPARSEST = 7.0, 2.5
+SHARE = 16  # one in so many laws is used to choose good tilts
+# the middles of the cells of the ladder
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Places and masses on the grid, of a loss that is drawn ``count`` times."""
+    """The law of a loss that is drawn ``count`` times: places on the grid, and their masses.
+
+    Place k is the loss k times the step of the grid.
+    """
 
     place: NDArray[np.intp]
     mass: Array
@@ -40,7 +51,7 @@ class _Law:
 
 
 def widest_sum(outlines: list[Outline], tail: float) -> float:
-    """Return about what the losses add up to, either way, but for ``tail``."""
+    """Return about the greatest size of the sum of all losses, but for ``tail`` of its mass."""
     share = tail / sum(outline.count for outline in outlines)
     widest = math.fsum(outline.count * max(map(abs, _ends(outline, share))) for outline in outlines)
     return min(widest, max(_about_chernoff(outlines, tail, side)[1] for side in (1, -1)))
@@ -49,7 +60,11 @@ def widest_sum(outlines: list[Outline], tail: float) -> float:
 def grid_of_many(
     outlines: list[Outline], step: float, delta: float, tail: float, *, upper: bool
 ) -> PLDGrid | None:
-    """Return the grid above, or below, the sum of the losses; None where it is too long."""
+    """Return the grid law above, or below, the sum of the losses; None where it is too long.
+
+    ``step`` is the grid's, and ``delta`` says where the laws are to be accurate.  Mass of about
+    ``tail`` may be left out on each side of the sum, and is counted in the grid's error.
+    """
     tilt, share = _tilt(outlines, delta), tail / sum(outline.count for outline in outlines)
     laws, log_mass, nats, shift = [], 0.0, 0.0, 0.0
     for outline in outlines:
@@ -71,12 +86,15 @@ def grid_of_many(
 
 
 def _tilt(outlines: list[Outline], delta: float) -> float:
-    """Return about the order that decides epsilon at ``delta``."""
+    """Return about the order of the moment that gives the best Chernoff bound at ``delta``."""
     return _about_chernoff(outlines, delta, 1)[0]
 
 
 def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:
-    """Return about the best tilt, and what the sum, or minus it, exceeds with chance ``delta``."""
+    """Return about the best tilt, and what the sum exceeds with chance ``delta`` at most.
+
+    With ``side`` -1 the second is for minus the sum.
+    """
     variance = math.fsum(outline.count * outline.variance for outline in outlines)
     a = TILTS * math.sqrt(max(-2 * math.log(delta), 1.0) / max(variance, 1e-300))
     total, exponent = np.zeros(a.size), np.outer(a, side * MIDDLES)
@@ -90,7 +108,7 @@ def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[f
 
 
 def _ends(outline: Outline, tail: float) -> tuple[float, float]:
-    """Return ends that a loss exceeds with probability ``tail`` at most."""
+    """Return ends, low and high, beyond each of which a loss lies with chance ``tail`` at most."""
     high = float(LADDER[np.argmax(outline.p_above <= tail)])
     low = float(LADDER[max(int(np.argmax(outline.p_below > tail)) - 1, 1)])
     return max(low, outline.least, -700.0), min(high, outline.loss.max_loss, 700.0)
@@ -99,7 +117,10 @@ def _ends(outline: Outline, tail: float) -> tuple[float, float]:
 def _pair(
     outline: Outline, step: float, tilt: float, tail: float, upper: bool
 ) -> tuple[FinitePair, float]:
-    """Return the finite pair of one loss on some points of the grid, and by how much to shift."""
+    """Return a pair above or below one loss, on some points of the grid, and a shift.
+
+    The shift is to be added to all points of the sum.
+    """
     low, high = _ends(outline, tail)
     first_index, last_index = math.floor(low / step), max(math.ceil(high / step), 1)
     points: Array = step * np.arange(first_index, last_index + 1.0)
@@ -119,25 +140,31 @@ def _pair(
 
 
 def _log_density(outline: Outline, blur: float) -> Array:
-    """Return about the logarithm of a loss's density on the ladder, a peak as wide as ``blur``."""
+    """Return about the logarithm of a loss's density in each cell of the ladder.
+
+    A cell narrower than ``blur`` counts as wide as it.
+    """
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
         density: Array = np.log(-np.diff(outline.p_above)) - np.log(np.maximum(width, blur))
-    # an atom may be anywhere in its cell
+    # An atom may be anywhere in its cell, so each cell gets the greatest of its neighbours, too.
     padded = np.pad(np.maximum(density, -1e6), 1, mode="edge")
     widest: Array = np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]])
     return widest
 
 
 def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None:
-    """Return the first place of the sum and the number of places, but for ``tail`` on each side."""
+    """Return the first place of the sum, and how many places it needs; None if too many.
+
+    Mass of at most ``tail`` lies beyond each end.
+    """
     spread = 0.0
     for law in laws:
         loss = step * law.place
         mean = float(np.sum(law.mass * loss))
         spread += law.count * float(np.sum(law.mass * (loss - mean) ** 2))
     t = TILTS * math.sqrt(-2 * math.log(tail) / max(spread, 1e-300))
-    sample = laws[::SHARE]  # any tilt is sound
+    sample = laws[::SHARE]  # a part of the laws is enough, as the bound holds for any tilt
     best_tilts = [
         float(np.nanargmin(_chernoff_ends(sample, step, math.log(tail) / SHARE, side * t)))
         for side in (1, -1)
@@ -151,7 +178,10 @@ def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None
 
 
 def _chernoff_ends(laws: list[_Law], step: float, log_tail: float, tilts: Array) -> Array:
-    """Return what the sum times each tilt's sign exceeds with this chance at most."""
+    """Return, for each tilt, what the sum exceeds with chance e^log_tail at most.
+
+    For a negative tilt it is for minus the sum.
+    """
     total = np.zeros(tilts.size)
     for law in laws:
         with np.errstate(divide="ignore"):

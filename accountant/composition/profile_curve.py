@@ -1,7 +1,7 @@
-"""Upper bounds on the profile delta(epsilon) of one composition at many epsilons.
+"""The profile of one composition, delta as a function of epsilon, at many epsilons at once.
 
-An engine bounds delta well near one epsilon.  The engines for a few epsilons, spread over the
-profile, are made once and kept, and each serves the epsilons from its own up to the next one's.
+The axis of epsilon is divided into ranges.  In each an engine bounds delta, which is made for an
+epsilon in it (a `Neighbourhood`) when the first delta of the range is asked for, and kept.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# Targets of delta, each with one engine near the epsilon where the profile has this value: where
-# bounds are as accurate as numbers, and where they are accurate relative to epsilon.
+# Deltas at whose epsilons the ranges of the engines start, one engine each: where the accuracy of
+# delta itself is given, and where it is relative to epsilon.
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-# nodes of a contour that are summed anew at each epsilon; with more, a table is made once
-MAX_SUMMED_NODES = 2**11
-MAX_COST = 4e6  # cost of an engine, in exponentials, up to which it is quick at many epsilons
+MAX_SUMMED_NODES = (
+    2**11
+)  # nodes of a contour that are summed for each epsilon; else a table is made
+MAX_COST = 4e6  # an engine that costs more takes long at many epsilons; in complex products
 
 
 class ProfileCurve:
@@ -56,7 +57,7 @@ class ProfileCurve:
         self._composition, self._accuracy = composition, accuracy
         self.max_loss, self.loss_pmf = composition.max_loss, None
         self._bounds: dict[int, Callable[[Array], Array]] = {}
-        # one for each engine, from the epsilon where its range starts
+        # one for each engine, sorted by the epsilon where its range starts
         self._neighbourhoods: list[Neighbourhood] = []
         if composition.items and composition.max_loss > 0 and composition.infinity < 1:
             at_zero = saddlepoint(composition.cgf, epsilon=0.0)
@@ -76,9 +77,8 @@ class ProfileCurve:
     def _neighbourhood(
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
-        """Return where an engine is made; ``delta`` is about that of the profile at ``epsilon``."""
         if self._accuracy is not None:
-            # An error of epsilon is an error of delta about tilt * delta times as large.
+            # An error of epsilon is one of delta that is about tilt * delta times as large.
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
             width = min(3 * self._accuracy / slope, 1e-2)
         return Neighbourhood(self._composition, tilt, epsilon, width)
@@ -125,10 +125,7 @@ class ProfileCurve:
 def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
-    """Return a function from epsilons in [low, high] to logarithms of upper bounds of delta.
-
-    Without an engine the bound is delta <= 1.
-    """
+    """Return a function that gives the logarithms of upper bounds on delta between two epsilons."""
     if delta_bounds is None:
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
@@ -140,12 +137,11 @@ def _upper_bounds(
 
 
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
-    """Return the logarithms of delta, interpolated linearly in ``x = e^epsilon``.
+    """Return the logarithm of delta between the points of a table, on chords in ``x = e^epsilon``.
 
-    The table ``logs`` has ln delta at the epsilons ``spacing * k``, k from ``first_index``.
+    Delta is convex in x, so that it lies below the chords.
     """
-    # Delta is convex in x, so chords lie above it.  It falls with epsilon, so that a slightly
-    # smaller epsilon makes up for the round-off of the places.
+    # Delta falls, so a slightly smaller epsilon makes up for the round-off of the places.
     epsilon = epsilon * (1 - 8 * ULP)
     cell = np.floor(epsilon / spacing)
     index = cell.astype(int) - first_index

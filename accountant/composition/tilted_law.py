@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
 NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
-BLOCKS = 256
+BLOCKS = 256  # blocks of neighbouring points into which an outline takes a law together, about
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,9 +47,11 @@ class GridLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiltedLaw:
-    """A law times ``e^{a l}``, normalised, and its size of round-off.
+    """A law times ``e^{a l}``, normalised: ``weight`` are its masses, at the points of ``law``.
 
-    ``outline`` has losses and masses of few points whose moments are above those of the law.
+    ``log_moment`` is the logarithm of the sum before that, and ``round_off`` bounds the sum of the
+    errors of the weights.  ``outline`` has losses and masses of few points, whose exponential
+    moments are above those of the tilted law.
     """
 
     law: GridLaw
@@ -67,7 +69,7 @@ class TiltedLaw:
 
 
 def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
-    """Return the tilted law, its empty places kept."""
+    """Return the tilted law, with a weight of 0 where the law has no mass."""
     loss = law.points
     with np.errstate(divide="ignore"):
         log_weight = np.log(law.mass) + tilt * loss
@@ -77,14 +79,18 @@ def tilted(law: GridLaw, tilt: float) -> TiltedLaw:
     weight[log_weight <= -NEGLIGIBLE] = 0.0
     total = float(np.sum(weight))
     weight /= total
-    # exponents are exact to ulps of themselves: ln m, a l and their greatest
+    # An exponent is ln m + a l - top, so its error is a few ulps of the sizes of these.
     size = np.where(weight > 0, np.abs(tilt * loss) + np.abs(log_weight) + abs(top), 0.0)
     round_off = 8 * ULP * (4 + float(np.sum(weight * size))) + weight.size * math.exp(-NEGLIGIBLE)
     return TiltedLaw(law, weight, top + math.log(total), round_off, _outline(loss, weight))
 
 
 def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the ends of blocks and their masses: chords are above an exponential."""
+    """Return losses and masses whose moments ``E e^{tL}`` are above those of a law, for every t.
+
+    The mass of each block of points is moved to its two ends, with the same mean.  That raises
+    moments, as an exponential is convex.
+    """
     width = -(-weight.size // BLOCKS)
     starts = np.arange(0, weight.size, width)
     left, right = loss[starts], loss[np.minimum(starts + width, weight.size) - 1]

@@ -26,7 +26,8 @@ from accountant.numerics.logspace import log_interval
 ACCURACY = 1e-11  # relative to delta; relative to epsilon this is about a hundred times less
 MANY_NODES = 2**15  # nodes: with more of them a second, flatter tilt is tried
 MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval stops improving soon
-# nodes of a contour, and products of its nodes and quadrature points: they limit memory and time
+# The most nodes of a contour, which limits memory, and the most products of its nodes and
+# quadrature points, which limits time.
 MAX_NODES, MAX_TERMS = 2**18, 2e9
 
 
@@ -107,7 +108,7 @@ class TruncatedContour:
     def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        # the largest losses that remain are about epsilon, hence the saddle point is near 1/epsilon
+        # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
         self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
         if self.nodes > MANY_NODES:
             before = self._contour

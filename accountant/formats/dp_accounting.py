@@ -1,4 +1,9 @@
-"""dp-accounting with our accountant: a `PrivacyAccountant` of it that answers by `Tight`."""
+"""An accountant for the library dp-accounting whose answers are certified bounds of `Tight`.
+
+dp-accounting describes releases by events (`DpEvent`).  `TightAccountant` has the interface of its
+`PrivacyAccountant`: each event that is composed is read as a plan of this package, and the plan is
+accounted here.  Events without noise, which no plan describes, are handled in this file.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +29,15 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential, directions
 
 Neighbours = privacy_accountant.NeighboringRelation
+# the adjacency of this package for each relation of dp-accounting
 STATED = {
     Neighbours.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
     Neighbours.REPLACE_ONE: Adjacency.REPLACE_ONE,
     Neighbours.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
 }
 COUNT = IntegerRange(0)
-# a 0 here means that nothing is released; noise of 0, or an infinite claim, releases everything
+# Attributes of events.  A 0 in one of `NEVER` means that nothing is released; a 0 in one of
+# `NOISE`, or infinity in one of `CLAIM`, means that something is released without noise.
 NEVER = (
     "sampling_probability",
     "num_selected",
@@ -42,7 +49,7 @@ NEVER = (
 )
 NOISE = ("noise_multiplier", "standard_deviation", "sigma", "noise_parameter")
 CLAIM = ("epsilon", "rho", "xi")
-ORDER = Interval(1.0, 1e6, "(]")
+ORDER = Interval(1.0, 1e6, "(]")  # of a Rényi divergence
 PROBABILITY = Interval(0.0, 1.0)
 
 
@@ -84,7 +91,10 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         return Sequential(self._parts)
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
-        """Add an event, or return why it cannot be added; dp-accounting calls this."""
+        """Add an event ``count`` times and return None, or return why it cannot be added.
+
+        dp-accounting calls this; with ``do_compose`` false it only asks.
+        """
         count = COUNT.check("count", count)
         if isinstance(event, dp_event.ComposedDpEvent):
             problems = (
@@ -112,7 +122,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         return None
 
     def _relation_remedy(self, event: Any) -> str:
-        """Return a hint of the neighbours for which the event can be read, or an empty text."""
+        """Return a hint: the relations for which the event can be read; empty if there are none."""
         readable = []
         for relation in Neighbours:
             with contextlib.suppress(UnsupportedPlan, ParameterError):
@@ -121,7 +131,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         return f"; neighboring_relation must be {' or '.join(readable)}" if readable else ""
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Return the epsilon of what was composed.
+        """Return an upper bound on the epsilon of what was composed.
 
         Parameters
         ----------
@@ -139,7 +149,7 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         return self._tight.epsilon(self.plan, delta) if delta < 1 else 0.0
 
     def get_delta(self, target_epsilon: float) -> float:
-        """Return the delta of what was composed.
+        """Return an upper bound on the delta of what was composed.
 
         Parameters
         ----------
@@ -194,15 +204,15 @@ class TightAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[mis
         Parameters
         ----------
         false_positive_rates : array, optional
-            The least of them is the least error rate of the tests that count, 1e-10 by default;
-            one above 0.01 counts as 0.01.  No grid is needed between them.
+            Only the least of them counts, 1e-10 by default and at most 0.01: tests with a smaller
+            error rate are left out.  No grid is needed between them.
         deltas : array, optional
             Not used, as in `get_true_positive_rates`.
 
         Returns
         -------
         float
-            An upper bound for all these tests, no estimate; infinite where there is no mu.
+            A mu that holds for all these tests, no estimate; infinite if there is none.
         """
         del deltas
         tail = TAIL
@@ -242,7 +252,10 @@ def _read(event: Any, relation: Any) -> Plan:
 
 
 def _has_no_noise(event: Any) -> bool:
-    """Return whether something in an event has no noise; searches for noise try such events."""
+    """Return whether something in an event has no noise.
+
+    A search for the noise that meets a target may try such events.
+    """
     if isinstance(event, dp_event.NonPrivateDpEvent):
         return True
     if isinstance(event, dp_event.ComposedDpEvent):
@@ -266,7 +279,7 @@ def _is_never_released(event: Any) -> bool:
 
 
 def _is_not_private(event: Any) -> bool:
-    """Return whether an event releases something without noise."""
+    """Return whether an event that has no noise somewhere releases something without noise."""
     if isinstance(event, dp_event.ComposedDpEvent):
         return any(map(_is_not_private, event.events))
     if _is_never_released(event):

@@ -1,4 +1,8 @@
-"""Answers for blocks of users, made by the workers of an executor."""
+"""Answers of local mechanisms for blocks of users, made by the workers of an executor.
+
+Each user randomises the own value.  A block is some neighbouring users; the worker that holds their
+rows draws their outputs, or sends back only a digest and a reduction of the outputs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,10 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-BLOCKS_PER_TASK = 64  # a task has at most so many blocks, which begin in one piece
-# So many tasks are sent ahead because neighbouring pieces often lie on one worker: the other
-# workers get some too.
+# A task has at most so many blocks, which all begin in one piece of the data.
+BLOCKS_PER_TASK = 64
+# Number of tasks that are sent before the first result is read.  Neighbouring pieces often lie on
+# one worker, so it must be large for the other workers to get some too.
 TASKS_AHEAD = 256
 LOST = (
     "pieces of the data are lost with their workers, after their users were charged; make pieces "
@@ -31,15 +36,16 @@ LOST = (
 class Noise(NamedTuple):
     """What the noise of one block is drawn from: seed words, or a cipher's key, or fresh entropy.
 
-    With neither, a second run draws other noise.  An executor may run a block again when a worker
-    died, or may take two equal blocks for one: it gets blocks with a seed or a key alone.
+    With neither a seed nor a key, a second run draws other noise.  An executor may run a block
+    again when a worker died, or may take two equal blocks for one: it gets blocks with a seed or a
+    key alone.
     """
 
     seed: list[int] | None
     key: int | None
 
     def generator(self) -> np.random.Generator:
-        """Return the generator."""
+        """Return the generator of the noise."""
         if self.seed is not None:
             return np.random.default_rng(self.seed)
         return generator(None) if self.key is None else keyed_generator(self.key)
@@ -61,7 +67,7 @@ class UserBlock(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What comes back for a block: its outputs, or their digest and a reduction of them."""
+    """What a worker sends back for a block: its outputs, or their digest and a reduction."""
 
     outputs: Any
     digest: str = ""
@@ -69,7 +75,7 @@ class Answer(NamedTuple):
 
 
 class HeldBlock(NamedTuple):
-    """The rows of a block, in the first pieces of a task, and its noise."""
+    """The places of a block's rows in the pieces of a task, and its noise."""
 
     cuts: list[Cut]
     noise: Noise
@@ -152,7 +158,8 @@ def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
     fault = f"an array with an output for each of {users} users"
     if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
-        # an undeclared mechanism may not say what it can release; its author is trusted
+        # A mechanism of an undeclared class may not say what it can release; then its author is
+        # trusted.
         check = getattr(mechanism, "outputs_fault", None)
         fault = "" if check is None else check(outputs, users)
     if fault:

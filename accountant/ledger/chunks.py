@@ -1,4 +1,8 @@
-"""Users' data in pieces that are read one after another, so that only one piece is in memory."""
+"""Users' data in pieces that are read one after another, so that few of them are in memory.
+
+The pieces are rows of users in order.  Reading goes forward; a request for earlier users makes it
+start again from the first piece.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +60,11 @@ class Chunks:
         self.restarts = callable(pieces)
         self._was_started = False
         self._sparse: bool | None = None
-        # yields checked pieces; None before the reading starts
+        # An iterator over checked pieces; None before the reading starts.
         self._reader: Iterator[Any] | None = None
-        self._position = 0  # number of users that were returned or skipped
-        self._unread_rows: Any = None  # rows that were read after these users
-        self._no_rows: Any = None  # an empty selection, with the type of the rows
+        self._position = 0  # the number of users that were returned or skipped
+        self._unread_rows: Any = None  # rows of the users after these that were read already
+        self._no_rows: Any = None  # an empty selection of rows, which has their type
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -173,7 +177,7 @@ CHUNK_READERS.add(Chunks)
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:
-    """Return the pieces concatenated by rows."""
+    """Return the pieces concatenated by rows; pieces that are tuples, array by array."""
     if len(pieces) == 1:
         return pieces[0]
     if isinstance(pieces[0], tuple):

@@ -1,4 +1,9 @@
-"""A gate without a plan: answers may choose what comes next, until the budget is spent."""
+"""`Filter`, a gate to private data without a plan: answers may choose what is asked next.
+
+A gate is what an algorithm asks for releases; it holds the data and charges each release.  A filter
+refuses a release after which the total cost would exceed the budget, however the releases were
+chosen.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from accountant.randomness import Rng
 
 
 class FilterMeter:
-    """A meter that adds the costs of all requests."""
+    """The meter of a filter: it adds the costs of all releases in one notion of privacy."""
 
     next = None
 
@@ -28,7 +33,7 @@ class FilterMeter:
         self._relation: str | None = None
 
     def charge(self, mechanism: Releasable | Plan, who: Users | None) -> None:
-        """Charge all users, also where only some of them answer."""
+        """Charge a release to all users, also where only some of them answer."""
         plan = as_plan(mechanism)
         relation = joint_relation(self._relation, plan)
         self.total, self._relation = self.notion.charge(self.total, plan), relation
@@ -41,9 +46,10 @@ class FilterMeter:
             total = self.notion.charge(total, leaf)
 
     def charge_plan(self, plan: Plan) -> None:
-        """Charge a whole plan; a first one whose sum does not fit is charged its certified epsilon.
+        """Charge a whole plan as the sum of its releases, or else by its certified epsilon.
 
-        A notion that was chosen by name adds up nothing else.
+        The certified epsilon is charged if the plan is the first charge, its sum does not fit, and
+        the notion is the default one.  Pure releases alone may then follow.
         """
         try:
             self.charge(plan, None)  # a plan is charged like a release

@@ -362,7 +362,7 @@ class Gate(ABC):
                 self._answering = False
 
     def _query_value(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
-        """The query's value: one that a single release pays for, or one for each user."""
+        """Return the query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
         selected_users = who if sampler is None else self._sample(sampler)
         # a query may set the shape and type of a view, and not what lies in memory

@@ -1,4 +1,10 @@
-"""The interfaces of a gate: the mechanism it releases, the meter it charges, and its transcript."""
+"""What a gate works with: the mechanism it releases, the meter it charges, and its transcript.
+
+A gate (`accountant.ledger.gate`) holds the private data; an algorithm asks a query through it.  For
+each release it charges a meter, computes the query's value on the data, adds the mechanism's noise,
+and adds a line to its transcript.  The value must have a shape that is known without the data,
+because an output shows the shape of its value: `ShapedQuery` checks that.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +20,9 @@ from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, Sampler
 
 Query = Callable[[Any], Any]
-Shape = int | tuple[int, ...]
+Shape = int | tuple[int, ...]  # of an array; a number is the length of its only axis
 SIZE_OF_AXIS = IntegerRange(0)
+# What a refused value of a query, and a missing shape, should have been.
 ONE_NUMBER = (
     "a single number: a vector needs shape=, which must be public, such as the number of public "
     "keys; private keys are selected first, as partition selection does"
@@ -41,7 +48,7 @@ class Releasable(Protocol):
 
     @property
     def sampler(self) -> Sampler | None:
-        """Return the sampler of the users it reads; None if it reads all of them."""
+        """Return the sampler that draws the users it reads; None if it reads all of them."""
         ...
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
@@ -50,11 +57,11 @@ class Releasable(Protocol):
 
 
 class PrivacyMeter(Protocol):
-    """The meter that a gate charges before it reads data."""
+    """The meter that a gate charges before it reads data, such as a filter or a plan's cursor."""
 
     @property
     def next(self) -> Plan | None:
-        """Return what may be released next, where that is fixed in advance; else None."""
+        """Return the release that must come next, where that is fixed in advance; else None."""
         ...
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
@@ -63,11 +70,12 @@ class PrivacyMeter(Protocol):
 
 
 class Entry(NamedTuple):
-    """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
+    """One line of a transcript: the mechanism, the users whose data it read, and its output.
 
-    ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
-    remove it.  ``undeclared`` names the class of a mechanism that is not declared, ``executor``
-    that of workers which the gate did not start itself: both had to be trusted.
+    ``output`` is the answer, its digest, or None if it failed.  ``seeded`` marks noise that can be
+    reproduced from a seed: a reader who knows the seed can remove it.  ``undeclared`` names the
+    class of a mechanism that is not declared, ``executor`` that of workers which the gate did not
+    start itself: both had to be trusted.
     """
 
     mechanism: Releasable
@@ -90,7 +98,11 @@ class ShapedQuery(NamedTuple):
     hidden_axes: int = 0
 
     def value(self, rows: Any, users: int | None) -> Any:
-        """Return the query's value as an array: one value, or one for each user."""
+        """Return the query's value on the rows as an array: one value, or one for each user.
+
+        With a number of ``users``, the array has a value for each of them along its first axis.
+        Another shape than the declared one is refused.
+        """
         output = self.query(rows)
         if is_masked(output):
             raise PrivateValueError("value", UNMASKED)
@@ -109,7 +121,11 @@ class ShapedQuery(NamedTuple):
 
 
 def shaped_query(mechanism: Releasable, query: Query, shape: Shape | None) -> ShapedQuery:
-    """Return the query with the shape that a release declares, or that its mechanism has."""
+    """Return the query with the shape that a release declares, or else that of its mechanism.
+
+    A declared shape must have as many axes as values of the mechanism, without hidden ones, and
+    must not be larger than the mechanism's own shape, if it has one.
+    """
     drawing = drawing_mechanism(mechanism)
     axes, hidden = drawing.value_axes, getattr(drawing, "hidden_axes", 0)
     own_shape: tuple[int, ...] | None
@@ -137,7 +153,10 @@ def class_name(thing: object) -> str:
 
 
 def charged_plan(mechanism: Any) -> Plan:
-    """Return what an accountant adds up for a release: its loss; a sampled release as it is."""
+    """Return what an accountant adds up for a release: the mechanism's loss.
+
+    What is a loss itself, or has none, such as a sampled release, is returned as it is.
+    """
     if isinstance(mechanism, Loss) or not hasattr(mechanism, "loss"):
         plan: Plan = mechanism
         return plan

@@ -1,4 +1,9 @@
-"""A gate that follows a plan: it charges, evaluates the query, adds noise, and records."""
+"""The ledger: the gate in memory between private data and the algorithm that asks about them.
+
+For each release of its plan it charges the budget, evaluates the query on the data, lets the
+mechanism add noise, and records the answer in a transcript.  The checks and the charge are those of
+`Gate`; this file has the noise, the transcript, and answers for blocks of users by an executor.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,7 @@ from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, fresh_key, generator
 from accountant.table_display import Table, TableDisplay
 
-TRANSCRIPT = OneOf(("full", "digest"))
+TRANSCRIPT = OneOf(("full", "digest"))  # whether the transcript keeps answers or their digests
 
 
 class Ledger(TableDisplay, Gate):
@@ -56,14 +61,15 @@ class Ledger(TableDisplay, Gate):
     plan : Plan or None
         What may be released, in order.
     rng : int or numpy.random.Generator, optional
-        Repeats a run, for audits and tests, and marks every entry of the transcript.
+        A seed, with which audits and tests can repeat a run; it marks every entry of the
+        transcript.  By default noise comes from the operating system.
     public : Any
-        What is public next to the data.
+        Public data that the algorithm may read directly.
     transcript : {"full", "digest"}
         "digest" keeps SHA-256 digests in place of the answers.
     undeclared : bool
-        Whether mechanisms of classes that are not declared are released too: their author is
-        trusted with noise and loss, and the transcript names them.
+        Whether mechanisms of classes that were not declared are released too.  Their noise and loss
+        are then not checked but taken on their author's word, and the transcript names them.
 
     Examples
     --------
@@ -110,7 +116,7 @@ class Ledger(TableDisplay, Gate):
 
     @property
     def transcript(self) -> tuple[Entry, ...]:
-        """Return all releases so far, in order, as entries of their own: see `Entry`."""
+        """Return all releases so far, in order, as copies of the entries: see `Entry`."""
         shown_mechanisms: dict[int, Any] = {}  # entries often share a mechanism
         for entry in self._entries:
             if id(entry.mechanism) not in shown_mechanisms:
@@ -134,7 +140,10 @@ class Ledger(TableDisplay, Gate):
         return copy, shaped
 
     def _check_arithmetic(self, plan: Any) -> None:
-        """Warn once where floats decide the noise, unless a seed says that nothing is published."""
+        """Warn once where a mechanism draws its noise with floats.
+
+        A ledger with a seed does not warn, as its releases are for audits and tests.
+        """
         part = None if self._seeded or self._warned else idealised_part(plan)
         if part is not None:
             self._warned = True
@@ -158,28 +167,30 @@ class Ledger(TableDisplay, Gate):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        handed = mechanism if executor is None else shown(mechanism)  # workers may change it
-        waiting: deque[Users] = deque()
+        # An executor gets a copy, as its workers may change it.
+        sent_mechanism = mechanism if executor is None else shown(mechanism)
+        unanswered: deque[Users] = deque()
 
-        def noted() -> Iterator[Users]:
+        def noting_charged() -> Iterator[Users]:
             for who in charged:
-                waiting.append(who)
+                unanswered.append(who)
                 yield who
 
         try:
-            for answer in self._block_answers(handed, query, noted(), executor):
-                who, output = waiting[0], answer.outputs
+            for answer in self._block_answers(sent_mechanism, query, noting_charged(), executor):
+                who, output = unanswered[0], answer.outputs
                 if answer.digest:
-                    self._append(mechanism, waiting.popleft(), answer.digest)
+                    self._append(mechanism, unanswered.popleft(), answer.digest)
                     yield answer
                     continue
                 if executor is not None:
                     refuse_impossible_outputs(mechanism, output, count_users(who))
                 output = immutable_output(output)
-                self._record(mechanism, waiting.popleft(), output)
+                self._record(mechanism, unanswered.popleft(), output)
                 yield fresh_view(output)
         finally:
-            for who in waiting:  # charged, and not answered
+            # These blocks were charged, so the transcript has them, without an answer.
+            for who in unanswered:
                 self._record(mechanism, who, None)
 
     def _block_answers(
@@ -189,33 +200,36 @@ class Ledger(TableDisplay, Gate):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Answer]:
-        """Yield what workers make of the blocks."""
-        ours = executor is None  # threads of our own run each block once
+        """Yield the answers of blocks of charged users, in order."""
+        runs_once = executor is None  # an executor may run a block again after a worker died
         if isinstance(self._data, WorkerChunks):
             reduce = self._reduce if self._digest else None
-            like = HeldBlocks(mechanism, query, self._data.reader, [], reduce)
-            held_blocks = ((who, self._block_noise(ours)) for who in charged)
-            return answers_of_held_blocks(self._data, like, held_blocks, executor)
+            task_template = HeldBlocks(mechanism, query, self._data.reader, [], reduce)
+            held_blocks = ((who, self._block_noise(runs_once)) for who in charged)
+            return answers_of_held_blocks(self._data, task_template, held_blocks, executor)
         blocks = (
             UserBlock(
                 mechanism,
                 query,
                 take_rows(self._data, who),
                 count_users(who),
-                self._block_noise(ours),
+                self._block_noise(runs_once),
             )
             for who in charged
         )
         return map(Answer, map_in_order(UserBlock.answer, blocks, executor))
 
-    def _block_noise(self, ours: bool) -> Noise:
-        """Return what the noise of one block is drawn from."""
+    def _block_noise(self, runs_once: bool) -> Noise:
+        """Return the source of the noise of one block: a seed, fresh entropy, or a cipher's key.
+
+        Fresh entropy is only for blocks that run once, as a second run would draw other noise.
+        """
         if self._seeded:
             return Noise(self._block_seed(), None)
-        return Noise(None, None if ours else fresh_key())
+        return Noise(None, None if runs_once else fresh_key())
 
     def _block_seed(self) -> list[int] | None:
-        """Return seed words for the noise of one block; None for operating-system noise."""
+        """Return eight 32-bit seed words for one block; None in a ledger without a seed."""
         return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
@@ -236,7 +250,10 @@ class Ledger(TableDisplay, Gate):
 
 
 def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
-    """Warn where delta allows a mechanism that publishes a whole record now and then."""
+    """Warn where ``delta > 1 / users``.
+
+    Such a delta allows a mechanism that always publishes the record of one user, chosen at random.
+    """
     if delta * users > 1:
         message = (
             f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
@@ -247,7 +264,10 @@ def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
 
 
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
-    """Return a noise generator, and seed words for coins that reveal no noise."""
+    """Return a generator of noise, and seed words for the public coins.
+
+    The noise cannot be computed from the seed words of the coins.
+    """
     if rng is None:
         return generator(None), seed_words(np.random.SeedSequence())
     seeds = generator(rng).bit_generator.seed_seq
@@ -260,5 +280,5 @@ def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
 
 
 def seed_words(seeds: np.random.SeedSequence) -> list[int]:
-    """Return four words of a seed sequence."""
+    """Return four 32-bit words of a seed sequence."""
     return [int(word) for word in seeds.generate_state(4)]

@@ -1,6 +1,7 @@
 """A gate to private data without a limit, whose running epsilon holds whenever the user stops.
 
-The time of the stop may depend on the answers.
+The time of the stop may depend on the answers.  A filter is a gate with a limit that is fixed
+beforehand: here many filters run side by side, and the smallest one that holds the total counts.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
-FILTERS = 81  # number of filters, which have the rho 2^-20, ..., 2^20 in steps of sqrt 2
-SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
+FILTERS = 81  # the number of filters
+SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)  # their rhos, 2^-20 to 2^20 in steps of sqrt 2
 
 
 @final
@@ -125,7 +126,12 @@ class OdometerMeter:
 @final
 @dataclass(frozen=True, slots=True)
 class DivergencesNotion(CompositionNotion[Array]):
-    """Adds the divergences at one order for each of the odometer's filters, without a limit."""
+    """The notion that adds the divergences at one order for each of the odometer's filters.
+
+    Filter k has the order ``orders[k]``, the largest sum of divergences ``limits[k]``, and the
+    epsilon ``guarantees[k]`` at its share of delta.  Sums above all limits are not refused: then
+    epsilon is infinite.
+    """
 
     orders: Array = field(kw_only=True)
     limits: Array = field(kw_only=True)

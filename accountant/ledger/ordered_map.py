@@ -1,4 +1,7 @@
-"""A parallel map over pieces, on any executor, with the results in order."""
+"""A parallel map over pieces of work, on any executor, with the results in order.
+
+Only a few pieces are ahead of the one whose result is next, so that memory stays small.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import TypeVar
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-MAX_PENDING = 8  # so many pieces are computed, or done and not yet yielded
+MAX_PENDING = 8  # the most pieces that are being computed, or are done and not yet yielded
 
 
 def map_in_order(
@@ -41,7 +44,7 @@ def map_in_order(
 def results_in_order(
     submitted: Iterable[Future[Result]], max_pending: int = MAX_PENDING
 ) -> Iterator[Result]:
-    """Yield the results of work that is submitted some pieces ahead, in order."""
+    """Yield the results in order, while at most ``max_pending`` pieces of work are submitted."""
     waiting: deque[Future[Result]] = deque()
     try:
         for future in submitted:

@@ -1,4 +1,9 @@
-"""A gate's own copies of mechanisms and plans, which no query can change."""
+"""A gate's own copies of mechanisms and plans, which no query can change.
+
+A gate charges a mechanism, draws from it, and records it.  An algorithm or a query that still holds
+the mechanism could change its parameters in between, so the gate works on a copy.  The copy is
+rebuilt from the class and the fields that the class declared; equal mechanisms share one copy.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +18,14 @@ from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import Plan, Release, Repeat, Sequential
 from accountant.plans.plan_fields import is_plan_field
 
-# The nodes of plans that are no mechanisms, with the names of their fields.
+# The classes of plans that combine others, with the names of their fields.
 NODES: dict[type[Any], tuple[str, ...]] = {
     Sequential: ("parts",),
     Repeat: ("part", "count"),
     Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }
-MAX_COPIES = 4096  # a gate keeps at most so many copies
+MAX_COPIES = 4096  # a gate keeps at most so many copies; then it drops all and begins anew
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -29,19 +34,20 @@ DECLARED = (
 
 
 class PrivateCopies:
-    """The copies that a gate charges, records and draws; ``undeclared`` lets other classes pass.
+    """The copies that a gate charges, records and draws from.
 
-    A mechanism that is not of a declared class cannot be copied and is used as it is.
+    With ``undeclared`` mechanisms of classes that were not declared are admitted too.  They cannot
+    be copied and are used as they are.
     """
 
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
         self._copies: dict[Any, Any] = {}
-        self._last_copy: Any = None  # as the next mechanism is mostly the same
+        self._last_copy: Any = None  # often the next mechanism is the same
 
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
-        # The class is looked at first, so that no undeclared class decides on equality.
+        # The class is looked at first: the == of an undeclared class could say anything.
         if id(type(mechanism)) in DECLARED_RELEASES:
             last_copy = self._last_copy  # read once, because other threads write it
             if mechanism == last_copy:
@@ -58,7 +64,7 @@ class PrivateCopies:
         return self._remembered(mechanism) if is_declared(mechanism) else mechanism
 
     def of_spent(self, plan: Any) -> Any:
-        """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
+        """Return a copy of a plan, loss or mechanism that is charged, and released elsewhere."""
         last_copy = self._last_copy
         if id(type(plan)) in DECLARED_RELEASES and plan == last_copy:
             return last_copy
@@ -81,14 +87,14 @@ class PrivateCopies:
             raise ParameterError("mechanism", type(part), DECLARED)
 
     def of_plan(self, plan: Plan) -> Plan:
-        """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
+        """Return a copy of a plan; its leaves are the copies that `of` returns."""
         rebuilt: Plan = _rebuilt(plan, self._of_leaf, {})
         return rebuilt
 
     def _of_leaf(self, leaf: Any) -> Any:
-        """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
+        """Return the copy of a leaf of a plan; None if it is not a declared mechanism."""
         try:
-            own_copy = self._copies.get(leaf)  # which holds declared mechanisms alone
+            own_copy = self._copies.get(leaf)  # it only has declared mechanisms
         except TypeError:  # a function inside has no hash
             return None
         if own_copy is None and is_declared(leaf) and _can_release(leaf):
@@ -106,7 +112,7 @@ class PrivateCopies:
 
 
 def shown(plan: Any) -> Any:
-    """Return a copy to hand out: changes of it do not change the gate's own."""
+    """Return a copy for other code to hold; changes of it do not change the gate's own copy."""
     return _rebuilt(plan, None, {})
 
 
@@ -117,7 +123,7 @@ def name_of_undeclared(plan: Any) -> str:
 
 
 def _can_release(mechanism: Any) -> bool:
-    # Asking isinstance of the protocol would take as long as a draw.
+    # An isinstance check against the protocol would take as long as a draw.
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 

@@ -1,4 +1,8 @@
-"""Data and users as the gates accept them: arrays or frames, a row a user, checked once."""
+"""Private data and sets of users, as a gate accepts them: checked once, before any release.
+
+Data are an array, a tuple of arrays of equal length, a sparse matrix or a data frame; each row
+belongs to one user.  A set of users is a slice, an array of indices of rows, or a mask.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,10 @@ from accountant.ledger.frames import (
 )
 from accountant.ledger.immutable_arrays import immutable
 
-Users = NDArray[np.intp] | slice
-CHUNK_READERS: set[type[Any]] = set()  # classes that check every piece as it is read
-FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows)
+Users = NDArray[np.intp] | slice  # indices of rows, or a slice of them
+# Classes that read data in pieces, and check every piece as it is read; they add themselves.
+CHUNK_READERS: set[type[Any]] = set()
+FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows)  # these check their frames
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
@@ -36,9 +41,9 @@ def checked_data(argument: str, data: Any) -> Any:
         return parts
     if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
-    if type(data) is np.ndarray:  # what is mostly asked for
+    if type(data) is np.ndarray:  # the most frequent case, before the slower tests below
         return _checked_array(argument, data)
-    if is_frame(data):  # a frame may lack entries; its mechanisms say how these count
+    if is_frame(data):  # entries may be missing: the mechanisms of frames say how these count
         return FrameRows(argument, data)
     if is_partitioned(data):
         return FramePartitions(argument, data)
@@ -55,7 +60,7 @@ def checked_data(argument: str, data: Any) -> Any:
 
 
 def _checked_array(argument: str, data: Any) -> NDArray[Any]:
-    """Return an immutable array of numbers, not empty, and without missing entries."""
+    """Return the data as an immutable array of numbers that is not empty and has no gaps."""
     try:
         array = np.asarray(data)
     except ValueError:
@@ -65,23 +70,27 @@ def _checked_array(argument: str, data: Any) -> NDArray[Any]:
     if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
     _refuse_missing(argument, array)
-    return immutable(array, mapped=True)  # a query may read the data and not change them
+    return immutable(array, mapped=True)  # a query may read the data, but not change them
 
 
 def is_masked(data: Any) -> bool:
-    """Return whether an array has a mask, or one in a list of them; numpy would ignore it."""
+    """Return whether the data, or any part of a list, is a masked array.
+
+    `numpy.asarray` would ignore the mask, and show the hidden entries.
+    """
     if isinstance(data, list | tuple):
         return any(map(is_masked, data))
     return isinstance(data, np.ma.MaskedArray)
 
 
 def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
-    """Refuse NaN, infinity and dates that are none, in the fields of records too."""
+    """Refuse NaN, infinity and missing dates (NaT), in each field of an array of records too."""
     if array.dtype.names is not None:
         for name in array.dtype.names:
             _refuse_missing(argument, array[name])
     elif array.dtype.kind in "fc":
-        # The sum takes one cheap pass; the entries are looked at where it is not finite.
+        # The sum takes one quick pass.  It is infinite or NaN if any entry is, and also where
+        # finite entries overflow: only then each entry is tested.
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():
@@ -94,7 +103,7 @@ def _checked_sparse(argument: str, data: Any) -> Any:
     """Return a checked, read-only sparse matrix in row format."""
     from scipy import sparse
 
-    in_row_format = data.tocsr  # every format has it
+    in_row_format = data.tocsr  # every sparse format has this method
     if not sparse.issparse(data):
         raise ParameterError(argument, type(data), "an array, or a matrix of scipy.sparse")
     matrix: Any = copy.copy(in_row_format())
@@ -114,7 +123,7 @@ def first_array(data: Any) -> Any:
 
 
 def take_rows(data: Any, who: Users) -> Any:
-    """Return the rows of the users in ``who``, of every array in the data."""
+    """Return the data of the users in ``who``: their rows of each array."""
     return tuple(part[who] for part in data) if isinstance(data, tuple) else data[who]
 
 
@@ -124,7 +133,11 @@ def count_users(who: Users) -> int:
 
 
 def checked_users(who: Any, users: int) -> Users:
-    """Return ``who`` as a slice or an immutable array of distinct indices below ``users``."""
+    """Return a set of users as a slice, or as an immutable array of distinct indices of rows.
+
+    ``who`` is None for all, a slice, a mask of length ``users``, or indices below ``users``, the
+    number of rows; negative and repeated indices are refused.
+    """
     if who is None:
         return slice(0, users, 1)
     if isinstance(who, slice):

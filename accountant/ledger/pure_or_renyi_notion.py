@@ -1,4 +1,9 @@
-"""The default notion with delta > 0: a total fits if its pure sum or its Rényi sum fits.
+"""The default notion of a ledger with delta > 0: a total fits if one of its sums fits.
+
+For the same releases it keeps the sum of the epsilons (pure privacy), the sum of the rhos (zCDP),
+and the sum of the Rényi divergences of one order.  Each sum is kept by a notion of its own, with a
+limit that follows from the same budget (epsilon, delta).  In every notion a total also has a mass
+at infinity: the probability of outcomes that are impossible on the neighbour.
 
 References: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1; Feldman & Zrnic (2021), Theorem 4.3;
 both at once in docs/proofs/two_filters.md.
@@ -20,7 +25,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
-NO_SUM = Decimal("Infinity")  # the sum, where one of the releases has no cost in a notion
+NO_SUM = Decimal("Infinity")  # the pure sum, where one of the releases has no finite epsilon
 
 
 class Sums(NamedTuple):
@@ -34,11 +39,16 @@ class Sums(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class PureOrRenyiNotion(CompositionNotion[Sums]):
-    """Keeps the pure sum, rho and the divergence of one order.
+    """The notion that keeps the pure sum, the sum of rho, and that of divergences of one order.
 
-    A total fits if the pure sum fits epsilon, or rho or the divergence fits its limit at epsilon
-    and delta.  The order is the one that decides epsilon where rho is all spent: there a divergence
-    is at most rho times the order, so that whatever fits a zCDP filter fits here.
+    A total fits if the pure sum is within epsilon, or if rho or the divergence is within the limit
+    that follows from epsilon and delta.  By default the order is the one that gives the epsilon of
+    a zCDP filter whose rho is all spent.  A divergence is at most rho times the order, so whatever
+    fits that zCDP filter fits here.
+
+    ``pure``, ``zcdp`` and ``rdp`` are the notions of the three sums.  ``limit`` has their limits,
+    which include a tolerance for round-off.  A sum that has reached its entry of ``full``, which
+    has no tolerance, admits nothing more.
     """
 
     pure: PureDPNotion = field(kw_only=True)
@@ -80,14 +90,18 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         )
 
     def exceeds(self, total: Total[Sums]) -> bool:
-        """Return whether neither the pure sum nor a Rényi sum fits, or the mass at infinity."""
+        """Return whether none of the three sums fits, or the mass at infinity does not."""
         (pure, rho, renyi), infinity = total
         limits, infinity_limit = self.limit
         fits = pure <= limits.pure or rho <= limits.rho or renyi <= limits.renyi
         return not (fits and infinity <= infinity_limit)
 
     def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
-        """Return whether none of the sums that were below their limits before fits now."""
+        """Return whether a spend must be refused.
+
+        It is admitted if one of the sums that were not full before fits now, or if it costs
+        nothing, and if the mass at infinity fits.
+        """
         spent, now, full, limits = before.spent, after.spent, self.full, self.limit.spent
         fits = (
             now == spent
@@ -125,13 +139,17 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         for spending in spendings:
             if spending.unit == unit:
                 return spending
-        # among equal shares rho is shown, because it needs no order
+        # The share of the divergence counts as a millionth more: where it equals the share of rho,
+        # rho is shown, because it needs no order.
         shares = [spending.amount / spending.limit for spending in spendings]
         shares[2] *= 1 + 1e-6
         return spendings[shares.index(min(shares))]
 
     def how_often(self, cost: Total[Sums], total: Total[Sums]) -> int | None:
-        """Return how many more releases of ``cost`` surely fit: the most that one sum allows."""
+        """Return how many more releases of ``cost`` surely fit.
+
+        It is the largest of the counts that the three sums allow, and None for no limit.
+        """
         (pure, rho, renyi), (pure_sum, rho_sum, renyi_sum) = cost.spent, total.spent
         fits = [
             self.pure.how_often(Total(pure, Decimal(0)), Total(pure_sum, Decimal(0))),
@@ -173,6 +191,10 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         return Total(Sums(Decimal(pure), rho, renyi), infinity)
 
     def _cost(self, loss: Loss) -> Total[Sums]:
+        """Return the costs of one release: infinite in a notion in which it has none.
+
+        The mass at infinity is the largest that one of the three notions sees.
+        """
         pure = _cost_or(self.pure.cost, loss, Total(NO_SUM, Decimal(0)))
         rho = _cost_or(self.zcdp.cost, loss, Total(math.inf, 0.0))
         renyi = _cost_or(self.rdp.cost, loss, Total(math.inf, 0.0))

@@ -1,4 +1,9 @@
-"""Users' data in pieces that lie on the workers of an executor, and stay there."""
+"""Users' data in pieces that lie on the workers of an executor, and stay there.
+
+A private query over blocks of users is sent to the workers that hold their rows.  `WorkerChunks`
+says which piece holds which users, `Cut` which rows of a piece are meant, and a `RowReader` goes
+with each task to a worker, where it makes the checked array of a block out of pieces and cuts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ from accountant.ledger.private_data import (
 
 
 class Cut(NamedTuple):
-    """Rows of a piece: those from ``start`` to ``stop`` of its ``length``."""
+    """Rows of a piece: numbers ``start`` to ``stop - 1`` of the ``length`` that it must have."""
 
     start: int
     stop: int
@@ -35,17 +40,17 @@ class Cut(NamedTuple):
 
     @property
     def whole(self) -> Cut:
-        """Return all rows of what `taken` returns."""
+        """Return the cut that takes all rows of what `taken` returns."""
         many = self.stop - self.start
         return Cut(0, many, many)
 
 
 @final
 class WorkerChunks:
-    """Users in pieces that workers hold: rows do not come here, nor go from worker to worker.
+    """Users in pieces that workers hold; rows are read there, and come here only by indexing.
 
-    A worker checks the rows of a block when it reads them, after its users were charged.  The rows
-    of a block that lies in two pieces go to one of their workers.
+    A worker checks the rows of a block when it reads them, after its users were charged.  Rows move
+    between workers only if a block lies in several pieces: they then go to one of their workers.
 
     Parameters
     ----------
@@ -89,7 +94,7 @@ class WorkerChunks:
         return f"WorkerChunks(shape={self.shape})"
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> WorkerChunks:
-        """Return the users with a function of the rows in place of the rows.
+        """Return the same users with other rows, which a function makes of theirs on the workers.
 
         Parameters
         ----------
@@ -143,7 +148,10 @@ class WorkerChunks:
         return cuts
 
     def cut_out(self, located: list[tuple[int, Cut]]) -> tuple[list[Any], list[Cut]]:
-        """Return pieces with some rows; workers cut what they hold.
+        """Return pieces with some rows, and the cut of each piece.
+
+        A worker cuts the piece that it holds, so that only these rows can be sent to another
+        worker; a future of them is then in place of the piece, and its cut takes all its rows.
 
         Parameters
         ----------
@@ -168,14 +176,18 @@ CHUNK_READERS.add(WorkerChunks)
 
 
 class RowReader(NamedTuple):
-    """The checks that workers make of the rows they read, and the functions of the rows."""
+    """What a worker needs to read the rows of a block: their checks, and functions of them.
+
+    ``width`` is the shape of a row of the first array after all ``functions``.
+    """
 
     width: tuple[int, ...]
     functions: tuple[Callable[[Any], Any], ...]
 
     def rows(self, pieces: Sequence[Any], cuts: Sequence[Cut]) -> Any:
         """Return the checked rows of a block, immutable."""
-        # of several blocks in one task only the last has rows in all pieces
+        # There may be more pieces than cuts: one task may read several blocks, of which only the
+        # last has rows in all pieces.
         rows = concatenate_rows(
             [cut.taken(piece) for piece, cut in zip(pieces, cuts, strict=False)]
         )

@@ -1,9 +1,10 @@
-"""Finite pairs above and below a profile that is known at finitely many points (arrays only).
+"""Finite pairs above and below a profile that is known at finitely many points.
 
 A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
-one above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowered by the
-greatest gap of a neighbouring cell they give one below.  Either is the profile of a pair whose
-loss takes the points as values, and domination survives composition.
+a profile above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1).  The same
+lines, lowered by the greatest gap of a neighbouring cell between line and profile, give a profile
+below it.  Either is the profile of a pair whose loss takes the points as values, and domination
+survives composition.  The pairs are plain arrays here; `discretised.py` makes losses of them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 
-# The most passes over all points at once with which `lower_hull` begins; then it goes from point to
-# point.
+# `lower_hull` begins with at most so many passes, each over all points at once in numpy; only then
+# it goes from point to point.
 HULL_PASSES = 30
 Profile = Callable[[Array], Array]
 
@@ -110,7 +111,7 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
 
 @functools.lru_cache(maxsize=64)
 def pair_above_all(loss: Discretisable) -> FinitePair:
-    """Return a finite pair above a bounded loss, up to its bound."""
+    """Return a finite pair above a bounded loss, with points up to its largest value."""
     return discretise(loss, 0.0, upper=True)
 
 
@@ -129,7 +130,10 @@ def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
 
 
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
-    """Return the lower convex hull's indices, for increasing x (Andrew's monotone chain)."""
+    """Return the indices of the points on the lower convex hull, for increasing x.
+
+    The method is Andrew's monotone chain.
+    """
     candidates = np.arange(x.size)
     # A point above the line between its neighbours is no corner.
     for _ in range(HULL_PASSES):

@@ -1,5 +1,9 @@
 """The loss of discrete Gaussian noise on whole numbers.
 
+For one number and a small scale, `DiscreteGaussianLoss` lists all outcomes of any weight.  For
+vectors and larger scales, `discrete_gaussian_loss` takes a bound: that of a slightly narrower
+continuous Gaussian, or of zCDP.
+
 References: Canonne, Kamath & Steinke (2020); proofs in `docs/proofs/discrete.md`.
 """
 
@@ -24,7 +28,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 
 MAX_LISTED_OUTCOMES = 4096  # the largest number of outcomes that a loss lists
-# Outcomes within so many scales of either number are listed; all but 1e-300 of the mass is there.
+# Outcomes within so many scales of either number are listed: all but at most 1e-300 of the mass.
 LISTED_DEVIATIONS = 37.5
 SHIFT = IntegerRange(1, MAX_LISTED_OUTCOMES)
 # From this scale on a narrower continuous Gaussian costs less than the concentrated bound.
@@ -130,12 +134,13 @@ def normaliser(scale: float) -> float:
 
 
 def _is_listed(scale: float, shift: int) -> bool:
-    """Return whether few enough outcomes have to be listed."""
+    """Return whether at most `MAX_LISTED_OUTCOMES` have to be listed."""
     return 2 * LISTED_DEVIATIONS * scale + shift < MAX_LISTED_OUTCOMES
 
 
 @functools.lru_cache(maxsize=1024)
 def _listed_pair(scale: float, shift: int) -> PairLoss:
+    """Return the pair P about 0 against Q about ``shift``, with an outcome for each integer x."""
     reach = math.ceil(LISTED_DEVIATIONS * scale)
     x = np.arange(-reach, reach + shift + 1)
     with np.errstate(over="ignore"):

@@ -1,4 +1,9 @@
-"""Losses with finitely many outcomes, and what follows from the outcomes alone."""
+"""The base class of losses with finitely many values, whose cumulants are finite sums.
+
+A loss L = ln(P/Q) with the values l_i of mass p_i under P has the cumulant
+K(z) = ln sum_i p_i e^{z l_i}.  Outcomes that Q never has are not among the values: they are the
+mass at infinity.
+"""
 
 from __future__ import annotations
 

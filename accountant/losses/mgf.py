@@ -1,6 +1,7 @@
 """Moments of a loss of which only the profile is known, by one quadrature.
 
-With d_PQ the profile, d_QP that of the reversed pair and d = d_PQ(oo) the mass at infinity,
+Let d_PQ(e) be the profile at epsilon = e, d_QP that of the reversed pair, and d = d_PQ(oo) the mass
+at infinity.  Then the moment of the loss L = ln(P/Q) is
 
     E_P[e^{zL}; L finite] = 1 - d (z + 1) + z (z + 1) [ int_0^oo e^{ze} (d_PQ(e) - d) de
                                                       + int_0^oo e^{-(z + 1) e} d_QP(e) de ].
@@ -62,7 +63,8 @@ def moment(loss: Profiled, z: complex) -> complex:
         log_profile = np.log(np.maximum(profile - atom, 0.0))
     with np.errstate(over="ignore"):
         forward = np.sum(weights * np.exp(z * nodes + log_profile))
-    # The end is rounded up to one of few, so that different orders share the profiles.
+    # From e = 40 / (Re z + 1) on the factor e^{-(z + 1) e} is below e^-40.  This end is rounded up
+    # to a power of 2^(1/4), so that different orders share the profiles.
     far = 2.0 ** (math.ceil(4 * math.log2(40.0 / (z.real + 1.0))) / 4)
     end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, far))
     nodes, weights, profile = _profile_on_panels(loss.reversed, end)

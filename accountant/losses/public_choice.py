@@ -127,12 +127,12 @@ class PublicChoice(Loss):
         """Exact cumulants where all parts have them."""
         numerics = [part.numerics for part in self.parts]
         exact = all(part_numerics.has_exact_cgf for part_numerics in numerics)
-        many = self.attained is not None or any(
+        has_envelope = self.attained is not None or any(
             part_numerics.is_upper_envelope for part_numerics in numerics
         )
         return LossNumerics(
             CGF if exact else None,
-            many,
+            has_envelope,
             any(part_numerics.is_numerical for part_numerics in numerics),
         )
 

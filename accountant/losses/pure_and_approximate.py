@@ -1,6 +1,13 @@
-"""The losses of pure and approximate privacy, both dominated by binary randomised response.
+"""The losses of pure and approximate privacy, which have binary randomised response as worst case.
 
-A response tells the truth with probability 1 / (1 + e^-e); its privacy loss L is +e or -e.
+A response reports a secret bit truthfully with probability 1 / (1 + e^-epsilon), and inverted
+otherwise.  Its privacy loss L is +epsilon for the true bit, and -epsilon for the other one.
+
+`PureLoss` is this response: it dominates every epsilon-DP release.  `ApproxLoss` reveals the bit
+with probability delta and gives this response otherwise: it dominates every (epsilon, delta)-DP
+release.
+
+References: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
 """
 
 from __future__ import annotations
@@ -25,17 +32,17 @@ from accountant.numerics.rounding import ULP, round_up, round_up_square, round_u
 
 
 class Response(HasCumulant, Protocol):
-    """A loss that is plus or minus epsilon."""
+    """A loss with the two values +epsilon and -epsilon."""
 
     @property
     def epsilon(self) -> float:
-        """The size of both losses."""
+        """The absolute value of both losses, in nats."""
         ...
 
 
 @final
 class ResponseCGF(ExactCGF[Response]):
-    """Cumulants ``ln E e^{zL}`` of the two outcomes ``+-epsilon``; see `ExactCGF`."""
+    """Cumulants ``K(z) = ln E e^{zL}`` of many responses at a time; see `ExactCGF`."""
 
     def sum_cgf(self, losses: Sequence[Response], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the closed forms, many losses at a time."""
@@ -58,10 +65,16 @@ def response_pmf(epsilon: float) -> tuple[Array, Array]:
 
 
 def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
-    """Return the cumulants of responses at ``z``, and bounds on their round-off.
+    """Return the cumulants ``ln E e^{zL}`` of responses, and bounds on their round-off.
 
-    E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) is 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2), which
-    does not cancel near 1; where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e).
+    With e = epsilon, the moment is
+
+        E e^{zL} = cosh((z + 1/2) e) / cosh(e/2)
+                 = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2)
+                 = e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e).
+
+    The second form keeps the digits of a moment near 1.  The third form is used where
+    (Re z + 1) e > 30: the logarithm of its first factor is z e, so that nothing overflows.
     """
     far = epsilon * (z.real + 1) > 30
     with np.errstate(over="ignore", invalid="ignore"):
@@ -72,6 +85,8 @@ def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
             s = np.broadcast_to(z, far.shape)[far]
             x = np.broadcast_to(epsilon, far.shape)[far]
             value[far] = s * x + np.log1p(np.exp(-(2 * s + 1) * x)) - np.log1p(np.exp(-x))
+        # An exponent z e is inexact by some ulps of itself.  What this adds to the value is its
+        # size times that of e^{ze} relative to the moment.
         terms = np.abs(z) * epsilon * np.exp(z.real * epsilon - value.real)
         size = terms + np.abs(value) + far
     return value, 16 * ULP * size
@@ -79,7 +94,7 @@ def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
 
 PURE_CGF = ResponseCGF()
 PURE = LossNumerics(PURE_CGF)
-APPROXIMATE = LossNumerics(ExactCGF())
+APPROXIMATE = LossNumerics(ExactCGF())  # the sums of `ApproxLoss.cumulant`, one loss at a time
 
 
 @final
@@ -109,15 +124,15 @@ class PureLoss(BoundedLoss):
         object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the hockey stick of P = (e^e0, 1) / (1 + e^e0) against its mirror image."""
-        # (e^e0 - e^eps)_+ / (1 + e^e0)
+        """Return delta of the response with P = (e^e0, 1) / (1 + e^e0) and Q = its mirror image."""
+        # delta(eps) = (e^e0 - e^eps)_+ / (1 + e^e0), with e0 the epsilon of this loss
         e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return inside
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of binary randomised response."""
-        # ln[(e^{alpha e0} + e^{(1-alpha) e0}) / (1 + e^e0)] / (alpha - 1)
+        # ln[(e^{a e0} + e^{(1-a) e0}) / (1 + e^e0)] / (a - 1), with a the order
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = round_up_sum(log_moment, a * e0) / (a - 1)
@@ -147,8 +162,11 @@ class PureLoss(BoundedLoss):
         return PureLoss(round_up(RECORDS.check("size", size) * self.epsilon))
 
     def inverse_profile(self, delta: float) -> float:
-        """Return the inverse of the profile, in closed form."""
-        # (e^e0 - e^eps) / (1 + e^e0) = delta
+        """Return the epsilon at which the profile is ``delta``, in closed form, rounded up.
+
+        A delta for which that epsilon is below e0 - ln 2 is left to the search of `Loss`.
+        """
+        # The solution of (e^e0 - e^eps) / (1 + e^e0) = delta is eps = e0 + ln(1 - share).
         share = delta * (1 + math.exp(-self.epsilon))
         if share > 0.5:
             return Loss.inverse_profile(self, delta)
@@ -187,7 +205,7 @@ class ApproxLoss(SymmetricLoss):
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return delta for the outcomes that reveal the data, plus binary randomised response."""
+        """Return ``delta + (1 - delta) stick``, with ``stick`` the profile of the response."""
         e = epsilons(epsilon)
         inside = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         total: Array = self.delta + (1 - self.delta) * inside
@@ -215,7 +233,7 @@ class ApproxLoss(SymmetricLoss):
         return loss, mass * (1 - self.delta)
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """Return ``ln (1 - delta)`` plus the cumulant of randomised response."""
+        """Return ``ln(1 - delta)`` plus the cumulant of randomised response."""
         s = np.asarray(z, dtype=complex)
         value, _ = response_cgf(np.array(self.epsilon), s)
         return (value + math.log1p(-self.delta))[()]
@@ -226,7 +244,10 @@ class ApproxLoss(SymmetricLoss):
         return round_up_square(self.epsilon, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Return the Rényi divergence of the finite part, which has mass ``1 - delta``."""
+        """Return the Rényi divergence of the finite part, which has mass ``1 - delta``.
+
+        It is that of the response plus ``ln(1 - delta) / (order - 1)``.
+        """
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = (round_up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)

@@ -1,4 +1,8 @@
-"""Laws of a log-ratio: a few atoms, and between two ends the density of an exponential."""
+"""Laws of a log-ratio l = ln(P/Q) under Q that have a few atoms and an exponential density.
+
+Laplace noise has such a law: outcomes outside the two centres have one ratio, an atom, and between
+the centres the ratio grows linearly with the outcome.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from typing import final
 class RatioLaw:
     """The law under Q of ``l = ln(P / Q)``: atoms, and a density ``scale e^{-l/2}``.
 
-    ``atoms`` are ratios and masses; minus infinity is the ratio of what only Q can have.
+    The density is that between ``low`` and ``high``.  ``atoms`` are pairs of a value of l and its
+    mass; l is minus infinity at outcomes that only Q can have.
     """
 
     atoms: tuple[tuple[float, float], ...]
@@ -22,8 +27,12 @@ class RatioLaw:
 
 
 def laplace_ratio_law(shift: float, reach: float = math.inf) -> RatioLaw | None:
-    """Return the law for Laplace(0, 1) within ``reach`` and the same moved by ``shift``."""
-    # The noise has the density c e^-|x|, and l is 2x - shift between the centres, else +-shift.
+    """Return the law for Q = Laplace(0, 1) within ``reach``, and P the same moved by ``shift``.
+
+    The result is None where the two have no outcome in common.
+    """
+    # Q has the density c e^-|x| for |x| <= reach.  Where both are possible l is -shift for x < 0,
+    # 2x - shift between the centres, and shift beyond.
     c = -0.5 / math.expm1(-reach)
     scale = c / 2 * math.exp(-shift / 2)
     if shift >= 2 * reach:

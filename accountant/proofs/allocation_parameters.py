@@ -1,4 +1,18 @@
-"""The parameters of the proof of one epoch of random allocation."""
+"""Chooses the numbers in a proof of what one epoch of random allocation with Gaussian noise costs.
+
+Each record is used in one of t steps, drawn in secret.  With V = e^{mu x - mu^2/2}, x standard
+normal, S a sum of t such V, and the transform phi(s) = E e^{-sV}, delta follows from
+
+    g(K) = E (K - S)_+ = (1 / 2 pi i) int e^{sK} phi(s)^t s^{-2} ds    along Re s = a,
+
+where P has the record: it is (g(K) + t - K) / t with K = t e^eps for the pair (P, Q), and
+(e^eps / t) g(K) with K = t e^-eps for (Q, P).
+
+The proof names the line (the abscissa a, and nodes a + ijh, j < ``nodes``) and a trapezoid rule in
+x for phi.  This file chooses them by floats; `accountant/verifier/allocation.py` recomputes the
+integral with balls and bounds all errors, so that a bad choice here can only make a proof fail.
+Mathematics: docs/proofs/random_allocation.md.
+"""
 
 from __future__ import annotations
 
@@ -12,45 +26,54 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.no_method import NoMethod
 
-GRID = np.linspace(-9, 9, 700)
-MAX_NODES = 2**17 - 1
-MARGIN = 32.0  # nats of delta that the error takes at most
-RATIOS = 2.0 ** np.arange(0, 7)  # of abscissas and the saddle
+GRID = np.linspace(-9, 9, 700)  # values of x at which phi is summed in floats
+MAX_NODES = 2**17 - 1  # nodes of a line; a proof that needs more is not written
+MARGIN = 32.0  # nats: the error that is aimed at is e^-32 of delta
+RATIOS = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
 
 
 class _LogNormal:
-    """``E e^{-sV}`` of V = e^{mu x - mu^2/2} in floats."""
+    """V = e^{mu x - mu^2/2}, x standard normal, and its transform phi(s) = E e^{-sV} in floats."""
 
     def __init__(self, mu: float) -> None:
         self.mu = mu
         self._values: Array = np.exp(mu * GRID - mu * mu / 2)
 
     def log_transform(self, s: float) -> float:
-        """Return its logarithm at a real s."""
+        """Return ``ln phi(s)`` at a real s."""
         log_sum = float(logsumexp(-s * self._values - GRID**2 / 2))
         return log_sum + math.log((GRID[1] - GRID[0]) / math.sqrt(2 * math.pi))
 
     def decay(self, a: float, u: float) -> tuple[float, float]:
-        """Return the least bound of ``ln |phi(a + iv)|``, v >= u, and its turn."""
-        turns = math.pi / 2 / self.mu * 2.0 ** -np.arange(0.01, 14, 0.5)
+        """Return a bound on ``ln |phi(a + iv)|`` for all v >= u, and the depth D that gives it.
+
+        Moving x to Im x = -D gives ``|phi(a + iv)| <= e^{D^2/2} phi(a cos mu D + v sin mu D)`` for
+        0 <= mu D <= pi/2.  The least bound of 28 depths is returned.
+        """
+        depths = math.pi / 2 / self.mu * 2.0 ** -np.arange(0.01, 14, 0.5)
         return min(
             (
-                t * t / 2
-                + self.log_transform(a * math.cos(t * self.mu) + u * math.sin(t * self.mu)),
-                t,
+                depth * depth / 2
+                + self.log_transform(a * math.cos(depth * self.mu) + u * math.sin(depth * self.mu)),
+                depth,
             )
-            for t in map(float, turns)
+            for depth in map(float, depths)
         )
 
 
 def _nodes(
-    value: _LogNormal, steps: int, size: float, a: float, target: float
+    variable: _LogNormal, steps: int, threshold: float, a: float, log_error: float
 ) -> tuple[int, float]:
-    """Return how many nodes a line needs, and their step."""
-    period = max(1.01 * size, (math.log(1e3 * size + 1e3) - target + 10) / a)
+    """Return the last index of the nodes that a line needs, and their step h.
+
+    ``log_error`` is the logarithm of the error of g(K) that is aimed at.  The period T = 2 pi / h
+    is more than K, and so long that the aliases, of about (K + T) e^{-aT}, are below that error.
+    The last node, at height U, is so high that ``e^{aK} |phi|^t / U`` beyond it is below it, too.
+    """
+    period = max(1.01 * threshold, (math.log(1e3 * threshold + 1e3) - log_error + 10) / a)
     h = float(np.float32(2 * math.pi / period))
     count = 8
-    while a * size + steps * value.decay(a, count * h)[0] - math.log(count * h) > target:
+    while a * threshold + steps * variable.decay(a, count * h)[0] - math.log(count * h) > log_error:
         count = int(1.1 * count) + 1
         if count > MAX_NODES:
             break
@@ -60,41 +83,47 @@ def _nodes(
 def allocation_entry(
     mu2: float, steps: int, back: bool, epsilon: float, delta: float, right: float = 1.0
 ) -> dict[str, Any]:
-    """Return the fields of an entry of the proof.
+    """Return the fields of an entry of the proof: a line, and a rule for phi on it.
 
-    ``right`` other than 1 is the abscissa over the saddle: a line for many epsilons, and digits
-    for them.
+    With ``right`` 1 the line is for one epsilon, and its abscissa is the multiple of the saddle
+    point in `RATIOS` that needs the fewest nodes.  Another ``right`` is that multiple itself; the
+    line is then used for many epsilons, and phi is computed with a smaller error and more bits.
+    ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).
     """
-    value = _LogNormal(math.sqrt(mu2))
-    target = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
-    size = steps * math.exp(-epsilon if back else epsilon)
+    variable = _LogNormal(math.sqrt(mu2))
+    log_error = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
+    threshold = steps * math.exp(-epsilon if back else epsilon)
 
-    def height(log_a: float) -> float:
+    def log_integrand(log_a: float) -> float:
         a = math.exp(log_a)
-        return a * size + steps * value.log_transform(a) - 2 * log_a
+        return a * threshold + steps * variable.log_transform(a) - 2 * log_a
 
-    minimum = optimize.minimize_scalar(height, bounds=(-18, 12), method="bounded")
-    # right of the saddle phi falls sooner, as the exponential does not: less nodes at first
+    minimum = optimize.minimize_scalar(log_integrand, bounds=(-18, 12), method="bounded")
+    # The saddle point is where e^{aK} phi(a)^t / a^2 is least on the real line.  Further right
+    # phi is smaller and the aliases fall faster with T, so that fewer nodes may be enough.
     ratios = RATIOS if right == 1 else [right]
     lines = [
-        (_nodes(value, steps, size, factor * math.exp(minimum.x), target), factor)
-        for factor in ratios
+        (_nodes(variable, steps, threshold, multiple * math.exp(minimum.x), log_error), multiple)
+        for multiple in ratios
     ]
     (count, h), ratio = min(lines)
     if count > MAX_NODES:
         raise NoMethod("a contour of so many nodes is too long to check")
     a = float(np.float32(ratio * math.exp(minimum.x)))
     period = 2 * math.pi / h
-    y = float(np.float32(min(math.pi / 4.01 / value.mu, 2.5)))
-    # n times the rule's error is against e^{target} of terms of size e^{height}
-    log_rule = target - max(height(math.log(a)), target) - math.log(steps) - 14
-    log_rule += min(0.0, value.log_transform(a)) - max(0.0, math.log(period * a))
+    y = float(np.float32(min(math.pi / 4.01 / variable.mu, 2.5)))
+    # An error r of phi changes phi^t by about t r phi^{t-1}, so the integrand, e^log_integrand at
+    # s = a, by a share t r / phi(a) of it.  The r that is aimed at keeps this change at most
+    # e^{log_error - 14}, and is smaller by the factor a T where that is above 1.
+    log_rule_error = log_error - max(log_integrand(math.log(a)), log_error) - math.log(steps) - 14
+    log_rule_error += min(0.0, variable.log_transform(a)) - max(0.0, math.log(period * a))
     if right != 1:
-        log_rule -= max(0.0, a * size - 2 * math.log(a))
-    step = float(np.float32(2 * math.pi * y / (-max(log_rule, -150.0) + 2 * y * y)))
-    turn = float(np.float32(value.decay(a, count * h)[1] * 0.9999))
+        log_rule_error -= max(0.0, a * threshold - 2 * math.log(a))
+    # A rule of this step on Im x = -y errs by about e^{2 y^2 - 2 pi y / step}, which is e^log_rule.
+    step = float(np.float32(2 * math.pi * y / (-max(log_rule_error, -150.0) + 2 * y * y)))
+    turn = float(np.float32(variable.decay(a, count * h)[1] * 0.9999))
     bits = (64 if right == 1 else 128) + 8 * math.ceil(
-        (-log_rule + math.log(steps * count)) / math.log(2) / 8
+        (-log_rule_error + math.log(steps * count)) / math.log(2) / 8
     )
     return {
         "road": "allocation",

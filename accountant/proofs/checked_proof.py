@@ -1,7 +1,7 @@
-"""A proof that the checker accepted here and now, of one plan at one delta.
+"""A proof of one plan at one delta that the checker has accepted in this process.
 
-Reports and books take a `CheckedProof`, never the words of a file: there is none unless the checker
-proved the file, and its plan and delta are those that are asked about.
+Reports and books take a `CheckedProof`, never what a file says: the object can only be made if the
+checker proves the file, and if its plan and delta are those that are asked about.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
-UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"
-DIGITS = 12
+UPPER, NOT_PROVED = "PROVED UPPER", "NOT PROVED"  # words of a verdict
+DIGITS = 12  # significant digits of the ends in words
 Proof = bytes | str | os.PathLike[str]  # the bytes of a proof, or where its file is
 
 
@@ -79,7 +79,7 @@ class CheckedProof:
 
     @property
     def claims(self) -> str:
-        """Return whose losses are as their mechanisms claim, in words; "" where none is."""
+        """Return in words whose losses are taken as the mechanisms claim; "" where none is."""
         return words_of_claims(self.verdict.plan)
 
     def facts(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def checked_proof(plan: Plan, delta: float, proof: Proof | CheckedProof) -> Chec
 
 
 def checked_target(proof: str | os.PathLike[str]) -> Path:
-    """Return where a proof is to be written, before what it proves is computed."""
+    """Return the path for a new proof, checked to be writable before the proof is computed."""
     if not isinstance(proof, str | os.PathLike):
         raise ParameterError("proof", proof, "the path of a file")
     check_writable({"proof": os.fspath(proof)})
@@ -182,7 +182,7 @@ def read_proof(proof: Proof) -> bytes:
 
 
 def claimed_words(verdict: Verdict) -> str:
-    """Return what a proof claims; of a checked one what was proved."""
+    """Return in words what a proof claims, or what was proved if it was checked."""
     lower_clause = f"at least {format_lower(verdict.lower, DIGITS)} and " * (verdict.word != UPPER)
     return (
         f"epsilon of this plan at delta {shown_delta(verdict.delta)} is {lower_clause}at most "

@@ -1,4 +1,17 @@
-"""The proof by one integral: abscissa, step, nodes and rules of mixtures, as dyadic numbers."""
+"""Chooses the numbers in a proof that bounds delta by one integral of moments.
+
+With M(z) = E_P e^{zL} the product of the moments of all releases, L = ln dP/dQ,
+
+    delta(eps) = (1 / 2 pi i) int M(z) e^{-z eps} / (z (z + 1)) dz    along Re z = a > 0.
+
+The proof names the line: the abscissa a, the step h and the number of nodes a + ijh, an abscissa b
+for the bound of the aliases, the variance of a smoothing Gaussian, and quadrature rules for the
+moments of mixtures.  This file chooses them by floats; `accountant/verifier/contour.py` computes
+the sum with balls and bounds all errors, so that a bad choice can only make a proof fail.
+
+An entry is the part of a proof that bounds delta at one epsilon from above or below, in one
+direction of the neighbours.  Mathematics: docs/proofs/contour.md.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +34,17 @@ from accountant.proofs.float_pairs import (
 )
 from accountant.proofs.no_method import NoMethod
 
-MAX_NODES = 2**19 - 1
-ALIAS_RATIOS = np.geomspace(0.35, 20, 80)
-FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6  # abscissas to try, and what is quick to check
-SLACK = 0.4  # nats of the truncated tail that shorter rules may cost
-LEAST, CHERNOFFS = 1e-3, 40  # abscissas of Chernoff's bound
-# of what the width of the interval is for delta: the error, and what a smoothing may add
+MAX_NODES = 2**19 - 1  # nodes of a line; a proof that needs more is not written
+ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # values of b that are tried, over the saddle point
+# The abscissas that are tried, over the saddle point.  No other one is tried after an entry whose
+# check costs less than `CHEAP`, in products of 128 bits.
+FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6
+SLACK = 0.4  # nats: how much larger the bound of the truncated tail may be with a shorter rule
+LEAST, CHERNOFFS = 1e-3, 40  # abscissas that are tried for Chernoff's bound: the least, how many
+# Pairs that are tried in turn: the error of the sum, and what a smoothing may add.  Both are shares
+# of the relative change of delta over the width of the certificate's interval.
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
-LEAST_SHARE = 1e-12
+LEAST_SHARE = 1e-12  # of delta: both in the last attempt
 Parts = Sequence[tuple[FloatPair, int]]
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
@@ -37,21 +53,29 @@ Entry = dict[str, Any]
 def contour_entries(
     items: Items, back: bool, delta: float, end: float, width: float, lower: bool
 ) -> Iterator[Entry]:
-    """Yield entries of one integral, each with less error than the one before it."""
+    """Yield entries of one integral, each with less error than the one before it.
+
+    ``items`` are releases with their counts; ``back`` asks for the pair (Q, P).  The entry is to
+    show that delta at epsilon ``end`` is at most ``delta``, or with ``lower`` that it is at least
+    ``delta``; ``width`` is the width of the certificate's interval of epsilon.
+    """
     if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
-        return  # delta is 0 at the end
+        return  # no loss is above the end, so delta is 0 there
     pairs = [(float_pair(release, back), n) for release, n in items]
     contour = Contour(pairs, end, delta, 1e-3, 0.0)
-    if (moment := contour.chernoff()) is not None:  # of a lower end it shows that there is none
+    if (moment := contour.chernoff()) is not None:
+        # Delta at the end is less than ``delta``: that proves an upper end, and rules out a lower.
         if not lower:
             yield moment
         return
     if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
         raise NoMethod("of a Renyi curve no more is known than moments")
+    # ln delta falls by about a per nat of epsilon, so over the width by the share ``slack``.
     slack = min(1.0, max(width * contour.a, 1e-13))
     reason, is_yielded = NoMethod(""), False
     wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
-    # the ends may be those of different pairs, and the interval says nothing of their width
+    # The two ends may be those of different pairs.  The width then says nothing about the error
+    # that is allowed, so a very small one is tried last.
     for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
         try:
             entry = Contour(pairs, end, delta, share, smooth).entry(lower)
@@ -65,7 +89,11 @@ def contour_entries(
 
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
-    """Return an entry that shows an upper end by one moment, and that end."""
+    """Return an entry that shows an upper end of epsilon by one moment, and that end.
+
+    By Chernoff's bound delta(eps) <= M(a) e^{-a eps} c_a, c_a as in `_log_share`, so that the end
+    is (ln M(a) + ln c_a - ln delta) / a, which is minimised over a.
+    """
     parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
@@ -87,9 +115,10 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
 
 
 class Contour:
-    """The parameters of one direction near an epsilon.
+    """The line that shows delta at one epsilon, for the releases in one direction.
 
-    ``share`` is the error over delta, ``smooth`` what a fictitious Gaussian may add to it.
+    ``share`` is the error that is aimed at, over delta, and ``smooth`` what a fictitious Gaussian
+    may add to delta, also over it.  ``a`` is the abscissa, at first the saddle point.
     """
 
     def __init__(
@@ -99,13 +128,16 @@ class Contour:
         self.releases = sum(n for _, n in parts)
         self.a = self._saddle()
         self.smooth, self.log_delta = smooth, math.log(delta)
-        # at 0 there is an upper bound alone, of a delta that may be far less
+        # the logarithm of the error that is aimed at; at epsilon 0 it need not be below delta / 100
         self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
 
     def _log_size(self, a: float) -> float:
+        """Return ``ln (M(a) e^{-a eps})``."""
         return sum(n * pair.log_moment(a) for pair, n in self.parts) - a * self.epsilon
 
     def _saddle(self) -> float:
+        """Return about the a > 0 at which the integrand is least."""
+
         def height(log_a: float) -> float:
             a = math.exp(log_a)
             return self._log_size(a) - log_a - math.log1p(a)
@@ -126,7 +158,9 @@ class Contour:
     def _line(self) -> tuple[float, float, float]:
         """Return an abscissa, a step whose aliases are small, and the b that shows it.
 
-        Far to the right moments explode, at times just beyond the saddle: a stays left of it.
+        With the period T = 2 pi / h the aliases are about e^{-aT}, and at most about
+        M(b) e^{-b eps} e^{-(b - a) T} for any b > a.  Both are to be e^{target - 3} at most, and T
+        short.  Moments may become very large just right of the saddle, so a is at most the saddle.
         """
         grid = self.a * ALIAS_RATIOS
         sizes = np.array([self._log_size(b) for b in grid])
@@ -143,10 +177,12 @@ class Contour:
         return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
     def _log_tail(self, u: float) -> float:
+        """Return about ``ln (B / u)``, where B bounds |M(z) e^{-z eps}| at z = a + iv, v >= u."""
         log_size = sum(n * pair.log_decay(self.a, u) for pair, n in self.parts)
         return log_size - self.a * self.epsilon - math.log(u)
 
     def _nodes(self, h: float) -> int:
+        """Return about the least number of nodes beyond which the tail is small enough."""
         low, high = 8, 16
         while self._log_tail(high * h) > self.target - 2 * SLACK:
             low, high = high, 2 * high
@@ -159,8 +195,8 @@ class Contour:
         return high + 2
 
     def chernoff(self) -> dict[str, Any] | None:
-        """Return an entry of one node, the bound by a moment alone, where that is enough."""
-        # a small one first: rules of a large one are long, and far beyond the losses any will do
+        """Return an entry of one node, Chernoff's bound by one moment; None if not enough."""
+        # Small abscissas come first, as the rules of large ones are long.
         for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
             if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
                 with suppress(LongRule):
@@ -169,9 +205,10 @@ class Contour:
         return None
 
     def entry(self, lower: bool) -> dict[str, Any]:
-        """Return the fields of an entry of the proof; ``lower``: with the bound of the aliases.
+        """Return the fields of an entry of the proof, with b if it is for a lower end.
 
-        Where the saddle is far, rules there are long: of abscissas left of it, the cheapest counts.
+        If the saddle point is far out, the rules of mixtures are long there.  So abscissas left of
+        it are tried as long as the check becomes cheaper, and the cheapest entry is returned.
         """
         saddle, parts = self.a, self.parts
         cost, entry, reason = math.inf, None, NoMethod("")
@@ -197,7 +234,8 @@ class Contour:
         mixture_rules, smooth = None, 0.0
         decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
         if not decays and self._log_tail(1e4 * self.a) >= self.target:
-            # a fictitious Gaussian of variance S: D_S - delta is at most about S a^2 delta
+            # The integrand does not fall along the line.  A fictitious Gaussian release with
+            # mu^2 = S makes it fall, and raises delta by at most about S a^2 delta.
             smooth = _dyadic(self.smooth / self.a**2)
         if smooth:
             self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
@@ -236,16 +274,17 @@ class Contour:
 
 
 def _dyadic(value: float) -> float:
-    """Return a number near to it with few digits."""
+    """Return a number near to it with the 24 bits of a single-precision float."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
 
 
 def _log_share(a: float) -> float:
-    """Return the logarithm of the greatest ``(1 - e^{-y}) e^{-ay}``."""
+    """Return the logarithm of c_a, the greatest ``(1 - e^{-y}) e^{-ay}`` over y > 0."""
     return a * math.log(a) - (a + 1) * math.log1p(a)
 
 
 def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
+    """Return the fields of an entry with one node, which bounds delta by the moment at a."""
     releases = sum(n for _, n in parts)
     mixtures = [mixture for mixture, _ in parts if isinstance(mixture, FloatMixture)]
     rules = [{"alias": mixture.rule(a, -6 - math.log(releases))} for mixture in mixtures]

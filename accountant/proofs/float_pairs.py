@@ -1,6 +1,8 @@
-"""Releases in floats, to choose the parameters of a proof; nothing here is trusted.
+"""The moments of releases in floats, to choose the parameters of a proof; nothing here is trusted.
 
-The releases are those of `accountant.verifier.releases`, as tuples.
+A release is a pair (P, Q), written as a tuple as in `accountant.verifier.releases`.  Its moments
+are M(z) = E_P e^{zL}, L = ln dP/dQ; each class has ln M(a) at real a > 0, and about a bound on
+|M(a + iv)| for all v >= u.  The checker bounds the same with balls in its file `moments`.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from accountant.verifier.balls import Budget
 from accountant.verifier.outcomes import Masses, outcomes
 from accountant.verifier.releases import LISTED
 
+# The integrand of a mixture's moment is summed at POINTS points, where it is less than DEPTH nats
+# below its greatest value.
 POINTS, DEPTH = 1500, 400.0
-MAX_NODES = 10**5
+MAX_NODES = 10**5  # nodes of a rule on each side of 0; more are refused
 
 
 class LongRule(NoMethod):
@@ -29,23 +33,19 @@ class LongRule(NoMethod):
 
 
 class FloatPair(Protocol):
-    """What the search asks of a release."""
-
-    work: float
+    """What the search for parameters asks of a release."""
 
     def log_moment(self, a: float) -> float:
         """Return ``ln M(a)``."""
         ...
 
     def log_decay(self, a: float, u: float) -> float:
-        """Return a bound of ``ln |M(a + iv)|`` for v >= u, about."""
+        """Return about a bound on ``ln |M(a + iv)|`` for all v >= u."""
         ...
 
 
 class FloatGaussian:
     """N(mu, 1) against N(0, 1)."""
-
-    work = 4.0
 
     def __init__(self, mu2: float) -> None:
         self.mu2 = mu2
@@ -55,14 +55,12 @@ class FloatGaussian:
         return a * (a + 1) * self.mu2 / 2
 
     def log_decay(self, a: float, u: float) -> float:
-        """Return the same less ``u^2 mu^2 / 2``."""
+        """Return ``ln M(a)`` less ``u^2 mu^2 / 2``."""
         return self.log_moment(a) - u * u * self.mu2 / 2
 
 
 class FloatRenyi:
     """Any pair whose Renyi divergence of order ``a + 1`` is at most ``xi + rho (a + 1)``."""
-
-    work = 4.0
 
     def __init__(self, rho: float, xi: float) -> None:
         self.rho, self.xi = rho, xi
@@ -72,14 +70,12 @@ class FloatRenyi:
         return a * self.xi + a * (a + 1) * self.rho
 
     def log_decay(self, a: float, _: float) -> float:
-        """Return the same: nothing is known off the real line."""
+        """Return ``ln M(a)``, as nothing else is known off the real line."""
         return self.log_moment(a)
 
 
 class FloatLaplace:
     """Laplace(m, 1) against Laplace(0, 1)."""
-
-    work = 4.0
 
     def __init__(self, m: float) -> None:
         self.m = m
@@ -97,12 +93,11 @@ class FloatLaplace:
 
 
 class FloatFinite:
-    """Finitely many outcomes."""
+    """Finitely many outcomes of masses p under P and q under Q."""
 
     def __init__(self, p: Array, q: Array) -> None:
         common = (p > 0) & (q > 0)
         self._log_p, self._losses = np.log(p[common]), np.log(p[common]) - np.log(q[common])
-        self.work = float(common.sum())
 
     def log_moment(self, a: float) -> float:
         """Return ``ln sum p (p/q)^a``."""
@@ -115,7 +110,11 @@ class FloatFinite:
 
 
 class FloatMixture:
-    """Two mixtures of normal laws, and rules of nodes for their moments."""
+    """A mixture P = sum w N(f, 1) against Q = sum w N(g, 1), and quadrature rules for M.
+
+    With n the normal density, and R_f and R_g the ratios of P and Q to it, M(z) is the integral of
+    F = n R_f^(1 + z) R_g^(-z) over a line Im x = y (docs/proofs/sampled_gaussian.md).
+    """
 
     def __init__(self, unit2: float, first: Any, second: Any) -> None:
         unit = math.sqrt(unit2)
@@ -126,9 +125,9 @@ class FloatMixture:
         f, g = self._sides[0][1], self._sides[1][1]
         self.most, self.least, self.nearest = float(f.max()), float(g.min()), float(g.max())
         self.spread, self.wide = self.most - self.least, self.nearest - self.least
-        self.work = 100.0
 
     def _logs(self, x: Any) -> list[Any]:
+        """Return ``ln R_f`` and ``ln R_g`` at points x, which may be complex."""
         logs = []
         for weights, shifts in self._sides:
             # a row for each normal law: numpy reduces long rows faster than many short ones
@@ -138,22 +137,25 @@ class FloatMixture:
         return logs
 
     def _log_height(self, a: float, x: Array) -> Array:
-        """Return the logarithm of the integrand's size at ``x``."""
+        """Return ``ln F`` at real points x, for z = a."""
         f, g = self._logs(x)
         exponent: Array = (1 + a) * f - a * g - x * x / 2
         return exponent - math.log(2 * math.pi) / 2
 
     @lru_cache(maxsize=64)  # noqa: B019  # many u are asked for at each of a few heights
     def _line(self, a: float, y: float) -> tuple[Array, Array]:
-        """Return the logarithms of the sizes at ``x + iy`` where u is 0, and their fall with u."""
+        """Return, at the points x + iy of the grid, ``ln |F|`` for z = a, and ``Im L``.
+
+        For z = a + iu the first is less by u times the second.
+        """
         x = self._grid(a)
         f, g = self._logs(x + 1j * y)
         exponent: Array = (1 + a) * f.real - a * g.real + (y * y - x * x) / 2
         return exponent - math.log(2 * math.pi) / 2, f.imag - g.imag
 
-    @lru_cache(maxsize=64)  # noqa: B019  # of a few abscissas, while a proof is written
+    @lru_cache(maxsize=64)  # noqa: B019  # a few abscissas are asked for many times
     def _grid(self, a: float) -> Array:
-        """Return points where the integrand is not far below its greatest size."""
+        """Return evenly spaced points that cover where F is within e^-DEPTH of its greatest."""
         end = (1 + a) * self.most - a * self.least
         low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
         x = np.linspace(low, end + 12, POINTS // 2 + int(4 * min(end, 1e4)))
@@ -162,6 +164,7 @@ class FloatMixture:
         return np.linspace(central[0] - x[1] + x[0], central[-1] + x[1] - x[0], POINTS)
 
     def _log_integral(self, a: float, log_heights: Array) -> float:
+        """Return the logarithm of the integral over the grid, from logarithms of the integrand."""
         x = self._grid(a)
         return float(logsumexp(log_heights)) + math.log(x[1] - x[0])
 
@@ -171,21 +174,25 @@ class FloatMixture:
         return self._log_integral(a, self._log_height(a, self._grid(a)))
 
     def _log_decays(self, a: float, u: float) -> list[float]:
-        """Return the bound of the decay at u by a line at each height."""
+        """Return, for the line at each height, the log of the integral of |F| for z = a + iu."""
         lines = (self._line(a, float(y)) for y in self._heights)
         return [self._log_integral(a, sizes - u * fall) for sizes, fall in lines]
 
     @cached_property
     def _heights(self) -> Array:
+        """The heights y of the lines that are tried."""
         heights: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
         return heights
 
     def log_decay(self, a: float, u: float) -> float:
-        """Return the least bound over some lines."""
+        """Return the least bound over the lines that are tried."""
         return min(self._log_decays(a, u))
 
     def decay_height(self, a: float, u: float, n: int, slack: float) -> float:
-        """Return the highest line, of the shortest rule, where n parts lose at most ``slack``."""
+        """Return the greatest height whose bound for n releases is within ``slack`` of the least.
+
+        The rule of a higher line is the shorter one.
+        """
         sizes = self._log_decays(a, u)
         return max(
             float(y)
@@ -194,7 +201,12 @@ class FloatMixture:
         )
 
     def rule(self, a: float, log_error: float, y: float | None = None) -> dict[str, Any]:
-        """Return a rule y, h, first, last, far whose error is ``e^log_error`` of M(a), about."""
+        """Return a trapezoid rule whose error is about the share ``e^log_error`` of M(a).
+
+        Its nodes are h k + iy for k from ``first`` to ``last``; the checker bounds what is left of
+        them by a normal tail, and sums what is right of them up to ``far``.  Without a ``y`` the
+        height with the fewest nodes is chosen.
+        """
         heights = [y] if y is not None else list(map(float, self._heights))
         _, y = min((self._steps(a, height, log_error), height) for height in heights)
         y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
@@ -213,14 +225,17 @@ class FloatMixture:
         return {"y": y.hex(), "h": h.hex(), "first": first_node, "last": last_node, "far": far}
 
     def _steps(self, a: float, y: float, log_error: float) -> float:
-        """Return nodes a unit of x on a line at this height, or infinity."""
+        """Return the number of nodes per unit of x that a line at this height needs.
+
+        It is infinite where the rule need not converge.
+        """
         if 2 * y * self.spread >= 3 or y * self.wide >= 1.5:
             return math.inf
         top = 2 * y * y - a * math.log(math.cos(y * self.wide))
         return float((np.logaddexp(0.0, top) + 1 - log_error) / (2 * math.pi * y))
 
     def _left_end(self, a: float, h: float, first: int, log_error: float) -> int:
-        """Return a node from which the checker's bound of what is left of it is small."""
+        """Return a first node such that the checker's bound on all left of it is small enough."""
         for k in range(first, first - 20_000, -max(1, int(0.2 / h))):
             x = k * h
             log_tail = -x * x / 2 - math.log(max(1.0, -x))
@@ -231,7 +246,7 @@ class FloatMixture:
 
 
 def largest_loss(release: Any, back: bool) -> float:
-    """Return a bound on the losses of a release, or infinity."""
+    """Return an upper bound on the losses of a release; infinity where none is known here."""
     match release:
         case ("mixture", _, first, second):
             first, second = (second, first) if back else (first, second)
@@ -268,7 +283,7 @@ def float_pair(release: Any, back: bool) -> FloatPair:
 
 
 def listed_masses(release: Any, back: bool) -> Masses:
-    """Return the masses of a finite release, in digits enough for floats."""
+    """Return the masses of a release that has listed outcomes, with 96 bits."""
     Budget.remaining = math.inf
     try:
         with ctx.workprec(96):

@@ -1,4 +1,18 @@
-"""The parameters of the proof by pairs on a lattice."""
+"""The parameters of a proof that bounds delta of many releases by pairs on a lattice of losses.
+
+Such a proof (`accountant.verifier.lattice_sums`) replaces each release by a pair whose losses are
+multiples of a step h, and computes the law of the sum of all losses, in proportion to p e^{aL} and
+cut to a window.  Its writer chooses the order a, the step h, the number of points of the window
+(``size``), the working precision in bits, and for each release with continuous noise a *rule*: the
+points at which its outputs are cut into cells.
+
+The choice is made in floats, from releases of few cells (`FloatRelease`).  Nothing here is trusted:
+the checker computes its bounds anew, and a bad choice makes them wide or slow, never wrong.
+
+A release is a tuple of its kind and its numbers, as in `accountant.verifier.releases`; P and Q are
+its two laws, L = ln p/q is the loss, and n says how often it is released.  Bounds:
+`docs/proofs/grid_pairs.md`.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +35,30 @@ from accountant.verifier.balls import Budget
 from accountant.verifier.cells import cells
 from accountant.verifier.releases import ANY_OF
 
+# Nodes of a rule: of a coarse release, and at most.  The first number is also the least number in a
+# proof, except for Laplace noise and bounded ranges.
 FEW_NODES, MOST_NODES = 1_000, 40_000
-NODES_EACH = 2.0  # of a step of the lattice, on average
-LEAST_STEP = 1e-9  # that the checker takes
-STEPS = 2_000  # that are tried
-WIDER = 1e-6  # of epsilon, about what a lattice adds
-LEFT_OUT = 1e-9  # of delta, by the ends of each release, and of the sum
-LEFT_OUT_OF_EPOCHS = 1e-8
-RIGHT = 15.0  # of the line that is best at one epsilon
-MOST_LENGTH = 2**16  # of a Fourier transform
-SLACK = 2.0**-46  # of the distance of the losses of a release
+NODES_EACH = 2.0  # nodes that a rule has in one step of the lattice, on average
+LEAST_STEP = 1e-9  # least distance of the nodes of a rule that the checker accepts
+STEPS = 2_000  # candidates for the step h that are tried for each distance between losses
+WIDER = 1e-6  # share of epsilon that the step of the lattice is meant to add to it
+LEFT_OUT = 1e-9  # share of delta that the ends of each rule leave out, and the window of the sum
+LEFT_OUT_OF_EPOCHS = 1e-8  # share of delta that the ends of an epoch's rule leave out
+RIGHT = 15.0  # abscissa of the line of an epoch's integral, as a multiple of its saddle point
+# Length of the Fourier transform of an epoch, in points: the most that the number of nodes asks for
+MOST_LENGTH = 2**16
+SLACK = 2.0**-46  # the ``slack`` of the proof, over the widest range of losses of a release
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class FloatRelease:
-    """Losses, masses and widths of the cells of a release, few of them, in floats."""
+    """A release of few cells in floats, which is released ``count`` times.
+
+    Each cell has a ``loss``, a ``mass`` under P, and in ``apart`` the width of its losses: 0 for a
+    single outcome, and for a cell whose least loss is not known.
+    """
 
     loss: Array
     mass: Array
@@ -45,33 +66,33 @@ class FloatRelease:
     count: int
 
     def log_moment(self, a: Array) -> Array:
-        """Return ``n ln E_P e^{aL}``."""
+        """Return ``n ln E_P e^{aL}`` at each order a, where n is the count."""
         logs = np.log(self.mass) + np.multiply.outer(a, self.loss)
         log_moments: Array = self.count * logsumexp(logs, axis=-1)
         return log_moments
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest sum of all losses."""
+        """The least and the largest sum of the losses of all n releases."""
         return self.count * float(self.loss.min()), self.count * float(self.loss.max())
 
     @property
     def span(self) -> float:
-        """The width of the losses of one release."""
+        """The largest loss of one release less the least one."""
         return float(np.ptp(self.loss))
 
     def cell(self, a: float) -> float:
-        """Return the width of its cells, a mean under the law of order ``a``."""
+        """Return the root mean square width of the cells, under the law in `weights`."""
         return math.sqrt(float(np.sum(self.weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
-        """Return how far below the largest loss each atom lies, and its mass under that law."""
+        """Return each single outcome: how far below the largest loss it is, and its weight."""
         exact = self.apart == 0
-        away = float(self.loss.max()) - self.loss[exact]
-        return list(zip(away.tolist(), self.weights(a)[exact].tolist(), strict=True))
+        depths = float(self.loss.max()) - self.loss[exact]
+        return list(zip(depths.tolist(), self.weights(a)[exact].tolist(), strict=True))
 
     def weights(self, a: float) -> Array:
-        """Return the masses in proportion to ``p e^{aL}``."""
+        """Return the masses of the cells under the law in proportion to ``p e^{aL}``."""
         logs = np.log(self.mass) + a * self.loss
         weights: Array = np.exp(logs - logs.max())
         weights /= weights.sum()
@@ -80,12 +101,12 @@ class FloatRelease:
 
 @dataclass(frozen=True, slots=True)
 class _Greatest:
-    """The greatest of several parts, each a list of summands."""
+    """A set of which one part is chosen at each occurrence; each part is a list of summands."""
 
     parts: list[list[_Summand]]
 
     def log_moment(self, a: Array) -> Array:
-        """Return the greatest sum of the logarithms of a part's moments."""
+        """Return, at each order a, the largest over the parts of a part's summed log-moments."""
         greatest: Array = np.max(
             [sum(release.log_moment(a) for release in part) + 0 * a for part in self.parts], axis=0
         )
@@ -93,7 +114,7 @@ class _Greatest:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest sum of all losses of a part."""
+        """The least and the largest sum of all losses, over all parts."""
         ends = [[release.ends for release in part] for part in self.parts]
         lows = (math.fsum(low for low, _ in part) for part in ends)
         highs = (math.fsum(high for _, high in part) for part in ends)
@@ -101,7 +122,7 @@ class _Greatest:
 
     @property
     def span(self) -> float:
-        """The width of the losses of a part, its releases taken as often as in the whole plan."""
+        """The width between these ends, with each release as often as in the whole plan."""
         low, high = self.ends
         return high - low
 
@@ -110,7 +131,11 @@ _Summand = FloatRelease | _Greatest
 
 
 def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Entry:
-    """Return the fields of an entry of the proof."""
+    """Return the fields of the proof's entry for these releases with their counts.
+
+    The entry bounds their delta at ``epsilon``, which is expected near ``delta``; with ``back`` P
+    and Q are exchanged.
+    """
     leaves = list(_leaves(items))
     if any(release[0] == "zcdp" for release, _ in leaves):
         raise NoMethod("a bound on moments has no lattice")
@@ -121,40 +146,52 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     ]
     a, width, excess, saddle = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
     release_count, squarings = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
-    # each step adds h^2 / 6 to the variance of a release, and so to epsilon
+    # The lattice adds about v = h^2 / 6 to the variance of each of n releases, and at the saddle s
+    # that adds n v (s + 1) / 2 to epsilon: WIDER epsilon at this step.
     step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
     most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
     h = max(min(step_for_width, width / 64), width / most_points)
-    spans = [_span(release, x) for (release, _), x in zip(leaves, coarse, strict=True)]
+    spans = [
+        _span(release, float_release)
+        for (release, _), float_release in zip(leaves, coarse, strict=True)
+    ]
     positive_spans = [span for span in spans if span > 0]
+    # The step is such that the distances between losses are multiples of it, as far as possible.
     if not any(coarse_rules) and len(positive_spans) == 1:
         h = positive_spans[0]
     elif positive_spans:
-        # the cells of a greatest output have no ends of losses, so they are no atoms
+        # The cells of a greatest output have the width 0 because the checker does not compute the
+        # ends of their losses: they are no atoms.
         kinds_and_releases = zip((release[0] for release, _ in leaves), coarse, strict=True)
-        with_atoms = [x for kind, x in kinds_and_releases if kind != "greatest"]
+        with_atoms = [
+            float_release for kind, float_release in kinds_and_releases if kind != "greatest"
+        ]
         h = _aligned(h, positive_spans, with_atoms, saddle)
     rules = []
-    for (release, n), coarse_rule, x in zip(leaves, coarse_rules, coarse, strict=True):
-        nodes = _node_count(release, h, coarse_rule, x.cell(saddle))
+    for (release, n), coarse_rule, float_release in zip(leaves, coarse_rules, coarse, strict=True):
+        nodes = _node_count(release, h, coarse_rule, float_release.cell(saddle))
         rules += lattice_rules(release, n, delta, nodes)
     size = math.ceil(width / h) + 2
     bits = 64 + math.log2(release_count * size) + excess / math.log(2)
-    if len(leaves) > len(items):  # second differences of deltas lose digits, a tail has few
+    # The pair above a set comes from second differences of deltas, which lose digits.
+    if len(leaves) > len(items):
         bits += 64 - 2 * math.log2(h)
     return {
         "road": "lattice",
         "a": a.hex(),
         "h": h.hex(),
         "size": size,
-        "slack": (SLACK * max((x.span for x in coarse), default=0.0)).hex(),
+        "slack": (SLACK * max((float_release.span for float_release in coarse), default=0.0)).hex(),
         "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
 
 
 def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
-    """Yield the releases, and those of all parts of a set, in the order the checker reads them."""
+    """Yield each release with its count, those of all parts of a set too, in the checker's order.
+
+    In a part of a set, the count is multiplied by that of the set.
+    """
     for release, n in items:
         if release[0] == ANY_OF:
             for part in release[1]:
@@ -164,7 +201,7 @@ def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:
 
 
 def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> list[_Summand]:
-    """Return the releases, each set as one summand, from the releases in the order of leaves."""
+    """Return one summand for each item: the next of the ``leaves``, or a set with its own ones."""
     return [
         _Greatest([_sums(part, leaves) for part in release[1]])
         if release[0] == ANY_OF
@@ -174,8 +211,11 @@ def _sums(items: Iterable[tuple[Any, int]], leaves: Iterator[FloatRelease]) -> l
 
 
 def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> FloatRelease:
-    """Return a release in floats, of few cells."""
-    Budget.remaining = math.inf
+    """Return a release in floats, cut into cells by these rules as the checker would do it.
+
+    Only the cells with positive masses and a largest loss remain.
+    """
+    Budget.remaining = math.inf  # the checker's limit of work does not apply here
     plain_rules = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
     with ctx.workprec(160):
         common = [
@@ -195,7 +235,16 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
 def _window(
     summands: list[_Summand], epsilon: float, log_delta: float
 ) -> tuple[float, float, float, float]:
-    """Return the order of the exponential factor, how wide its law is, its excess; the saddle."""
+    """Return the order a, the width of its window, its excess, and the order of the saddle.
+
+    With K(a) the sum of all log-moments, delta is at most e^{C(a)}, where C(a) = K(a) - a epsilon +
+    ln c_a and c_a = a^a / (a + 1)^{a + 1} (Chernoff).  The saddle is the order where C is least.
+
+    A share lost of the law in proportion to p e^{aL} adds at most that share of e^{C(a)} to delta.
+    So the window may leave out a share e^-excess of it, excess = C(a) - ln(LEFT_OUT delta).  The
+    law has the mean K'(a), and a mass of at most e^{K(b) - K(a) - (b - a) t} above t for b > a, and
+    below t for b < a: t is an end of the window where that is e^-excess.
+    """
     orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
     moments = sum((summand.log_moment(orders) for summand in summands), np.zeros(orders.size))
     slopes = np.gradient(moments, orders)
@@ -216,7 +265,7 @@ def _window(
         low = max(bottom, float(np.max(ends[a > orders], initial=-np.inf)))
         mean = float(np.clip(slopes[i], low, high))
         width = min(max(2 * max(high - mean, mean - low), span), top - bottom)
-        # digits take time, too
+        # A larger excess needs more digits, which take time as more points do.
         candidates.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
     if not candidates:
         raise NoMethod("losses too far apart for a lattice")
@@ -225,19 +274,28 @@ def _window(
 
 
 def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:
-    """Return a step on which atoms lie, or just above its points: of half the length at least."""
+    """Return a step from half of ``max_step`` on with atoms on its points, or just above them.
+
+    The points are counted downwards from the largest loss of each release.  The cost of a step is
+    the sum over all atoms of their weight under the law of order ``a``, times how far they lie
+    above the next point below.  A small term prefers longer steps.
+    """
     per_span = [span / (math.ceil(span / max_step) + np.arange(STEPS)) for span in spans]
     steps = np.concatenate([*per_span, np.geomspace(max_step / 2, max_step, STEPS)])
-    lost = np.where(steps >= max_step / 2, 0.0, np.inf)
+    costs = np.where(steps >= max_step / 2, 0.0, np.inf)
     for release in releases:
-        for away, weight in release.atoms(a):
-            missed = np.ceil(away / steps - 1e-9) * steps - away
-            lost += release.count * weight * np.maximum(missed, 0.0)
-    return float(steps[np.argmin(lost + 1e-6 * (max_step - np.minimum(steps, max_step)))])
+        for depth, weight in release.atoms(a):
+            height = np.ceil(depth / steps - 1e-9) * steps - depth
+            costs += release.count * weight * np.maximum(height, 0.0)
+    return float(steps[np.argmin(costs + 1e-6 * (max_step - np.minimum(steps, max_step)))])
 
 
 def _span(release: Any, coarse: FloatRelease) -> float:
-    """Return a distance that is to be a multiple of the step; 0 where there is none."""
+    """Return the distance between losses that is to be a multiple of the step; 0 for none.
+
+    It is the range of losses for Laplace noise and for a bounded range, and the least distance
+    between two losses where the outcomes are listed.
+    """
     kind = release[1][0] if release[0] == "subset" else release[0]
     if kind in ("laplace", "sampled laplace"):
         return float(coarse.loss.max() - coarse.loss.min())
@@ -250,22 +308,31 @@ def _span(release: Any, coarse: FloatRelease) -> float:
     return 0.0
 
 
-def _node_count(release: Any, h: float, few: list[Entry], cell: float) -> int:
-    """Return how many nodes make cells of a share of the step."""
-    if not few:
+def _node_count(release: Any, h: float, coarse_rules: list[Entry], cell: float) -> int:
+    """Return how many nodes make the cells of a release short enough for the step h.
+
+    ``cell`` is the mean width of its cells with the coarse rules; there are about `NODES_EACH`
+    nodes a step, but for Laplace noise twice as many, and for a bounded range one.
+    """
+    if not coarse_rules:
         return 0
     if release[0] == "laplace":  # quick to compute
         return min(math.ceil(4 * NODES_EACH * float(release[1]) / h), MOST_NODES)
     if release[0] == "range":
         return math.ceil(float(release[1]) / h - 1e-9)
-    nodes = int(few[0]["count"])
+    nodes = int(coarse_rules[0]["count"])
     if release[0] == "greatest":  # its losses are those of the masses of its cells
-        cell = math.sqrt(release[1]) * float.fromhex(few[0]["step"])
+        cell = math.sqrt(release[1]) * float.fromhex(coarse_rules[0]["step"])
     return min(max(math.ceil(NODES_EACH * cell * nodes / h), FEW_NODES), MOST_NODES)
 
 
 def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[Entry]:
-    """Return the rules of the nodes of a release: none where its outcomes are listed."""
+    """Return the rules of a release, of this number of nodes: none where its outcomes are listed.
+
+    A choice has one rule for each option.  Normal noise leaves out `LEFT_OUT` of delta at its ends,
+    divided by the ``count`` of the release.
+    """
+    # deviations of a normal output beyond which the share of delta lies that may be left out
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
         case ("choice", choices):
@@ -292,6 +359,7 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
 
 
 def _ends(release: Any, reach: float) -> tuple[float, float]:
+    """Return the outputs at which a rule ends: the extreme means of the normals, and the reach."""
     if release[0] == "gaussian":
         return -reach, math.sqrt(release[1]) + reach
     unit = math.sqrt(release[1])
@@ -300,13 +368,17 @@ def _ends(release: Any, reach: float) -> tuple[float, float]:
 
 
 def _rule(first: float, last: float, nodes: int) -> Entry:
+    """Return the fields of a rule with equal steps between two outputs."""
     step = max((last - first) / nodes, LEAST_STEP)
     return {"first": first.hex(), "step": step.hex(), "count": nodes}
 
 
 @functools.lru_cache(maxsize=16)
 def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, float, Entry]:
-    """Return the ends of the losses of an epoch, and the fields of its integral."""
+    """Return the largest loss of an epoch's rule, minus its least one, and its integral's fields.
+
+    Beyond each of these ends lies a delta of `LEFT_OUT_OF_EPOCHS` times the given one.
+    """
     loss = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS
     high, low = loss.inverse_profile(left_out), loss.reversed.inverse_profile(left_out)
@@ -315,6 +387,11 @@ def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, flo
 
 
 def _allocation_rule(mu: float, steps: int, delta: float, nodes: int) -> Entry:
+    """Return the rule of an epoch: points K = steps e^L, equally far apart, of one transform.
+
+    The nodes of its integral are h apart, so that the transform has the period 2 pi / h in K; it is
+    computed at ``length`` points in a period, of which ``count`` lie in the range of the losses.
+    """
     high, low, fields = _allocation_rule_at(mu, steps, delta)
     low_end, high_end = steps * math.exp(-low), steps * math.exp(high)
     period = 2 * math.pi / float.fromhex(fields["h"])

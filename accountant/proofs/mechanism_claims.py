@@ -1,4 +1,8 @@
-"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers."""
+"""What mechanisms claim, in plain numbers: their profiles, densities and tables of integers.
+
+`accountant.verifier.mechanisms` compares these claims with its own definitions of the mechanisms.
+A profile is delta as a function of epsilon, here at the points of a small grid.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ import numpy as np
 from accountant.numerics.rounding import ACCURACY
 from accountant.serialisation.registry import plan_kinds
 
-STEPS = 8  # of epsilon up to the largest loss, and one beyond it
-LEAST_DELTA = 1e-12  # up to which an unbounded loss is looked at
-OUTPUTS = 8  # whose densities are compared, drawn from a fixed seed
+STEPS = 8  # steps of epsilon from 0 to the largest loss; one more goes beyond a bounded loss
+LEAST_DELTA = 1e-12  # the grid ends at the epsilon of this delta, unless the largest loss is less
+OUTPUTS = 8  # outputs whose densities are compared, drawn from a fixed seed
 
 
 def declared_mechanisms() -> Iterator[Any]:
@@ -32,7 +36,6 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     bound only from its epsilon on, where it is attained.
     """
     loss = mechanism.loss
-    # from 0 to a small delta, or to the largest loss and beyond it
     top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
     points_beyond = int(loss.max_loss < math.inf)
     grid = [top * i / STEPS for i in range(STEPS + 1 + points_beyond)]
@@ -61,7 +64,7 @@ def _claimed(loss: Any, epsilon: float) -> list[float]:
 
 
 def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:
-    """Return some outputs with the logarithms of their densities at both values."""
+    """Return some outputs of the first value, with their log-densities at both values."""
     rows = []
     for output in mechanism.release(first, 0, OUTPUTS):
         logs = [float(mechanism.log_density(output, value)) for value in (first, second)]

@@ -1,6 +1,6 @@
 """The reason why a plan has no proof, and what to do then."""
 
-MOST_BYTES = 1 << 20  # of a proof; what is longer is not read to its end
+MOST_BYTES = 1 << 20  # bytes of a proof; a longer file is not read to its end
 REMEDY = (
     "the interval of Tight stands without a proof (leave out --proof, or proof=); for a proof, "
     "bound the part by a loss such as PureLoss or GaussianLoss"

@@ -1,6 +1,6 @@
-"""The parts of a plan of plain values: compared in whatever order, and as they are printed.
+"""Compares and prints plans that are given as plain values: tables, lists and numbers of a file.
 
-The values may be those of a file that proves nothing, so no field is taken for granted.
+The file may prove nothing, so no field is taken for granted.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-MOST_SHOWN = 8  # of a list in a plan
-MOST_LEVELS = 200  # of tables and lists: more than a plan has, and few enough to be walked
-STATED = {"relation"}  # what a claim may say besides a mechanism and its loss
+MOST_SHOWN = 8  # elements of a list that are printed
+MOST_LEVELS = 200  # levels of nested tables and lists: no plan has more
+STATED = {"relation"}  # fields that a claim may have besides its mechanism and loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether two plans as plain values release the same, as often, in whatever order.
+    """Return whether two plans have the same parts, each released as often, in any order.
 
     What a plan costs does not depend on the order of its parts, nor on how sequences and
     repetitions group them.
@@ -67,6 +67,7 @@ def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
 
 
 def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
+    """Yield the parts of sequences and repetitions, with counts; parts that are equal recur."""
     match plan:
         case {"kind": "Sequential", "parts": list(parts), **rest} if not rest:
             for part in parts:

@@ -1,4 +1,9 @@
-"""Proofs of certificates, as files: the plan, the interval, and a method for each bound.
+"""Writes the proof that the epsilon of a plan at a delta lies in a certificate's interval.
+
+A proof is a file with the plan, delta, the interval, and entries.  An entry names a method and its
+parameters, by which the checker shows that delta at an end of the interval is at most, or at least,
+the delta stated: there is one for the upper end in each direction of the neighbours, and one for
+the lower end.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
 chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written.
@@ -34,12 +39,12 @@ from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
-NEAR = 1e-10  # of epsilon, the end that a lattice proves
-DIGITS = 512  # of rates that are computed
-MAX_STEPS = 60  # of the search for that end
-LONG = 2**15  # nodes of a contour that take longer than a lattice
-MAX_SUMS = 60_000  # terms of a sum over all outcomes
-MIN_LAPLACES = 300  # fewer are on a lattice
+NEAR = 1e-10  # relative: how near to the end of the certificate an end by a lattice is searched
+DIGITS = 512  # bits of the rates that are computed
+MAX_STEPS = 60  # steps, each four times the one before, of the search for that end
+LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
+MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most
+MIN_LAPLACES = 300  # so many Laplace releases, or fewer, are composed on a lattice
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -114,10 +119,13 @@ def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
 
 
 class Search:
-    """The entries of one proof, and the interval they prove.
+    """The search for the entries of one proof, and the interval that they prove.
 
-    The methods for the ends of a certificate are tried first.  Where there is none, pairs on
-    a lattice prove an interval that is a little wider.
+    Methods that prove an end of the certificate itself are tried first.  Where there is none, pairs
+    on a lattice prove an interval that is a little wider.
+
+    A plan has one or more alternatives, the ``options``: lists of releases, each of which is to be
+    bounded.  A direction is the number of an alternative, and whether the pairs are (Q, P).
     """
 
     def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
@@ -132,7 +140,7 @@ class Search:
         directions = sorted(verdict.directions(self._alternatives))
         above = [self._above(*direction) for direction in directions]
         self._upper = max([self._upper, *(end for _, end in above)])
-        # delta falls: an entry holds further up, but for its own errors
+        # Delta falls with epsilon, so an entry for a smaller end mostly holds at the greatest one.
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
@@ -148,7 +156,7 @@ class Search:
         }
 
     def _above(self, number: int, back: bool) -> tuple[Entry, float]:
-        """Return an entry and the upper end that it shows, or the last that was tried."""
+        """Return an entry and the upper end that it shows; if none holds, the last one tried."""
         entry: Entry | None = None
         wider: list[tuple[Entry, float]] = []
         with suppress(NoMethod):
@@ -170,7 +178,7 @@ class Search:
         return min(wider, key=lambda candidate: candidate[1])
 
     def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
-        """Return the entries that show an upper end further up, and that end."""
+        """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
         for method in (self._on_lattice, self._by_moment):
             with suppress(NoMethod, *FAILURES):
@@ -178,7 +186,7 @@ class Search:
         return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
-        """Return an entry and the lower end that it shows, or None."""
+        """Return an entry and the lower end that it shows; None if no method shows one."""
         lower_ends, coarse = [], []
         for number, back in directions:
             failed_entries, has_method = [], True
@@ -189,7 +197,7 @@ class Search:
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
-            # of a plan with sets, the certificate's lower end may be that of no path
+            # In a plan with sets the certificate's lower end may not be that of any path.
             if not has_method or self._has_sets(number) or any(map(_may_be_wider, failed_entries)):
                 coarse.append((number, back))
         for number, back in coarse:
@@ -287,13 +295,13 @@ class Search:
 
 
 def _may_be_wider(entry: Entry) -> bool:
-    """Return whether an entry that fails may have failed by what it adds itself, or takes."""
+    """Return whether an entry may fail where a wider interval holds: it is smoothed, or long."""
     smoothed = "smooth" in entry and float.fromhex(entry["smooth"]) > 0
     return smoothed or entry.get("nodes", 0) > LONG
 
 
 def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
-    """Return the end nearest to the given one, on its outer side, that is shown."""
+    """Return about the nearest end to the claimed one, on its outer side, that is shown."""
     if shown(claimed):
         return claimed
     fails, distance = claimed, NEAR * claimed or NEAR
@@ -315,8 +323,9 @@ def method_entries(
 ) -> Iterator[Entry]:
     """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least.
 
-    The method is the cheapest to check: a sum of all outcomes where they are few, and else one
-    integral; `NoMethod` where pairs on a lattice are the number.
+    ``lower`` asks for the second.  The method is the cheapest to check: a sum over all outcomes
+    where they are few, else one integral.  Where the method is pairs on a lattice, `NoMethod` is
+    raised.
     """
     kinds = {release[0] for release, _ in items}
     count = sum(n for _, n in items)
@@ -336,7 +345,7 @@ def method_entries(
 
 
 def _term_count(items: Items) -> float:
-    """Return the number of terms of the checker's polynomials."""
+    """Return how many terms the checker's sum over all outcomes has, or about that."""
     terms = 1.0
     for release, n in items:
         size = sum(p > 0 and q > 0 for p, q in listed_masses(release, back=False))

@@ -1,6 +1,6 @@
 """What a plan costs by every accountant, side by side: a table, and a figure of their curves.
 
-Every accountant returns an upper bound of epsilon or delta, so the least one is the best.
+All answers are upper bounds on the same epsilon or delta, so the least one is the best.
 """
 
 from __future__ import annotations
@@ -48,16 +48,13 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
 )
 # from dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, as a thick line
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
-MAX_DIFFERENT = 50  # losses of a plan up to which attack rates are shown; of more they take long
+MAX_DIFFERENT = 50  # attack rates of a plan with more different losses take long: not shown
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One accountant's answer: epsilon or delta, or None where it has no bound.
-
-    ``seconds`` is the time that the answer took, and ``note`` says more of `Tight`'s.
-    """
+    """One accountant's answer: epsilon or delta, or None where it has no bound."""
 
     accountant: str
     epsilon: float | None
@@ -303,7 +300,7 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     deltas = np.concatenate([np.geomspace(least_delta, 0.02, 48), np.linspace(0.04, 0.98, 25)])
     for accountant, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
         is_tight = isinstance(accountant, Tight)
-        # this interval of epsilon is narrower than the drawn line
+        # an interval that is narrower than the line
         drawn = Tight(width=1e-4) if is_tight else accountant
         try:
             epsilons = drawn.epsilons(plan, deltas)
@@ -347,7 +344,6 @@ def _rates(plan: Plan) -> tuple[AttackRate, ...]:
 
 
 def _rate_name(rate: AttackRate) -> str:
-    """Return the name of a rate, with the false-positive rate at which it is taken."""
     return rate.rate if rate.at is None else f"{rate.rate} at fpr {rate.at:g}"
 
 

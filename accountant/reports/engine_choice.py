@@ -1,7 +1,7 @@
 """Which engines `Tight` planned for a plan, what they were to cost, and which of them answered.
 
-An engine is one of several methods to bound the epsilon of a composition.  `Tight` tries the one
-that should cost the least time first, until an interval is narrow enough.
+An engine is a method that bounds epsilon.  `Tight` estimates what each would cost, and tries them
+from the cheapest on, until an interval is narrow enough.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from accountant.domains import DELTA
 from accountant.plans.plan import Plan, as_plan, directions
 from accountant.table_display import Table, TableDisplay
 
-SECONDS_OF_A_PRODUCT = 2e-9  # seconds; engines state their costs in numbers of products
+SECONDS_OF_A_PRODUCT = 2e-9  # the unit of the engines' costs
 COLUMNS = ("direction", "engine", "planned ms", "lower", "upper")
 
 
@@ -63,8 +63,8 @@ def engine_choice(plan: Plan, delta: float) -> EngineChoice:
     Returns
     -------
     EngineChoice
-        Of each direction of the neighbours; engines that are not there were to cost more, or do
-        not apply.
+        For each direction of the neighbours.  An engine that is not listed was to cost more, or
+        does not apply.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The HTML page of a ledger: what was spent of a data set's budget, when, by whom, what remains.
+"""The page of a ledger: what was spent of a data set's budget, when, by whom, and what is left.
 
-The history is a stream of lines, one for each entry of the book; the template `history.html` shows
-the last ones, sums by kind, and a curve of epsilon over time.
+The history may be long, so it is read once as a stream: `HistoryFigures` keeps the last lines, a
+sample of lines for the figure, and totals.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
     ledger, ``command_line`` the command that makes the page again.
     """
     history = HistoryFigures(status, lines)
-    # the spending of a window or a bucket is not a share of one total
+    # With windows or buckets there is no one total, of which spends would be shares.
     is_divisible = status.window is None and status.buckets is None
     shares = history.totals.shares(status) if is_divisible else {}
     share_rows: list[list[object]] = [["by", "name", "releases", "first", "last", "epsilon"]]
@@ -46,7 +46,7 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
                 [grouping, group.name, group.releases, group.first, group.last, share.epsilon]
             )
     spending = Spending("epsilon", status.epsilon, status.budget.epsilon)
-    # a window may also spend what earlier windows did not spend
+    # A window may also spend what earlier windows left; then its own limit is shown.
     if status.most > status.budget.epsilon:
         spending = Spending(status.counts, status.total, status.limit)
     return render(
@@ -66,7 +66,7 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
 
 
 def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
-    """Return what will happen to the budget: pairs of a time, "" where it has none, and words."""
+    """Return events to come, in words, each after its time; the time is empty if it is unknown."""
     runs = [
         ("", f"{run.to_come:,} of {run.planned:,} releases of {run.name}: paid for, not made yet")
         for run in history.totals.unfinished_runs
@@ -93,9 +93,9 @@ def _next_window(label: str) -> tuple[str, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ReleaseKind:
-    """One kind of release, and how many were requested, answered and failed.
+    """One kind of release: how many were requested, answered and failed.
 
-    ``capacity`` is how many more of it the remaining budget would pay for, None if unknown.
+    ``capacity`` is how many more of them the rest of the budget would pay for, None if unknown.
     """
 
     what: str
@@ -159,7 +159,7 @@ class HistoryFigures:
             return None
         last_line = self.latest[-1]
         drawn = [*self._drawn, last_line]
-        # an earlier window, or an earlier budget, may have been larger
+        # An earlier window, or an earlier budget, may have been larger than the present one.
         top = 1.08 * max(self._status.budget.epsilon, *(line.epsilon for line in drawn))
         when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last_line.time)))
         axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
@@ -172,10 +172,10 @@ class HistoryFigures:
 
 
 def _capacity(status: Status, line: Line) -> int | None:
-    """Return how many more releases fit into what remains, as the ledger's notion adds them up.
+    """Return how many more such releases fit into what remains, by the ledger's notion.
 
-    None where that is not known: where the class of the release is of a package that is not
-    installed here, or where a window took over some budget of earlier ones.
+    None if that is not known: the class may be of a package that is not installed, or the window
+    may have taken over what earlier ones left.
     """
     if status.closed:
         return 0

@@ -26,7 +26,7 @@ def render(template: str, *packages: str, **values: Any) -> str:
 
 @functools.cache
 def _environment(*packages: str) -> Environment:
-    """Return the templates of packages; a missing value raises, only assets are markup."""
+    """Return the templates of packages: missing values are errors, only assets are not escaped."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 

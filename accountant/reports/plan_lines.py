@@ -1,6 +1,6 @@
-"""A plan as lines of a report's table, and the plan with more noise or more releases of its lines.
+"""A plan as lines of a table, and the same lines with other noise or other counts.
 
-A line is one kind of release with its count, so that a page can show and change lines one by one.
+A line is one kind of release with how often it is planned.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 class PlanLine:
     """One kind of release and how often it is planned.
 
-    ``name`` is its name in the plan file, and ``error`` the expected error of one answer, in the
-    query's units.
+    ``name`` is its name in the plan file, ``error`` that of one answer, in the query's units.
     """
 
     part: Plan
@@ -67,8 +66,8 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the lines with other noise and other counts.
 
-    Noise is multiplied by ``noise_factor``, and counts by ``count_factor`` and then rounded up.
-    Only the line with the index ``turned`` is changed; None changes all lines.
+    Noise is multiplied by ``noise_factor``, and counts by ``count_factor``, rounded up.  Only the
+    line at the index ``turned`` changes, or for None all of them.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
@@ -94,7 +93,7 @@ def scale_noise(plan: Plan, factor: float) -> Plan:
         inner: object = leaf
         while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
             inner = inner.inner
-        # a parameter that is a probability, as in randomised response, is no noise scale
+        # A parameter that is a probability, as in randomised response, is no scale of noise.
         if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
             mechanism: Plan = leaf.with_noise_factor(factor)
             return mechanism

@@ -1,7 +1,7 @@
 """All numbers of a plan's page, computed before the page is written.
 
-They are epsilons by `Tight` and by all other accountants at several deltas, the costs of the plan's
-lines, and grids of epsilons at other noise and counts; see `what_if_grid`.
+A page shows a plan as lines: what each costs, what the plan costs by every accountant, and grids of
+its epsilon with other noise, counts and deltas.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from accountant.reports.what_if_grid import (
 )
 from accountant.serialisation.plan_json import to_dict
 
-MAX_CAPACITY_LINES = 40  # later lines do not show how many more fit
-MAX_TURNED_LINES = 8  # later lines have no grid of their own, as each grid takes long
+MAX_CAPACITY_LINES = 40  # so many lines show how many more releases fit the budget
+MAX_TURNED_LINES = 8  # so many lines have a grid of their own, because each grid takes long
 
 
 @final
@@ -132,7 +132,7 @@ def _with_proved(grid: WhatIf, budget: Budget, proof: CheckedProof | None) -> Wh
 
 
 def _turned_lines(lines: Sequence[PlanLine]) -> range:
-    """Return the indices of lines that have a grid of their own; none if there is only one line."""
+    """Return the lines that have a grid of their own: none where there is one line only."""
     return range(min(len(lines), MAX_TURNED_LINES) if len(lines) > 1 else 0)
 
 

@@ -1,4 +1,4 @@
-"""Axes of a figure in SVG: scales with ticks at round numbers or times, and positions of values."""
+"""Axes of a figure: scales with ticks at round numbers or times, and positions of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from accountant.formatting import format_short
 Value_contra = TypeVar("Value_contra", contravariant=True)
 X = TypeVar("X")
 DAY = 86_400  # seconds
-# distances of ticks, of which the smallest that gives few enough ticks is used
+# Distances of the labels of a time axis, in seconds and in months, and how many labels it has at
+# most.
 ROUND_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600,
                  43_200, DAY, 2 * DAY, 5 * DAY, 10 * DAY)  # fmt: skip
 ROUND_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
@@ -114,7 +115,7 @@ class TimeScale:
 
     def ticks(self) -> list[Tick]:
         """Return at most five whole seconds, minutes, hours, days, months or years."""
-        # a span without a round time in it is labelled where it starts
+        # A span of time without a round time in it has one label, where it starts.
         inside = (
             (form, [time for time in times if self.low <= time <= self.high] or [self.low])
             for form, times in self._round_times()
@@ -123,7 +124,7 @@ class TimeScale:
         ticks = []
         for time in shown:
             share = self.share(time)
-            # labels near an end are aligned so that none is cut off
+            # Labels near an end are aligned so that none is cut off.
             anchor = "start" if share < 0.06 else "end" if share > 0.94 else "middle"
             ticks.append(Tick(share, time.strftime(form), anchor))
         return ticks
@@ -158,10 +159,7 @@ class TimeScale:
 @final
 @dataclass(frozen=True, slots=True)
 class Axes(Generic[X]):
-    """The axes of a figure and their names; positions are in units of its viewBox.
-
-    ``left``, ``right``, ``top`` and ``bottom`` are the margins around the plotted area.
-    """
+    """The axes of a figure and their names; positions are in units of its viewBox."""
 
     x: Scale[X]
     y: Scale[float]
@@ -204,10 +202,7 @@ class Axes(Generic[X]):
 
 
 def padded_range(values: Iterable[float]) -> tuple[float, float]:
-    """Return a range with a margin around the finite positive values.
-
-    Its ends differ at least by a factor of 2.
-    """
+    """Return a range with a margin around the finite positive values; at least a factor of 2."""
     positive = [value for value in values if 0 < value < math.inf] or [1.0]
     low, high = min(positive), max(positive)
     air = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)

@@ -1,6 +1,7 @@
-"""Epsilons of a plan with other noise, counts and deltas: the values behind a page's sliders.
+"""Epsilons of a plan with other noise, counts and deltas: the values behind the sliders of a page.
 
-A page makes no request, so all values that a reader can choose are computed beforehand.
+A *cell* of the grid is the plan with its noise multiplied by one factor and its counts by another;
+it has an epsilon for each delta.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, directions
 from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 
-# Factors of the noise and of the counts of releases, and deltas, that a slider can take.  The
-# factor 1 is the plan itself.
+# what noise and counts are multiplied by, and the deltas that a page shows
 NOISE_FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
 COUNT_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 SHOWN_DELTA_AXIS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
@@ -83,7 +83,8 @@ def what_if(
             for index, count in enumerate(scaled)
         )
 
-    # small counts, rounded up, are equal at several factors: their cells are computed once
+    # Small counts are equal at several factors, because they are rounded up.  Their cells are
+    # computed once.
     cells: dict[tuple[object, ...], tuple[float, ...]] = {
         (1.0, counts(1.0)): tuple(Tight().epsilon(whole_plan, delta) for delta in deltas)
     }
@@ -107,6 +108,7 @@ def _cell(
     deltas: Sequence[float],
     with_envelopes: bool,
 ) -> tuple[float, ...]:
+    """Return the epsilons of one cell, NaN where there is no such plan or no bound."""
     factor, _, turned = change
     if factor != 1 and turned is not None and not has_noise_scale(lines[turned].part):
         return (math.nan,) * len(deltas)
@@ -121,10 +123,7 @@ def _cell(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether `Tight` finds a lower epsilon where it uses upper envelopes of losses.
-
-    Without them epsilons are computed faster.
-    """
+    """Return whether the losses have upper envelopes that lower an epsilon at one of the deltas."""
     both_directions = directions(plan)
     losses = [
         loss for direction in both_directions for loss, _ in losses_of_items([*direction.losses()])

@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 def cells(release: Release, back: bool, rules: list[Any]) -> list[Cell]:
     """Return the parts of all outcomes of a release, by growing loss; with ``back`` of (Q, P)."""
     kind = release[0]
-    if kind == "choice":  # which option it is, is seen
+    if kind == "choice":  # the output shows which option was chosen
         return [
             Cell(chance * p, chance * q, low, high)
             for chance, option in release[1]
@@ -89,7 +89,7 @@ def symmetric_cells(release: Release, rules: list[Any]) -> list[Cell]:
 def cells_between_points(release: Release, rules: list[Any], *, is_half: bool) -> list[Cell]:
     """Return the parts before, between and after the points of a rule."""
     points = tails(release, Fields(rules and rules.pop(0), "a rule"), is_half=is_half)
-    # losses of Laplace noise end at the outermost points, which are those of its shift
+    # The losses of Laplace noise are constant beyond the outermost points, 0 and its shift.
     is_bounded = "laplace" in release[0]
     lowest, highest = (points[0][2], points[-1][2]) if is_bounded else (None, None)
     with_ends = [(arb(1), arb(1), lowest), *points, (arb(0), arb(0), highest)]

@@ -1,6 +1,8 @@
 """The laws of mechanisms that add noise or choose by noisy scores: one function for each kind.
 
-Distances are measured in units of the scale of the noise as it is drawn.  On a grid the values of
+A function takes ``n``, the parameters of the claim by name, and the `Grid` of its values; it
+returns delta of the worst pair and the density of outputs.  ``n.drawn_scale``, ``s`` below, is the
+scale of the noise as it is drawn, and distances are measured in it.  On a grid the values of
 two neighbours are rounded, which moves them apart by at most a step in each coordinate
 (docs/proofs/discrete.md, 2).  So delta has two ends: that of the least distance on the grid, and
 that of the greatest.  Exact noise is drawn by tables of integers, which are checked here too.
@@ -30,7 +32,10 @@ from .claimed_laws import (
 
 
 class Grid(NamedTuple):
-    """A step of the grid (0: none), and the least and the greatest distance of neighbours on it."""
+    """The step of the grid of values, and how far two neighbours can be apart on it, in scales.
+
+    ``step`` is 0 for values on the line, where both distances are the sensitivity.
+    """
 
     step: fmpq
     least_distance: fmpq
@@ -63,10 +68,11 @@ def noise_law(n: Parameters, delta: DeltaEnds, density: Callable[[Any], Any]) ->
 def half_line_delta(
     cdf: Callable[[Any], Any], best_event: Callable[[Any, Any], Any], grid: Grid
 ) -> DeltaEnds:
-    """Return both ends of the greatest F(t) - e^eps F(t - distance), F log-concave noise.
+    """Return both ends of the greatest F(t) - e^eps F(t - distance) over t.
 
-    The event "at most t" is the best one (`shifted_less`); ``best_event`` gives the best t, None
-    where delta is 0.  Any other t, as the point of the grid next to it, is a lower bound.
+    F is the distribution function of log-concave noise, for which an event "at most t" is the best
+    one (`shifted_less`).  ``best_event`` gives the best t, or None where delta is 0.  Any other t
+    gives a lower bound: on a grid it is the point of the grid below the best t.
     """
 
     def gain(distance: Any, epsilon: Any, step: Any) -> arb:
@@ -95,10 +101,11 @@ def best_laplace_event(distance: Any, epsilon: Any) -> Any:
 
 
 def geometric_delta(w: Any, steps: Any, epsilon: Any) -> arb:
-    """Return delta of integers in proportion to r^|k|, r = e^{-1/w}, N steps apart.
+    """Return delta of noise on integers in proportion to r^|k|, r = e^{-1/w}, N ``steps`` apart.
 
-    Theorem (`geometric_noise`: docs/proofs/discrete.md, 2): the event "at most m" has
-    1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), which is concave in m.
+    Theorem (`geometric_noise`: docs/proofs/discrete.md, 2): the event "at most m" gives
+    1 - (r^{m+1} + e^eps r^{N-m}) / (1 + r), and the best m gives delta.  This is concave in m, so
+    the integers next to its maximum on the line are enough.
     """
     steps, best = int(steps), int(((steps - 1 - epsilon * w) / 2).floor())
     events = range(max(best - 1, 0), min(best + 3, steps)) if epsilon * w < steps else ()
@@ -137,7 +144,7 @@ def discrete_laplace(n: Parameters, _grid: Grid) -> Law:
 
 
 def laplace(n: Parameters, grid: Grid) -> Law:
-    """Laplace noise; on a grid the steps are integers of a geometric law."""
+    """Laplace noise; on a grid it is an integer of the two-sided geometric law, times the step."""
     s = n.drawn_scale
 
     def delta_on_grid(epsilon: Any) -> Ends:
@@ -152,7 +159,10 @@ def laplace(n: Parameters, grid: Grid) -> Law:
 
 
 def truncated_laplace(n: Parameters, grid: Grid) -> Law:
-    """Laplace noise, given that it is at most the reach r; on a grid, the masses of its cells."""
+    """Laplace noise, given that its absolute value is at most the reach r.
+
+    On a grid a point has the mass of its cell.
+    """
     s = n.drawn_scale
     r = n.reach_steps * grid.step if grid.step else n.reach
     mass = 1 - exp(-r)
@@ -230,7 +240,7 @@ def staircase(n: Parameters, grid: Grid) -> Law:
 
 
 def logistic_cdf(x: Any) -> arb:
-    """Return the chance of one of two candidates whose scores differ by x scales."""
+    """Return the chance of the first of two candidates whose score is x scales above the other."""
     return 1 / (1 + exp(-x))
 
 
@@ -247,7 +257,7 @@ def worst_gap(distance: Any, epsilon: Any) -> Any:
 
 
 def selection(n: Parameters, grid: Grid) -> Law:
-    """A candidate in proportion to the exponential of its score, of two candidates."""
+    """The exponential mechanism: each of two candidates in proportion to e^score."""
     return law_of_choice(n, grid, logistic_cdf, worst_gap)
 
 
@@ -265,9 +275,10 @@ def law_of_choice(
     chance: Callable[[Any], arb],
     best_event: Callable[[Any, Any], Any],
 ) -> Law:
-    """Return the law of the choice of two candidates by the gap of their scores.
+    """Return the law of the choice between two candidates by the gap of their scores.
 
-    Where scores are not monotone, one may rise as another falls, which doubles the distance.
+    ``chance`` is the probability of the first candidate at a gap.  Where scores are not monotone,
+    one may rise as the other falls, which doubles the distance of the gaps on two neighbours.
     """
     scores_apart = 2 - n.monotone
     distances = Grid(
@@ -297,7 +308,11 @@ NOISE: dict[str, Callable[[Parameters, Grid], Law]] = {
 
 
 def is_table_right(name: str, table: Parameters) -> bool:
-    """Return whether the integers that exact noise is drawn from cover what they must."""
+    """Return whether the integer table that exact noise is drawn from is right.
+
+    The range of every block must have at least as many words as `block_sizes` says, or, in a table
+    of weights, as the weights say; all ranges together must fit into the 2^63 words.
+    """
     if name == "IntegerStaircase":
         return is_staircase_share_right(table)
     if name == "WeightTable":
@@ -312,7 +327,10 @@ def is_table_right(name: str, table: Parameters) -> bool:
 
 
 def is_staircase_share_right(table: Parameters) -> bool:
-    """Return whether the share of the first level of a staircase is where the table says."""
+    """Return whether the exact share of a staircase lies between the table's two fractions.
+
+    It is the probability of the first level of the staircase.
+    """
     share = 1 / (1 + fmpq(table.stair, table.top) / arb(1 / table.width).expm1())
     return bool(fmpq(*table.low) <= share <= fmpq(*table.high))
 

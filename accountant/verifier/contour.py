@@ -35,7 +35,7 @@ Factors = list[tuple[Moments, int]]  # the moments of a release, and how often i
 # the moments of each kind of release that has a formula, as a function of the release's numbers
 FORMULAS: dict[str, Callable[..., Moments]] = {
     "gaussian": GaussianMoments,
-    "laplace": lambda m, _scale, _is_on_grid: LaplaceMoments(m),
+    "laplace": lambda m, _rate, _is_on_grid: LaplaceMoments(m),
     "zcdp": RenyiMoments,
     "range": range_moments,
 }

@@ -1,7 +1,11 @@
 """The pairs that losses and mechanisms of a plan stand for: one function for each kind.
 
-What a group of records costs is known of the kinds in `LOSSES_OF_GROUPS`: noise of which the whole
-group moves the centre, and bounds that are known of groups.
+Each function reads the fields of a node and returns a release, as `releases` lists them: a pair
+(P, Q), or a set of pairs by a pair above all of them and one of them.
+
+What a group of records costs is known for the kinds in `LOSSES_OF_GROUPS`: noise whose centre the
+whole group moves, and bounds that are known for groups.  ``size`` is the number of records of the
+group.
 """
 
 from __future__ import annotations
@@ -106,7 +110,7 @@ def discrete_laplace_loss(fields: Fields) -> Release:
 
 
 def discrete_laplace_mechanism(fields: Fields) -> Release:
-    """The same of a mechanism, moved by the sensitivity."""
+    """A mechanism with noise in proportion to e^{-|k| / scale}, moved by the sensitivity."""
     return discrete_noise(fields, "DiscreteLaplace", "discrete laplace", "sensitivity")
 
 
@@ -116,12 +120,12 @@ def discrete_gaussian_loss(fields: Fields) -> Release:
 
 
 def discrete_gaussian_mechanism(fields: Fields) -> Release:
-    """The same of a mechanism, moved by the sensitivity."""
+    """A mechanism with noise in proportion to e^{-k^2 / (2 scale^2)}, moved by the sensitivity."""
     return discrete_noise(fields, "DiscreteGaussian", "discrete gaussian", "sensitivity")
 
 
 def discrete_noise(fields: Fields, kind: str, release_kind: str, shift_key: str) -> Release:
-    """Return noise on the whole numbers, of which so few are needed that they can be listed."""
+    """Return noise on the whole numbers; it must be so narrow that its outcomes can be listed."""
     default = [1] if shift_key == "sensitivity" else []
     shift, scale = fields.whole(shift_key, 1, 2**53, *default), fields.number("scale")
     few = shift < 2048 and (release_kind == "discrete laplace" or scale < 50)
@@ -130,14 +134,14 @@ def discrete_noise(fields: Fields, kind: str, release_kind: str, shift_key: str)
 
 
 def randomized_response(fields: Fields) -> Release:
-    """One of k labels: the true one with chance ``keep``, each other one as likely."""
+    """One of k labels: the true one with chance ``keep``, else one of the others at random."""
     k, keep = fields.whole("k", 2, 2**53), fields.number("keep", 0, 1)
     lie = (1 - keep) / (k - 1)
     return "pair", ((keep, lie), (lie, keep), (1 - keep - lie,) * 2)
 
 
 def pair_loss(fields: Fields) -> Release:
-    """A pair of masses for each outcome, of sum 1 each."""
+    """The masses of each outcome under P and under Q, which add up to 1 each."""
     return "pair", normalised(fields, "p", "q", 1)
 
 

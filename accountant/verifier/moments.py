@@ -1,6 +1,10 @@
 """The moments M(z) = E_P e^{zL}, L = ln dP/dQ, of releases: on a line, and how they decay.
 
-L is taken where it is finite; `contour` multiplies the moments of all releases and integrates.
+P and Q are the laws of a release on two neighbours; L is taken where it is finite.  `contour`
+multiplies the moments of all releases and integrates them along z = a + iv, a > 0, for delta.  For
+that each class below gives M at the nodes of the line, and a bound on |M| beyond the last node.
+
+Numbers are balls (`arb`, and `acb` for complex ones), which contain the true numbers.
 """
 
 from __future__ import annotations
@@ -17,14 +21,21 @@ from .outcomes import Masses
 
 
 class Moments(ABC):
-    """M(z) of one release, the mass of P with finite losses, and the mass of P in all."""
+    """M(z) of one release, the mass of P with finite losses, and the mass of P in all.
+
+    The mass in all is a ball that contains the true mass; not all outcomes need be listed.
+    """
 
     finite_mass: arb | int = 1
     total_mass: arb | int = 1
 
     @abstractmethod
     def line(self, a: float, h: float, count: int, rule: str = "line") -> list[acb]:
-        """Return balls of M(a + ijh) for j < count; ``rule`` names the rule of an integral."""
+        """Return balls of M(a + ijh) for j < count.
+
+        ``rule`` is the name of the quadrature rule, of those in the proof, by which M of a mixture
+        is computed; other moments have formulas.
+        """
 
     @abstractmethod
     def decay(self, a: float, height: arb) -> arb:
@@ -36,7 +47,7 @@ class Moments(ABC):
 
 
 class GaussianMoments(Moments):
-    """M(z) = e^{z (z + 1) mu^2 / 2} of Gaussian noise: the integral of a normal density."""
+    """M(z) = e^{z (z + 1) mu^2 / 2} of Gaussian noise: N(mu, 1) against N(0, 1)."""
 
     def __init__(self, mu_squared: arb) -> None:
         self.mu_squared = mu_squared
@@ -46,12 +57,15 @@ class GaussianMoments(Moments):
         return [(z * (z + 1) * self.mu_squared / 2).exp() for z in nodes_on_line(a, h, count)]
 
     def decay(self, a: float, height: arb) -> arb:
-        """Return |M(a + iv)| = e^{(a (a + 1) - v^2) mu^2 / 2} at v = height: it falls with v."""
+        """Return |M(a + iv)| = e^{(a (a + 1) - v^2) mu^2 / 2} at v = height, as it falls with v."""
         return ((a * (arb(a) + 1) - height**2) * self.mu_squared / 2).exp()
 
 
 class LaplaceMoments(Moments):
-    """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2, of Laplace noise moved by m."""
+    """M(z) = e^{-m/2} [cosh(sm) + sinh(sm) / (2s)], s = z + 1/2, of Laplace noise.
+
+    Its scale is 1, and the neighbours' values are m apart.
+    """
 
     def __init__(self, m: arb) -> None:
         self.m = m
@@ -77,26 +91,27 @@ class LaplaceMoments(Moments):
 
 
 class RenyiMoments(Moments):
-    """M(a) <= e^{a xi + a (a + 1) rho} at real a: Renyi's divergence of order a + 1, times a.
+    """The bound M(a) <= e^{a xi + a (a + 1) rho} at real a, in place of M, of (xi, rho)-zCDP.
 
-    Theorem (`moments_of_zcdp`): that is the definition of zCDP.
+    Theorem (`moments_of_zcdp`): that is the definition of zCDP, as ln M(a) is a times Renyi's
+    divergence of order a + 1.
     """
 
     def __init__(self, rho: arb, xi: arb) -> None:
         self.rho, self.xi = rho, xi
 
     def line(self, a: float, h: float, count: int, rule: str = "line") -> list[acb]:
-        """Return the bound at one real order; of other orders nothing is known."""
+        """Return the bound at z = a, for a count of 1; at complex z nothing is known."""
         need(count == 1, "a bound on moments is known at real orders")
         return [acb((a * self.xi + a * (arb(a) + 1) * self.rho).exp())]
 
     def decay(self, a: float, height: arb) -> arb:
-        """Return M(a), which is at least the size anywhere above it."""
+        """Return the bound on M(a), as |M(a + iv)| is at most M(a) for every v."""
         return self.at(a)
 
 
 def range_moments(epsilon: arb) -> RenyiMoments:
-    """Return the moments of losses in a range of epsilon: M(a) <= e^{a (a + 1) epsilon^2 / 8}.
+    """Return a bound for losses in an interval of length epsilon: e^{a (a + 1) epsilon^2 / 8}.
 
     Theorem (`range_as_moments`: Hoeffding's lemma; Cesar & Rogers 2021, Lemma 3.4).
     """
@@ -104,7 +119,7 @@ def range_moments(epsilon: arb) -> RenyiMoments:
 
 
 class FiniteMoments(Moments):
-    """M(z) = sum p (p / q)^z over the outcomes with p > 0 and q > 0."""
+    """M(z) = sum p (p / q)^z over the outcomes of masses p > 0 under P and q > 0 under Q."""
 
     def __init__(self, masses: Masses, total_mass: arb) -> None:
         self.terms = [(p, (p / q).log()) for p, q in masses if p > 0 and q > 0]
@@ -117,15 +132,15 @@ class FiniteMoments(Moments):
         return exponential_sums(weights, [loss for _, loss in self.terms], h, count)
 
     def decay(self, a: float, height: arb) -> arb:
-        """Return M(a), which is at least the size anywhere above it."""
+        """Return M(a), as |M(a + iv)| is at most M(a) for every v."""
         return self.at(a)
 
 
-Side = list[tuple[arb, arb]]  # the weights and the shifts of a mixture of normals
+Side = list[tuple[arb, arb]]  # P or Q as a mixture of normals: a weight and a mean each
 
 
 def mixture_sides(unit_squared: Any, *sides: Any) -> list[Side]:
-    """Return the weights and the shifts of each side of a mixture."""
+    """Return each side as balls, the shifts multiplied by the root of ``unit_squared``."""
     return [
         [(exact(w), exact(shift) * exact(unit_squared).sqrt()) for w, shift in side]
         for side in sides
@@ -167,13 +182,16 @@ class MixtureMoments(Moments):
         self.min_g, self.max_g = reduce(arb.min, g), reduce(arb.max, g)
 
     def line(self, a: float, h: float, count: int, rule: str = "line") -> list[acb]:
-        """Return the sums of a rule, each a ball of the rule's error."""
+        """Return the sums of a rule as balls, which are widened by the rule's error."""
         weights, losses, error = self.quadrature(a, rule)
         error_ball = acb(arb(0, error), arb(0, error))
         return [value + error_ball for value in exponential_sums(weights, losses, h, count)]
 
     def decay(self, a: float, height: arb) -> arb:
-        """Return the sum of the sizes of the terms, by a rule of its own, and its error."""
+        """Return the sum of the sizes of a rule's terms at v = height, plus the rule's error.
+
+        It bounds |M(a + iv)| for v >= height, as |e^{ivL}| falls with v on the line of the rule.
+        """
         weights, losses, error = self.quadrature(a, "decay")
         sizes = (
             abs(w * (loss * acb(0, height)).exp()) for w, loss in zip(weights, losses, strict=True)
@@ -181,12 +199,17 @@ class MixtureMoments(Moments):
         return sum(sizes, arb(0)) + error
 
     def quadrature(self, a: float, name: str) -> tuple[list[acb], list[acb], arb]:
-        """Return weights w, losses L and an error: of M(a + iv) = sum w e^{ivL}, and of |F|."""
+        """Return weights w and losses L with M(a + iv) = sum w e^{ivL}, and a bound on the error.
+
+        The bound also holds for the sum of the sizes of the terms, as a rule for the integral of
+        |F|.  The rule is read from the proof by its name: nodes h k + iy for k from ``first`` to
+        ``last``, and ``far``, up to which `outside_bound` sums what is right of the last node.
+        """
         rule = Fields(self.rules.take(name), "a rule")
         y, h = arb(rule.real("y", 1e-9, 99.0)), arb(rule.real("h", 1e-9, 99.0))
         first_k, last_k, far_k = (rule.whole(k, -(10**5), 10**5) for k in ("first", "last", "far"))
         rule.done()
-        # beyond this point n R_f^(1 + a) R_g^(-a) falls
+        # to the right of this point n R_f^(1 + a) R_g^(-a) falls
         centre = (1 + arb(a)) * self.max_f - a * self.min_g
         is_analytic = 2 * y * (self.max_f - self.min_g) < arb.pi()
         spend(50 * (far_k - first_k) * len(self.sides[0] + self.sides[1]))
@@ -199,7 +222,8 @@ class MixtureMoments(Moments):
         weights = [scale * log_size.exp() for _, log_size in samples]
         losses = [loss for loss, _ in samples]
         outside = self.outside_bound(a, y, h, first_k, last_k, far_k)
-        # theorem `trapezoid_on_a_strip`, N(2y) <= top M(a) by `size_on_a_line`
+        # By `size_on_a_line` N(0) <= M(a) and N(2y) <= top M(a), so by `trapezoid_on_a_strip` the
+        # rule errs by at most share M(a).  Hence M(a) <= |sum| + outside + share M(a).
         top = (2 * y**2).exp() * (y * (self.max_g - self.min_g)).cos() ** (-a)
         share = (1 + top.max(arb(1))) / ((2 * arb.pi() * y / h).exp() - 1)
         need(share < 0.5, "a rule is too coarse")

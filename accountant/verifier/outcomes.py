@@ -1,7 +1,7 @@
 """Releases with finitely many outcomes: their masses, and delta as a sum over all outcomes.
 
-The mass of an outcome is its probability, p under P and q under Q, the laws of the release on two
-neighbouring data sets.  All numbers are balls that contain the true ones.
+The masses p and q of an outcome are its probabilities under P and Q.  Those of a release that is
+repeated are the coefficients of a power of a polynomial.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .balls import exact, spend
 from .document import need
 from .releases import EQUAL_STEPS, Release
 
-MOST = 300_000  # different sums of losses, at most; it bounds the time of an enumeration
+MOST = 300_000  # different sums of losses at most, which bounds the time of an enumeration
 Masses = list[tuple[arb, arb]]  # (p, q) of each outcome
 
 
@@ -35,12 +35,12 @@ def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
 
 
 def pair_masses(release: Release) -> Masses:
-    """Return the masses that the plan lists."""
+    """Return the masses that the plan itself lists."""
     return [(exact(p), exact(q)) for p, q in release[1]]
 
 
 def response_masses(release: Release) -> Masses:
-    """Return the masses of a randomised response that with probability d shows the record."""
+    """Return the masses of a response, which with chance d shows the record."""
     _, epsilon, d = release
     chance, odds = exact(d), exact(epsilon).exp()
     low, high = (1 - chance) / (1 + odds), (1 - chance) * odds / (1 + odds)
@@ -101,9 +101,7 @@ MASSES: dict[str, Callable[[Release], Masses]] = {
 def delta_by_enumeration(
     items: list[tuple[Release, int]], back: bool, epsilon: float
 ) -> tuple[arb, arb]:
-    """Return a lower and an upper bound of delta, summed over all outcomes.
-
-    Outcomes that are not listed add at most their mass under P.
+    """Return bounds of delta, summed over all outcomes; those not listed add at most their P.
 
     Theorems (`composition`, `smallest_test`): masses of independent releases multiply, and delta is
     sum (p - e^eps q)_+ over the outcomes of all.

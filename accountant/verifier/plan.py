@@ -1,8 +1,12 @@
 """Reads a plan from a proof file and returns its releases: one function for each kind of node.
 
-A plan is a tree of JSON tables; a release is a pair of distributions, as `releases` lists them.
-The nodes that hold other nodes are read here; losses and mechanisms are in `loss_nodes`, samples of
-the data in `sample_nodes`.
+A plan is a tree of JSON tables that says what is released.  A release is a pair (P, Q) of
+distributions of an output on two neighbours, as `releases` lists them.  The nodes that hold other
+nodes are read here; losses and mechanisms are in `loss_nodes`, samples of the data in
+`sample_nodes`.
+
+Neighbours may differ in a group of records: (i, j) says that i of them are in P alone, and j in Q
+alone.  `ALONE` is the group of one record, which is in P.
 """
 
 from __future__ import annotations
@@ -40,8 +44,9 @@ def read_plan(plan: Any, *, decimal: bool) -> Releases:
 def releases_of(value: Any, depth: int, group: Group) -> Releases:
     """Return what a node releases between data sets that differ in a group of records.
 
-    Each release is counted as often as the node is repeated (its field ``count``).  The limits of
-    depth and numbers bound the time of a check, and no theorem needs them.
+    Each release is counted as often as the node is repeated, by its field ``count``: a `Repeat`
+    must have one, and other nodes have 1 by default.  The limits of depth and numbers bound the
+    time of a check, and no theorem needs them.
     """
     fields = Fields(value, "the plan")
     kind = fields.take("kind", fits=lambda x: isinstance(x, str) and x)
@@ -80,7 +85,7 @@ def sequential(node: Node) -> Releases:
 
 
 def parallel(node: Node) -> Releases:
-    """Read parts of which each user is in exactly one: what any one of them releases."""
+    """Read parts of the data of which each user is in exactly one: the set of their releases."""
     node.fields.take("by", "index", fits=("index", "value").__contains__)
     need(not node.fields.take("moves", [], fits=is_list), "a record that moves has no proof here")
     parts = node.fields.take("parts", fits=is_list)
@@ -90,8 +95,9 @@ def parallel(node: Node) -> Releases:
 def grouped(node: Node) -> Releases:
     """Read a group of records that differ together.
 
-    Some of the records are in P alone and the others in Q alone, split alike in all parts.  Which
-    split costs most is not known before, so the group stands for every split.
+    Some of the records are in P alone and the others in Q alone, with the same split in everything
+    that the part releases.  Which split costs most is not known beforehand, so the group is read as
+    the set of what every split releases.
     """
     part, size = node.fields.take("part"), node.fields.whole("size", 1, 10**6)
     # every split of a small group is read; of a large one, that all its records are in P
@@ -136,7 +142,7 @@ HOLDERS: dict[str, Callable[[Node], Releases]] = {
     "OnePass": one_pass,
     "Claimed": claimed,
 }
-ALONE_ONLY = {"Parallel", "Grouped"}  # inside a group they have no proof
+ALONE_ONLY = {"Parallel", "Grouped"}  # kinds that are read for one record, not inside a group
 
 
 def released_by_leaf(node: Node) -> Releases:

@@ -1,36 +1,44 @@
 """The releases of a plan: pairs of distributions (P, Q) written as tuples, and sets of pairs.
 
-P is the law of the output on the data with the record, Q on the data without it, or on the two
-neighbours that the plan states.  The first entry of a tuple is its kind; numbers are exact
-fractions.  N(m, 1) is a normal law, Laplace(m, 1) a Laplace law of scale 1.
+The verifier reads a plan from a file and turns every loss in it into such a tuple; its other files
+compute with the tuples.  P is the law of the output on the data with the record, and Q that on the
+data without it; where the plan states other neighbours, they are the laws on these two.  The first
+entry of a tuple is its kind; numbers are exact fractions.  N(m, 1) is the normal law of mean m and
+variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q" names the pair.
 
     ("gaussian", mu^2)                    N(mu, 1) against N(0, 1)
-    ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1)
+    ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1); the third entry is a
+                                          sampling rate, always 1
     ("sampled laplace", m, rate)          (1-rate) Laplace(0, 1) + rate Laplace(m, 1) against
                                           Laplace(0, 1)
-    ("mixture", unit^2, P, Q)             sum w N(s unit, 1) over the (w, s) of P, and of Q
+    ("mixture", unit^2, P, Q)             the sum of w N(s unit, 1) over the entries (w, s) of the
+                                          first list, against the same sum over the second list
     ("allocation", mu^2, steps)           N(mu, 1) in one secret step and N(0, 1) in the others,
                                           against N(0, 1) in all
-    ("response", epsilon, d)              masses (d, (1-d) e / (1+e), (1-d) / (1+e), 0) with
-                                          e = e^epsilon, against the same in reverse
+    ("response", epsilon, d)              masses (d, (1-d) r / (1+r), (1-d) / (1+r), 0) of four
+                                          outcomes with r = e^epsilon, against the same in reverse
     ("discrete laplace", scale, shift)    integers in proportion to e^{-|k - shift| / scale},
                                           against the same about 0
     ("discrete gaussian", scale, shift)   the same with e^{-(k - shift)^2 / (2 scale^2)}
-    ("pair", masses)                      outcomes of masses (p, q)
-    ("sampled", rate, parts)              (1-rate) Q + rate P, Q of finite releases of one sample
-    ("greatest", mu^2, s, n)              the greatest of n normals, one of which has mean
-                                          (s + 1) mu under P, and s mu under Q
+    ("pair", masses)                      one outcome for each (p, q), its masses under P and Q
+    ("sampled", rate, parts)              (1-rate) Q + rate P against Q, where P against Q is the
+                                          product of the parts, finite releases that all use one
+                                          sample
+    ("greatest", mu^2, s, n)              the greatest of n normal numbers of variance 1, one of
+                                          which has mean (s + 1) mu under P, and s mu under Q; the
+                                          others have mean 0
     ("truncated", mu^2, rate, n, batch, 1 if replaced)
-                                          a Poisson sample of n records of which at most a batch
-                                          stays
-    ("subset", release)                   the symmetrised pair of a sample without replacement
-    ("range", e), ("zcdp", rho, xi)       all pairs whose losses have a range e, or that satisfy
-                                          zCDP
+                                          a Poisson sample of n records, of which at most ``batch``
+                                          records stay; 1 if neighbours replace a record
+    ("subset", release)                   the pair of a sample without replacement: its delta is
+                                          that of ``release`` at epsilon >= 0, mirrored below 0
+    ("range", e)                          all pairs whose losses lie in an interval of length e
+    ("zcdp", rho, xi)                     all pairs that satisfy zCDP with rho and xi
     ("choice", ((chance, release), ...))  one of the releases at random, and the output says which
     ("bound", above, below)               a set of pairs: a release that dominates them all, and one
                                           of the pairs, or None where none is known
     ("any of", parts)                     one of these lists of (release, count), chosen anew at
-                                          each occurrence: choices.py
+                                          each occurrence; see `choices`
 """
 
 from __future__ import annotations
@@ -47,10 +55,10 @@ Group = tuple[int, int]  # how many records of a group are in P alone, and how m
 
 ONE, ZERO = Fraction(1), Fraction(0)
 STILL = ((ONE, ZERO),)  # the side of a mixture that is N(0, 1)
-ALONE: Group = (1, 0)  # one record, which is in P
+ALONE: Group = (1, 0)  # one record, which is in the data of P alone
 ANY_OF = "any of"
-FINITE = {"response", "pair", "discrete laplace"}
-LISTED = FINITE | {"discrete gaussian", "sampled"}  # kinds whose outcomes outcomes.py lists
+FINITE = {"response", "pair", "discrete laplace"}  # finitely many losses; may be in "sampled"
+LISTED = FINITE | {"discrete gaussian", "sampled"}  # kinds whose outcomes are listed by `outcomes`
 # The losses ln(p/q) of these kinds are equally spaced, and Q against P has the same losses.
 EQUAL_STEPS = {"response", "discrete laplace", "discrete gaussian"}
 
@@ -84,9 +92,10 @@ def inner_releases(release: Release) -> list[Release]:
 
 
 def single_release(releases: Releases) -> Release:
-    """Return the one release of a part of which a sample is taken.
+    """Return the one release that stands for the part of which a sample is taken.
 
-    Gaussians that follow each other are one Gaussian, whose mu^2 is the sum of theirs.
+    Several Gaussians are one Gaussian, whose mu^2 is the sum of theirs.  For any other part of
+    several releases there is no proof here.
     """
     need(
         all(release[0] != ANY_OF for release in releases),

@@ -1,4 +1,4 @@
-"""A scaler by public bounds, whose fit looks at no data."""
+"""A scikit-learn transformer that scales columns from public bounds, without a look at the data."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return columns clipped to their bounds and scaled; what is missing stays so.
+        """Return columns clipped to their bounds and scaled; NaN, a missing value, stays NaN.
 
         Parameters
         ----------
@@ -97,14 +97,14 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         numpy.ndarray of shape (records, features)
-            Numbers within ``feature_range``; to nearest.  With ``(-1, 1)``, NaN that an estimator
-            takes for 0 is the middle of the bounds.
+            Numbers within ``feature_range``, rounded to nearest.  With ``(-1, 1)`` an estimator
+            that takes NaN for 0 takes it for the middle of the bounds.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
         (low, high), (start, stop) = self._bounds(), self._range()
-        share = (np.clip(X, low, high) - low) / (high - low)
-        return np.asarray(np.clip(start + share * (stop - start), start, stop))
+        relative = (np.clip(X, low, high) - low) / (high - low)
+        return np.asarray(np.clip(start + relative * (stop - start), start, stop))
 
     def inverse_transform(self, X: Any) -> Array:
         """Return scaled columns in their own units.
@@ -125,13 +125,14 @@ class BoundsScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(low + (X - start) / (stop - start) * (high - low))
 
     def _bounds(self) -> tuple[Array, Array]:
-        """Return the bounds of every column."""
+        """Return the bounds of every column, checked: each finite, and low below high."""
         low, high = (self._checked(name) for name in ("low", "high"))
         if not np.all(low < high):
             raise ParameterError("low", self.low, f"below high={self.high!r} in every column")
         return low, high
 
     def _checked(self, name: str) -> Array:
+        """Return the parameter of this name as one number for each column."""
         allowed = f"finite: one number, or one for each of {self.n_features_in_} columns"
         try:
             numbers = np.asarray(getattr(self, name), dtype=np.float64)

@@ -1,8 +1,4 @@
-"""Fits without privacy, for comparison: they are requested explicitly, and every output says so.
-
-Such a fit runs through the same ledger as a private one, with `NoPrivacy` in its plan in place of
-mechanisms.
-"""
+"""Fits without privacy, for comparison: they are requested explicitly, and every output says so."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from accountant.plans.declared_releases import declare_release
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Release
 
-INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # of two laws without a common outcome
+INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # no outcome is possible on both neighbours
 
 
 class NotPrivateWarning(UserWarning):

@@ -21,6 +21,7 @@ from mechanisms.laplace import Laplace
 from mechanisms.piecewise_uniform import PiecewiseUniform
 from mechanisms.staircase import Staircase
 
+# The mechanisms by name, with the fields that are always the same.
 NUMBER_NOISE: dict[str, tuple[Any, dict[str, Any]]] = {
     "bounded": (BinaryLabel, {"larger": "clip"}),
     "piecewise": (PiecewiseUniform, {"larger": "clip"}),

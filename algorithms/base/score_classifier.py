@@ -1,7 +1,4 @@
-"""What all classifiers here predict from scores: labels, probabilities, and their accuracy.
-
-The classes are public.
-"""
+"""A mixin for classifiers: labels, probabilities and accuracy from the scores of public classes."""
 
 from __future__ import annotations
 
@@ -16,10 +13,7 @@ from accountant.numerics import Array
 
 
 class ScoreClassifier:
-    """Labels and probabilities of records by their scores.
-
-    A class that inherits from it names it before the estimator, among its bases.
-    """
+    """Predictions from `decision_function`; a subclass names this class before the estimator's."""
 
     classes_: Any
 

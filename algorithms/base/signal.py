@@ -6,7 +6,8 @@ T)``.  Where that is more than half the bound, not even one feature that decides
 found among 5 or 40: that is n mu / sqrt d < 4 for neighbours that replace one record.  With a
 quarter of it some estimators find it (`tests/laws/test_exact_fits.py` measures both).
 
-Of selections the largest score there can be is compared with the largest of the noise on them.
+For selections the largest possible score of a candidate is compared with about the largest noise on
+all candidates.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import math
 import warnings
 from typing import Any
 
-LEAST_SIGNAL = 2.0  # bound of the signal over the length of the noise
+# A signal is hidden if its bound is below this factor times the length of the noise.
+LEAST_SIGNAL = 2.0
 
 
 class NoSignalWarning(UserWarning):
@@ -32,7 +34,7 @@ def gradients_hidden(mechanism: Any, rounds: int, longest: float) -> bool:
 
 
 def selections_hidden(mechanism: Any, candidates: int, largest: float) -> bool:
-    """Return whether the largest of the noise on candidates exceeds the largest score there is."""
+    """Return whether about the largest noise on all candidates exceeds the ``largest`` score."""
     return largest < float(mechanism.scale) * math.log(candidates)
 
 

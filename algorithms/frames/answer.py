@@ -1,7 +1,6 @@
-"""The answer to a question to a frame: the value with noise, its error, and a frame of it.
+"""The answer to a question for a statistic: the noisy value, its error, intervals, and a frame.
 
-A mechanism releases noisy sums for each cell of a table.  This file computes from them the count,
-sum, mean or variance of every cell, with an interval that covers the value without noise.
+All of it is computed from the released sums and public facts alone, so it costs no more privacy.
 """
 
 from __future__ import annotations
@@ -166,11 +165,7 @@ def estimate(
 
 
 def _moments(statistic: Moment, sums: Array, mechanism: Noise, public: int) -> tuple[Array, ...]:
-    """Return for each cell the rows, the mean and variance of u, and the error's deviation.
-
-    u is the column's number, mapped from its bounds to [-1, 1]; the error is that of what is asked,
-    the mean or the variance of u.
-    """
+    """Return the rows, the mean and variance of u, and the deviation of what is asked."""
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total, *squares = matrix @ sums.T

@@ -1,6 +1,7 @@
-"""Calls that do not fit a function's signature: the error names the call that was meant.
+"""Decorators for functions and classes whose wrong calls are answered with an example.
 
-Python would refuse them with a `TypeError` that gives no example.
+Where the arguments do not fit the signature, Python would raise a `TypeError` without advice.
+These raise a `ParameterError` instead, which names the wrong argument and a call that works.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ R = TypeVar("R")
 
 
 def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator with which a call that does not fit the signature shows an example."""
+    """Return a decorator: a call that does not fit the signature raises an error with an example.
+
+    ``example`` is a call that works, such as ``Number(0, 100)``.
+    """
 
     def decorator(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
@@ -37,7 +41,7 @@ def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def answered_class(example: str) -> Callable[[type[R]], type[R]]:
-    """Return the same decorator for a class, whose constructor it changes."""
+    """Return the same decorator for a class: it is about the calls that make its objects."""
 
     def decorator(cls: type[R]) -> type[R]:
         type.__setattr__(cls, "__init__", answered(example)(cls.__init__))

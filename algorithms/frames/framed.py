@@ -1,6 +1,7 @@
-"""What answers to questions have in common: a frame and a table of their values.
+"""Answers as frames and tables of their values, and `ListedAnswer`: quantiles or top labels.
 
-`ListedAnswer` is the answer for quantiles and for labels with counts.
+`FramedAnswer` is the base class of all answers of questions to a frame: it shows the values with
+their intervals as a frame of the library that the data came from.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class FramedAnswer(TableDisplay):
     def frame(self) -> Any:
         """The values with their intervals (of 95 %, or as asked), a row each.
 
-        It is a frame of the library asked.
+        It is a frame of the library that the data came from.
         """
         import narwhals as nw
 

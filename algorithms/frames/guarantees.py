@@ -1,4 +1,7 @@
-"""The guarantee that is asked for, and the noise that gives it with the least error.
+"""What a statistic of a table may cost, and the discrete noise that meets this with least error.
+
+A caller states epsilon (perhaps with delta), rho of zCDP, or the scale of the noise itself.  The
+noise is added to sums of whole steps, so it is discrete Laplace or discrete Gaussian noise.
 
 References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
 """
@@ -24,7 +27,10 @@ NOISE = OneOf(("auto", "laplace", "gaussian"))
 @final
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a statistic may cost: one of epsilon (with delta), rho, or a scale of the noise."""
+    """What a statistic may cost: exactly one of epsilon (with delta), rho, or a scale of the noise.
+
+    ``noise`` is a kind of noise, or ``"auto"`` to choose among those that can give the guarantee.
+    """
 
     epsilon: float | None = None
     delta: float = 0.0
@@ -62,7 +68,11 @@ class Guarantee:
         return ("laplace", "gaussian") if self.delta else ("laplace",)
 
     def mechanism(self, noise: str, moved: Sensitivities, numbers: int, unit: float) -> Noise:
-        """Return the least noise of a kind that meets the guarantee."""
+        """Return the least noise of one kind that meets the guarantee.
+
+        ``moved`` are the sensitivities of the ``numbers`` sums that are released together, in
+        steps, and ``unit`` is what a step is worth in the units of the scale.
+        """
         kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
         fields: dict[str, Any] = {"sensitivity": moved.l1}
         if noise == "gaussian":
@@ -70,13 +80,15 @@ class Guarantee:
         if self.scale is not None:
             noise_mechanism: Noise = kind(self.scale / unit, **fields)
         elif self.rho is not None:
-            # rho = sensitivity^2 / (2 scale^2).  The proven rho of discrete noise may be the rho of
-            # a scale sqrt(scale^2 - 4), so two wider scales are tried after it.
+            # rho = sensitivity^2 / (2 scale^2).  The rho that is proved for discrete noise may be
+            # that of the scale sqrt(scale^2 - 4), so two larger scales are tried next.
             scale = moved.l2 / math.sqrt(2 * self.rho)
-            wider = (s * (1 + 1e-12) for s in (scale, math.sqrt(scale * scale + 4), scale + 2))
+            candidate_scales = (
+                s * (1 + 1e-12) for s in (scale, math.sqrt(scale * scale + 4), scale + 2)
+            )
             noise_mechanism = next(
                 option
-                for option in (kind(s, **fields) for s in wider)
+                for option in (kind(s, **fields) for s in candidate_scales)
                 if option.loss.rho <= self.rho
             )
         else:
@@ -94,6 +106,7 @@ class Guarantee:
 
 @lru_cache(maxsize=256)
 def _calibrated(noise: str, epsilon: float, delta: float, fields: tuple[Any, ...]) -> Any:
+    """Return the least noise of a kind, with these fields of its class, that costs epsilon."""
     kind: type[Any] = DiscreteLaplace if noise == "laplace" else DiscreteGaussian
     try:
         return calibrate(kind, epsilon=epsilon, delta=delta, **dict(fields))

@@ -1,5 +1,10 @@
 """Means and variances of a column: what rows add, so that their number costs nothing more.
 
+A mean is a ratio of two noisy sums, and a variance follows from three.  The numbers that a row adds
+are chosen so that all sums together cost no more than one: as polynomials of Bernstein for Laplace
+noise, and with weights for Gaussian noise.  Below, t is where a number lies between the bounds,
+from 0 to 1, and u = 2 t - 1.  All sums are of whole steps, `STEPS` for 1.
+
 References: Farouki (2012), for the basis of Bernstein; docs/proofs/frames.md.
 """
 
@@ -19,11 +24,11 @@ from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
 
-# Weights, in steps, of the numbers that a row adds for Gaussian noise.  Their squares add up to at
-# most STEPS^2, and are the shares of the budget: of 1 and u for a mean, of 1, u and 2 u^2 - 1 for a
-# variance.  PUBLIC_SQUARES and PUBLIC_TOTAL are the weights of u^2 and u where the number of rows
-# is public: an exchanged row moves u^2 by 1 and u by 2 at most, so the square of what it moves is
-# at most .6 + 4 * .1 = 1.
+# Weights, in steps, of the numbers that a row adds for Gaussian noise: of 1 and u for a mean, of 1,
+# u and 2 u^2 - 1 for a variance.  Their squares add up to at most STEPS^2, so that a row adds a
+# vector of length 1 at most, and each square is that number's share of the budget.  PUBLIC_SQUARES
+# and PUBLIC_TOTAL are the weights of u^2 and u where the number of rows is public: an exchanged row
+# moves u^2 by 1 and u by 2 at most, so the square of what it moves is at most .6 + 4 * .1 = 1.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_SQUARES, PUBLIC_TOTAL = (math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
 MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
@@ -51,7 +56,7 @@ class Moment(Statistic):
     public_rows: bool = False
 
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return the corners of the simplex, or of the box."""
+        """Return the corners of what a row can add: a simplex, or a box for Gaussian noise."""
         size = len(self.weights)
         if self.public_rows:
             return Basis(self.public_vertices[noise], 1 / STEPS)
@@ -88,12 +93,12 @@ class Moment(Statistic):
         return weights
 
     def usual_error(self, noise: str) -> float:
-        """Return the norm of the weights where a mean lies a quarter off the middle."""
+        """Return the norm of the error weights where u has the mean 0.25 and the variance 0.15."""
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
     def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
         """Return the positions of numbers between the bounds, in steps from 0 to ``steps``."""
-        # the statistic has a column
+        # The values are not None, as this statistic has a column.
         scaled = fractions_of(cast("Array", values), *self._bounds(schema), steps)
         return np.rint(scaled, out=scaled)
 
@@ -134,7 +139,7 @@ class Mean(Moment):
         return [1, self.steps(values, schema, steps)]
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
-        """Return those of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
+        """Return the sums of 1 - t and t, or of 1 and u = 2 t - 1, or of u alone."""
         rows, total_t = sums
         if self.public_rows:
             alone: NDArray[np.int64] = (total_t - STEPS * rows)[None]
@@ -195,7 +200,7 @@ class Variance(Moment):
         return [1, u, self.squares(values, schema, squares)]
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
-        """Return (1 - t)^2, 2 t (1 - t) and t^2; or 1, u and 2 u^2 - 1, or of u and u^2."""
+        """Return the sums of (1 - t)^2, 2 t (1 - t), t^2; or of 1, u, 2 u^2 - 1; or of u, u^2."""
         rows, linear, quadratic = sums
         if not self.public_rows and noise == "laplace":
             mixed_term = 2 * (linear - quadratic)

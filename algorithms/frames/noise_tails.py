@@ -1,5 +1,8 @@
 """How far noise moves a weighted sum of released numbers: tails and quantiles for intervals.
 
+Each number has independent discrete noise of one mechanism.  In sums the noise counts as
+continuous: Laplace for `DiscreteLaplace`, normal for `DiscreteGaussian`.
+
 References: Fieller (1954), for intervals of a ratio.
 """
 
@@ -18,9 +21,10 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 
 Noise = DiscreteLaplace | DiscreteGaussian
 NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "gaussian"}
-# Scales nearer to each other than this share are moved apart; a tail moves by at most as much.
+# Scales nearer to each other than this share are moved apart, because the formula for sums of
+# Laplace noise divides by their differences; a tail moves by at most as much.
 APART = 1e-3
-NORMAL_FROM = 1e4  # at larger deviations a discrete Gaussian is treated as a normal one
+NORMAL_FROM = 1e4  # standard deviations above this, in whole numbers, count as continuous
 
 
 def half_width(mechanism: Noise, level: float) -> int:
@@ -40,13 +44,14 @@ def half_width(mechanism: Noise, level: float) -> int:
 
 
 def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
-    """Return P(|sum of weights * noise| > x) for every row of weights; noise of many steps."""
+    """Return P(|sum of weights * noise| > x) for every row of weights, noise as continuous."""
     if isinstance(mechanism, DiscreteGaussian):
         deviation = np.linalg.norm(weights, axis=1) * mechanism.scale
         return np.asarray(2 * ndtr(-x / np.maximum(deviation, 1e-300)))
     # The sum of Laplace noises of scales b_j has the characteristic function
     # 1 / prod(1 + b_j^2 s^2) = sum_j c_j / (1 + b_j^2 s^2) with the product
-    # c_j = prod_{i != j} b_j^2 / (b_j^2 - b_i^2): it is a mixture of Laplace laws with weights c_j.
+    # c_j = prod_{i != j} b_j^2 / (b_j^2 - b_i^2): a sum of Laplace laws with weights c_j, of which
+    # some are negative.
     scales = np.sort(np.abs(weights), axis=1)[:, ::-1] * mechanism.drawn_scale
     scales = np.maximum(scales, 1e-6 * scales[:, :1])
     for j in range(1, scales.shape[1]):

@@ -1,4 +1,9 @@
-"""Groups whose keys are private: some are selected, then the statistic of each is released.
+"""Answers for groups whose keys are private, such as words that people wrote.
+
+Which keys occur is private itself.  So there are two releases: first a selection of keys that
+enough persons have, with a share of epsilon and all of delta; then, with the rest of epsilon, the
+statistic of each selected key, as if these keys were public.  A query here is a question to a data
+frame; its `Schema` declares the columns, and how many rows of a person count.
 
 References: Desfontaines, Voss, Gipson & Mandayam (2022); docs/proofs/frames.md.
 """
@@ -27,11 +32,14 @@ from algorithms.statistics.partition_selection import best_partition_selection
 from mechanisms.families.key_counts import KeyCounts
 from mechanisms.partition_selection import PartitionSelection
 
-SHARE = 0.5  # share of epsilon for the selection of keys
+SHARE = 0.5  # share of epsilon for the selection of keys; the statistic has the rest
 
 
 def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
-    """Return the column whose keys are private; None where all are public."""
+    """Return the name of the column whose keys are private, among those that a query groups by.
+
+    The result is None where all are public; two such columns, or bins of one, are refused.
+    """
     private_axes = [key for key in keys if isinstance(schema.kind(key.column), Key)]
     if len(private_axes) > 1:
         raise ParameterError(
@@ -47,13 +55,13 @@ def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
 
 
 def keys_per_person(key: str, schema: Schema) -> int:
-    """Return how many keys of a person count: no more than rows do."""
-    kind = cast("Key", schema.kind(key))  # `private_key` found it
+    """Return how many different keys of a person count, which is at most the number of rows."""
+    kind = cast("Key", schema.kind(key))  # `private_key` has checked that the column has keys
     return min(kind.keys_per_person, schema.rows_per_person)
 
 
 def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelection, Noise]:
-    """Return the selection of keys, and the noise of the statistic for those that are kept.
+    """Return the two mechanisms: the selection of keys, and the noise of their statistic.
 
     The epsilons of the two add up to the epsilon of the query; the selection gets all of delta.
     """
@@ -64,7 +72,8 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
     selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
     remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
-    # A person moves the sums of two cells and of more cells equally.
+    # How many keys there will be is not known yet.  The sensitivity is the same for all numbers of
+    # cells from 2 on.
     moved = sensitivities(basis, schema, cells=2)
     return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
@@ -72,7 +81,7 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
 def selection_of(
     epsilon: float | None, delta: float, key: str, schema: Schema
 ) -> PartitionSelection:
-    """Return the selection of keys, which gets a share of epsilon and all of delta."""
+    """Return the selection of keys, with `SHARE` of epsilon and all of delta."""
     if epsilon is None or not delta:
         allowed = f"given, with a delta: which keys of {key!r} exist is private"
         raise ParameterError("epsilon", epsilon, allowed)
@@ -81,7 +90,7 @@ def selection_of(
 
 
 def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
-    """Return a schema in which some keys of a column are public."""
+    """Return the schema in which these keys of the column are public, and all others dropped."""
     columns = {**schema.columns, key: SelectedKeys(tuple(names))}
     return Schema(columns, schema.person, schema.rows_per_person, schema.relation)
 
@@ -95,7 +104,11 @@ def kept_keys(
     facts: FrameFacts,
     max_cells: int,
 ) -> list[Any]:
-    """Release the selection, and return the selected keys, of at most ``max_cells`` cells."""
+    """Release the selection, and return the selected keys.
+
+    With the other axes of the query, which are public, they make a table of at most ``max_cells``
+    cells; further keys are left out.
+    """
     counted = unseen(lambda frame: key_counts(query, frame, key, schema))
     selected = np.asarray(ledger.release(selection, counted)).tolist()
     public_axes = [axis for axis in query.keys if axis.column != key]
@@ -105,7 +118,7 @@ def kept_keys(
 
 
 def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:
-    """Return how many persons a key needs."""
+    """Return in words how many persons a key needs to be kept with a chance of a half."""
     sizes = np.arange(1 << 20)
     likely = int(np.argmax(selection.keep_probability(sizes) >= 0.5))
     keys_each = keys_per_person(key, schema)
@@ -118,11 +131,11 @@ def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) 
 def released_by_keys(
     query: Any, key: str, ledger: Gate, schema: Schema, facts: FrameFacts
 ) -> Answer:
-    """Release the selection, then the statistic of the keys that it kept."""
+    """Answer a query: release the selection, then the statistic of the keys that it kept."""
     selection, noise = steps_by_keys(query, key, schema)
     names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
     public = with_keys(schema, key, names)
-    # Without keys a zero is released: the plan contains this release.
+    # Where no key is kept, the noise is released on a zero, because the plan contains this release.
     exact_sums = unseen(lambda frame: query.sums(frame, public, "laplace") if names else 0)
     numbers = (
         math.prod(table_shape(query.keys, public)) * query.statistic.basis(public, "laplace").size
@@ -134,10 +147,10 @@ def released_by_keys(
 
 
 def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key; only the first keys of a person count.
+    """Return how many persons have each key in a frame, read in parts.
 
-    Of the rows that can count; which of them are the first keys of a person depends on the rows
-    of that person alone.
+    Only rows that the schema and the query admit count, and only the first keys of a person.  Which
+    these are depends on the rows of that person alone.
     """
     from algorithms.frames.partitions.reduction import Reading, reduced
 
@@ -149,7 +162,7 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
 
 
 def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key, of the rows that count."""
+    """Return how many persons have each key in one part of the rows."""
     values, persons = rows.kept()
     codes_by_name: dict[str, int] = {}
     codes = [codes_by_name.setdefault(name, len(codes_by_name)) for name in values[key]]
@@ -160,7 +173,7 @@ def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
 
 
 def joined(first: KeyCounts, second: KeyCounts) -> KeyCounts:
-    """Return how many persons have each key, of two sets of persons."""
+    """Return the counts of two disjoint sets of persons added up, key by key."""
     non_empty = [counted for counted in (first, second) if counted.keys.size]
     if len(non_empty) < 2:
         return non_empty[0] if non_empty else first

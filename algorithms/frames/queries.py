@@ -1,7 +1,8 @@
-"""Questions for one statistic of a frame, such as a count or a mean, for each cell of a table.
+"""The question for one statistic of a private data frame: a count, sum, mean, variance, histogram.
 
-A question returns a plan before it reads any data, and its answer through a ledger that enforces
-the plan.
+Rows are sorted into cells, and each cell has the sums of a few whole numbers of every row (the
+`Statistic`).  One mechanism adds noise to all sums of all cells at once; the answer computes the
+statistic from the noisy sums.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class FrameQuery(Question[Answer]):
         return self.guarantee
 
     def _check_own(self, schema: Schema) -> None:
-        """Refuse a column of which the statistic is not asked."""
+        """Refuse a column of a kind that the statistic cannot be asked of."""
         self.statistic.check(schema)
 
     def mechanism(self, schema: Schema) -> Noise:
@@ -137,7 +138,7 @@ class FrameQuery(Question[Answer]):
         return dataclasses.replace(self.statistic, public_rows=public)
 
     def _planned(self, schema: Schema) -> Plan:
-        """Return one release; with private keys two."""
+        """Return one release; with private keys two, the selection of keys and the statistic."""
         key = private_key(self.keys, schema)
         if key is None:
             return self.mechanism(schema)

@@ -1,7 +1,7 @@
-"""The base class of all questions to a frame: what they do before anything is released.
+"""The base class of questions to a private data frame, and their checks before any release.
 
-They check the columns against the schema, which is public, state a plan, explain it in words, and
-check that the ledger holds such a frame and allows the whole plan.
+A question says its plan without a look at the data: it needs only the `Schema`, which declares what
+is public of the columns.  It is then released through a ledger that holds the frame and the budget.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.schema import Schema
 
-# the questions that errors name as those that may be asked by private keys
-BY_KEYS = "count, sum_, mean, variance and quantiles"
+BY_KEYS = "count, sum_, mean, variance and quantiles"  # questions that can group by private keys
 Released = TypeVar("Released")
 
 
 class Question(ABC, Generic[Released]):
-    """A question to a frame: a plan before any data, and a release through a ledger."""
+    """A question to a frame: a plan before any data, and a release through a ledger.
+
+    ``keys`` are the axes by which rows are sorted into cells, ``where`` is the condition on rows
+    that count, and ``by_private_keys`` says whether the keys of one axis may be private.
+    """
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]  # every question is one
@@ -49,7 +52,7 @@ class Question(ABC, Generic[Released]):
     @property
     @abstractmethod
     def _cost(self) -> Guarantee:
-        """What it may cost."""
+        """The privacy that the answer may cost."""
 
     @abstractmethod
     def _check_own(self, schema: Schema) -> None:
@@ -215,7 +218,7 @@ class Question(ABC, Generic[Released]):
 
 
 def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a query whose errors do not show a row."""
+    """Return the query with errors that do not show a row: they name the class of the error."""
 
     def guarded(frame: Any) -> Any:
         try:
@@ -229,7 +232,7 @@ def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def refuse_unless_whole(ledger: Gate, plan: Stated, label: str | None) -> None:
-    """Refuse several releases of which not all are allowed, before any is made."""
+    """Refuse a plan of several releases before any is made, if the ledger does not allow all."""
     if label is not None:
         allowed = "None for several releases: Book.ledger(name, data, plan, run=...) names them all"
         raise ParameterError("label", label, allowed)

@@ -1,5 +1,9 @@
 """Convex optimisation with private labels: one pass of projected stochastic gradients.
 
+Features are public.  Each user randomises the own label once; the server turns the report into one
+coefficient for each label (`report_decoders`), and the gradients of all labels, weighted by these,
+add up to an unbiased estimate of the user's gradient.
+
 References: "Convex Optimization with Local Label Differential Privacy", Theorem 1, Algorithm 1.
 """
 
@@ -222,7 +226,7 @@ class LabelSGD(PrivateEstimator):
             for start in range(0, len(coefficients), size):
                 batch = slice(start, start + size)
                 gradient, squared = loss.estimate(theta, rows[batch], coefficients[batch])
-                # a last, short batch is a fraction of a step
+                # A last, short batch counts as a fraction of a step.
                 remaining = len(coefficients) - start
                 total += theta * (remaining / size) if remaining < size else theta
                 gradient *= eta / size
@@ -267,11 +271,15 @@ class LabelSGD(PrivateEstimator):
 
     def _moment_and_steps(self, decoder: ReportDecoder, users: int) -> tuple[float, float]:
         """Return ``V_b`` and the number of steps, of which the last may be a fraction."""
-        # of the mean of b independent estimates E|.|^2 <= L^2 (V / b + 1 - 1 / b)
+        # The mean of b independent estimates has E |.|^2 <= L^2 (V / b + 1 - 1 / b) = L^2 V_b.
         return 1 + (decoder.second_moment - 1) / self.batch_size, users / self.batch_size
 
     def _user_blocks(self, users: int, mechanism: Any) -> list[slice]:
-        """Return blocks of users who report at once: batches; one if reports depend on theta."""
+        """Return blocks of users who report at once.
+
+        A block is one batch if reports depend on theta, which each batch moves; else it is as many
+        whole batches as fit into memory together.
+        """
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if size > users:
             request = f"{size} for n_samples={users}"
@@ -282,9 +290,11 @@ class LabelSGD(PrivateEstimator):
 
     @property
     def _has_fixed_span(self) -> bool:
+        """Whether the randomiser of a label does not depend on theta."""
         return label_loss_of(self.loss).regular or self.classes == 2
 
     def _lipschitz(self, X: Any) -> float:
+        """Return the Lipschitz constant of the loss, from the longest row of X."""
         length = (
             math.sqrt(max(squared_lengths(X[block_rows]).max() for block_rows in row_blocks(X)))
             or 1.0

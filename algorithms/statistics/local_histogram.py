@@ -1,4 +1,8 @@
-"""Shares of labels in the local model: each user sends one randomised report.
+"""Shares of labels in the local model of privacy: each user sends one randomised report.
+
+A frequency oracle randomises a user's label into a report that supports some labels: the true one
+with probability p, each other with probability q < p.  From the number of reports that support a
+label its share is estimated without bias; the estimates are then projected to the simplex.
 
 References: Ye & Barg (2018); Wang, Blocki, Li & Jha (2017); Acharya, Sun & Zhang (2019).
 """
@@ -33,6 +37,7 @@ from mechanisms.hadamard_response import HadamardResponse
 from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
+# The frequency oracles: subset selection, unary encoding and Hadamard response.
 ORACLE = OneOf(("subset", "unary", "hadamard"))
 
 
@@ -40,8 +45,8 @@ ORACLE = OneOf(("subset", "unary", "hadamard"))
 class LocalHistogram(PrivateEstimator):
     """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
 
-    Labels outside count as the nearest one.  The estimate is projected to the simplex, so shares
-    are nonnegative and sum to 1.
+    A label outside 0 .. k-1 counts as the nearest one inside.  The estimate is projected to the
+    simplex, so shares are nonnegative and sum to 1.
 
     Parameters
     ----------
@@ -105,6 +110,8 @@ class LocalHistogram(PrivateEstimator):
         if self.non_private:
             return NoPrivacy()
         if oracle == "hadamard":
+            # It is epsilon-DP with keep = e^epsilon / (1 + e^epsilon); rounding may make this a
+            # little too large, then it is moved towards 1/2.
             keep = min(1 / (1 + math.exp(-epsilon)), LARGEST_BELOW_ONE)
             return calibrated_safely(lambda x: HadamardResponse(k, x), keep, 0.5, epsilon)
         return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
@@ -126,6 +133,7 @@ class LocalHistogram(PrivateEstimator):
         """
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
         private = isinstance(mechanism, FrequencyOracle)
+        # A block has so many users that k bytes for each fill 16 times `CACHE_BYTES`, at least 64.
         blocks = equal_slices(0, users, max(64, 16 * CACHE_BYTES // self.k))
         total = np.zeros(self.k, dtype=np.int64)
         for reports in ledger.release_blocks(mechanism, self.labels, blocks, executor):
@@ -193,12 +201,17 @@ class LocalHistogram(PrivateEstimator):
 
 
 def project_to_simplex(estimate: Array) -> Array:
-    """Return the nearest vector whose entries are nonnegative and sum to 1.
+    """Return the nearest vector, in the Euclidean norm, whose entries are nonnegative and sum to 1.
+
+    It is ``max(estimate - level, 0)``.  With the entries in falling order u_1 >= u_2 >= ... and
+
+        level_j = (u_1 + ... + u_j - 1) / j,
+
+    the level is level_j of the last j with u_j > level_j.
 
     References: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
     """
     falling = np.sort(estimate)[::-1]
-    # Entries above a common level are lowered by the level; all others become 0.
     levels = (np.cumsum(falling) - 1) / np.arange(1, falling.size + 1)
     shares: Array = np.maximum(estimate - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
     return shares

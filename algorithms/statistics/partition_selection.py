@@ -1,4 +1,8 @@
-"""The selection of keys of a target, where a person may hold several keys.
+"""The best selection of keys within a target (epsilon, delta), for persons with several keys.
+
+`PartitionSelection` keeps a key with a probability that grows with the number of persons who have
+it; each key has an epsilon and a delta of its own.  Here these two are chosen so that all keys of a
+person together cost at most the target, and as few keys as possible are lost.
 
 References: Desfontaines, Voss, Gipson & Mandayam (2022); Kairouz, Oh & Viswanath (2015).
 """
@@ -17,7 +21,9 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from mechanisms.partition_selection import MOST_KEYS, PartitionSelection
 
-SHARES = (0.3, 0.6, 0.8, 0.9)  # of delta, if the epsilons of keys add up to more than the target
+# Shares of delta that the deltas of the keys are tried with.  With the rest of delta the epsilons
+# of the keys may add up to more than the target.
+SHARES = (0.3, 0.6, 0.8, 0.9)
 
 
 def best_partition_selection(
@@ -67,7 +73,11 @@ def best_partition_selection(
 
 @lru_cache(maxsize=256)
 def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
-    """Return the best selection whose epsilons add up to the target, or compose to it exactly."""
+    """Return the best of several selections that cost at most the target.
+
+    For the first the epsilons of the keys add up to the target, and so do the deltas.  For each
+    other one a share of delta is given to the keys, and their epsilon is calibrated to the target.
+    """
     if keys == 1:
         return PartitionSelection(epsilon, delta)
     # delta / keys is rounded down.  The keys together lose at most the sum of their deltas.
@@ -85,7 +95,10 @@ def _best(epsilon: float, delta: float, keys: int) -> PartitionSelection:
 
 
 def keys_lost(selection: PartitionSelection) -> float:
-    """Return the expected number of lost keys, of one key held by 1, one by 2, ... people."""
+    """Return the expected number of lost keys where 1, 2, 3, ... people have one key each.
+
+    This measure decides which selection is best.
+    """
     count, expected_loss, start = 1024, 0.0, 1
     while True:
         missed = 1 - selection.keep_probability(np.arange(start, start + count))

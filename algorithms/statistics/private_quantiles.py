@@ -1,4 +1,10 @@
-"""Quantiles of numbers within public bounds, by a trusted curator.
+"""The estimator `PrivateQuantiles`: quantiles of one column of numbers within public bounds.
+
+A trusted curator draws m quantiles by a binary tree of about log2(m) levels.  The first level draws
+the middle quantile by an exponential mechanism on ranks; each further level draws the middle one of
+every part between two that are drawn, all parts in one release.  The ends of a confidence interval
+are two further quantiles, far enough below and above to cover the noise of ranks and the sampling
+from a population (`with_ends`).
 
 References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
 """
@@ -29,10 +35,11 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.run_length_exponential import RunLengthExponential
 
 SHARE = Interval(0.0, 1.0)
-COUNT_SHARE = 1 / 32  # share of epsilon for the count of records, if intervals need one
-# The release falls into a part of the grid without records, at this distance in scales plus
-# ln(points) from a quantile, with probability below e^-4.  This holds if the numbers near the
-# quantile fill at least a hundred thousandth of the bounds.
+COUNT_SHARE = 1 / 32  # share of epsilon for the noisy count of records, if intervals need one
+# In place of a quantile, a stretch of the grid without records may be drawn.  At a distance of
+# FAR_SCALES + ln(points) scales of the noise of the rank, for a grid of so many points, this has a
+# probability below e^-FAR_SCALES.  More than EMPTIEST points count as EMPTIEST: this is right if
+# the numbers near the quantile fill at least 1 / EMPTIEST of the bounds.
 FAR_SCALES, EMPTIEST = 4.0, 1e5
 
 
@@ -40,10 +47,10 @@ FAR_SCALES, EMPTIEST = 4.0, 1e5
 class PrivateQuantiles(PrivateEstimator):
     """Quantiles of one column, differentially private for one record.
 
-    A level of releases finds the middle quantile of every part of the numbers that is left, so
-    that m quantiles take about log2(m) releases.  The results ascend with the quantiles.  The ranks
-    of results have errors of about ``2 levels / epsilon`` records where one record is replaced, of
-    half of it where one is added or removed, whatever the bounds are; numbers beyond the bounds
+    A level is one release, of the middle quantile of every part between those that are known: m
+    quantiles take about log2(m) levels.  The results ascend with the quantiles.  The ranks of
+    results have errors of about ``2 levels / epsilon`` records where one record is replaced, and of
+    half as many where one is added or removed, whatever the bounds are.  Numbers beyond the bounds
     move to them.
 
     Parameters
@@ -107,7 +114,8 @@ class PrivateQuantiles(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Sequential:
         """Return what a fit on ``shape = (records, 1)`` will release; needs no data.
 
-        With intervals and neighbours of one record more or less the noisy count comes first.
+        Where intervals are asked for, and neighbours have one record more or less, the noisy count
+        of records comes first.
         """
         if checked_shape(shape)[1] != 1:
             raise ParameterError("shape", shape, "(records, 1): one column")
@@ -149,17 +157,17 @@ class PrivateQuantiles(PrivateEstimator):
             Each quantile, with the two ends behind it.
         """
         column = first_column if column is None else column
-        parts, grid = list(ledger.plan.leaves()), self._grid()
+        leaves, grid = list(ledger.plan.leaves()), self._grid()
         quantiles, level = self._checked_quantiles(), self._checked_level()
-        targets, steps = quantiles[:, None], parts
+        targets, level_mechanisms = quantiles[:, None], leaves
         if level is not None:
             records = float(ledger.shape[0])
             if not self._replaced:
-                noisy = ledger.release(parts[0], lambda rows: len(column(rows)))
-                records, steps = max(float(noisy), 1.0), parts[1:]
-            targets = self._with_ends(quantiles, records, steps[0].scale, level)
+                noisy = ledger.release(leaves[0], lambda rows: len(column(rows)))
+                records, level_mechanisms = max(float(noisy), 1.0), leaves[1:]
+            targets = self._with_ends(quantiles, records, level_mechanisms[0].scale, level)
         levels, order = ascending(targets)
-        places = released_places(ledger, steps, levels, grid, column, self._replaced)
+        places = released_places(ledger, level_mechanisms, levels, grid, column, self._replaced)
         estimates = np.empty(targets.shape)
         estimates.flat[order] = grid.value_at(np.array(places))
         if level is not None:  # nothing is known beyond the least and the greatest record
@@ -168,7 +176,7 @@ class PrivateQuantiles(PrivateEstimator):
         return estimates
 
     def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
-        """Return each quantile, and two around it that hold the population's between them."""
+        """Return each quantile, and two around it for the interval of the population's quantile."""
         sampling = np.sqrt(quantiles * (1 - quantiles) / records)
         points = self._grid().points
         return with_ends(quantiles, sampling, records, scale, level, points, self._replaced)
@@ -221,8 +229,8 @@ class PrivateQuantiles(PrivateEstimator):
         targets = quantiles[:, None]
         if level is not None:
             targets = self._with_ends(quantiles, float(records), scale, level)
-        levels, order = ascending(targets)
-        noise, by_target = rank_noise(levels, scale, self._replaced), np.empty(targets.size)
+        sorted_targets, order = ascending(targets)
+        noise, by_target = rank_noise(sorted_targets, scale, self._replaced), np.empty(targets.size)
         by_target[order] = np.sqrt(2 * noise.own**2 + noise.rest)
         deviations: Array = by_target.reshape(targets.shape)[:, 0]
         return deviations
@@ -268,30 +276,50 @@ def with_ends(
 ) -> Array:
     """Return each quantile, and two quantiles around it that are the ends of its interval.
 
-    ``sampling`` is the deviation of the sample's quantile from that of the population, as a share
-    of the records; it is zero for the quantile of the sample itself.
+    All quantiles and errors of ranks are shares of the records.  An end lies half a width from its
+    quantile q, the sum of two terms:
+
+    - the half width of the interval of this ``level`` for Laplace + normal noise.  The Laplace part
+      is the noise of the rank of the end itself.  The normal part has the variance of ``sampling``,
+      which is the standard deviation of the sample's quantile around that of the population, and
+      the noise that the rank inherits from the ends of its part in the tree.  ``sampling`` is zero
+      for the quantile of the sample itself;
+    - ``pull``: by how much the rank moves if quantiles at the ends of its part, where these are
+      within the margin of an extreme record, move to that record.
+
+    ``records`` is their number, ``scale`` that of a level's release, and ``points`` those of the
+    grid.  ``replaced`` says that neighbours replace a record.
     """
     targets = np.repeat(quantiles[:, None], 3, axis=1)
-    reach = math.log(min(points, EMPTIEST)) + FAR_SCALES
-    for _ in range(3):  # the noise of the ends depends a little on their positions
-        levels, order = ascending(targets)
-        noise = rank_noise(levels, scale, replaced)
-        # A quantile so near the least or the greatest record that the empty part of the grid
-        # beyond it is likely: its rank may be wrong by its distance from there.
-        margin = reach * noise.own / records
-        at = np.array(levels)
-        distance_to_end = np.where((at < margin) | (at > 1 - margin), np.minimum(at, 1 - at), 0.0)
-        own_noise, other_variance, pull, margins = (np.empty(at.size) for _ in range(4))
+    margin_in_scales = math.log(min(points, EMPTIEST)) + FAR_SCALES
+    for _ in range(3):  # The noise of the ends depends a little on where they are.
+        sorted_targets, order = ascending(targets)
+        noise = rank_noise(sorted_targets, scale, replaced)
+        # Within the margin of the least or the greatest record, a place in the empty part of the
+        # grid beyond that record is likely.  So the rank of such a quantile may be wrong by its
+        # distance to that record.
+        margin = margin_in_scales * noise.own / records
+        positions = np.array(sorted_targets)
+        distance_to_end = np.where(
+            (positions < margin) | (positions > 1 - margin),
+            np.minimum(positions, 1 - positions),
+            0.0,
+        )
+        own_noise, other_variance, pull, margins = (np.empty(positions.size) for _ in range(4))
         own_noise[order], other_variance[order] = noise.own / records, noise.rest
         margins[order] = margin
         pull[order] = noise.mixed @ distance_to_end - distance_to_end
-        # The deviation is in units of the quantile's own noise.  Only the two ends are used.
+        # `laplace_interval` has the scale 1, so the deviation of the normal part is in units of the
+        # rank's own noise.  Of the three entries of a row only the two ends are used.
         deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
-        noisy = laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
-        half = (noisy + pull).reshape(targets.shape)[:, 1:]
-        below, above = quantiles - half[:, 0], quantiles + half[:, 1]
+        noise_half_widths = (
+            laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
+        )
+        half_widths = (noise_half_widths + pull).reshape(targets.shape)[:, 1:]
+        below, above = quantiles - half_widths[:, 0], quantiles + half_widths[:, 1]
         margin_below, margin_above = margins.reshape(targets.shape).T[1:]
-        # An end whose rank is not reliable moves to the margin, or to the bound of the data.
+        # An end within the margin of an extreme record has no reliable rank: it moves inwards to
+        # the margin, or outwards to the share 0 or 1, which stands for the bound of the numbers.
         below = np.minimum(below, 1 - margin_below)
         above = np.maximum(above, margin_above)
         below = np.where(below < margin_below, 0.0, below)
@@ -301,6 +329,6 @@ def with_ends(
 
 
 def ascending(targets: Array) -> tuple[list[float], Any]:
-    """Return all targets in ascending order, and that order."""
+    """Return all targets in ascending order, and their indices in the flat array."""
     order = np.argsort(targets, axis=None, kind="stable")
     return targets.ravel()[order].tolist(), order

@@ -1,5 +1,8 @@
 """The most frequent of public categories with their counts, by a trusted curator.
 
+`PrivateTopK` is the estimator.  `top_k_plan` chooses between noise on all counts and rounds of
+selection, and `released_top` releases by either plan.
+
 References: Dwork, McSherry, Nissim & Smith (2006); Durfee & Rogers (2019) for rounds of selection.
 """
 
@@ -218,7 +221,10 @@ def top_k_plan(
 
 
 def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
-    """Return the noise of counts, of which a person moves ``moved`` by 1: the least maximum."""
+    """Return the noise for ``size`` counts, of which a person moves ``moved`` by 1 each.
+
+    Of the mechanisms that meet the target it is that whose largest noise is expected to be least.
+    """
     pure_noise: Any = DiscreteLaplace(round_up(moved / epsilon), moved)
     if not delta:
         return pure_noise
@@ -236,7 +242,7 @@ def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
 
 
 def noise_reach(noise: Any, level: float) -> float:
-    """Return the whole number within which noise is with at least this probability."""
+    """Return a whole number m with P(|noise| <= m) at least ``level``."""
     outside = 1 - LEVEL.check("level", level)
     if isinstance(noise, DiscreteLaplace):
         # P(|k| > m) = 2 q^{m+1} / (1 + q), q = e^{-1/scale}
@@ -295,7 +301,7 @@ class CountsOf:
 
 
 def category_counts(rows: ArrayLike, size: int) -> NDArray[np.int64]:
-    """Return how many rows hold each category, once a row: the query."""
+    """Return how many rows hold each category, counted once a row: the query of the data."""
     codes = np.sort(np.asarray(rows), axis=1)
     # Only the first of equal codes in a row counts.
     codes[:, 1:][codes[:, 1:] == codes[:, :-1]] = -1

@@ -28,12 +28,12 @@ from algorithms.statistics.quantile_tree import rank_noise
 
 UNITS = 1 << WEIGHT_BITS  # whole units of the weight 1
 FAR = 40  # scores this many scales below the best have probability e^-40 and are not distinguished
-MOST_PLACES = 1 << 52  # of a part, with the places that stand for the region beyond it
+MOST_PLACES = 1 << 52  # the most places of a part, those that stand for the region beyond included
 # A quantile that lies nearer to the least or the greatest record than this, in its own scales, may
 # fall into the empty part of the grid beyond that record.  At this distance the probability is e^-4
 # if the empty part is 400 times as wide.
 REACH = math.log(400) + 4
-NODES = 2000  # of the midpoint rule in `_ratio`
+NODES = 2000  # nodes of the midpoint rule in `_ratio`
 # A released quantile lies more often in a wide gap between records than in a narrow one, and
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.

@@ -1,4 +1,10 @@
-"""Numbers on a public grid, and the scores of its points as quantiles: the query of a level.
+"""Numbers on a public grid, and the scores of its points as quantiles.
+
+Private quantiles are found level by level: at each level the records are in parts, and one quantile
+of each part is selected by the exponential mechanism.  Its candidates are the places of a public
+grid, and a place scores higher the nearer its rank is to the wanted one.  `QuantileScores` is the
+query of one level.  All places between neighbouring records have the same score, so the scores are
+given as runs: (score, number of places).
 
 References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
 """
@@ -21,24 +27,24 @@ from accountant.numerics import Array
 IndexArray = NDArray[np.int64]
 PLACE_BITS = 16  # a point of the grid has 2^16 places, and equal numbers are spread over them
 DEFAULT_STEPS = 1 << 24  # steps of a grid between the bounds, if none is asked for
-MOST_POINTS = 1 << 36  # of a grid
+MOST_POINTS = 1 << 36  # a grid has fewer points than this
 WEIGHT_BITS = 10  # weights of scores are multiples of 2^-10
-LONGEST = 1 << 17  # longest list that is padded with empty runs
+LONGEST = 1 << 17  # the longest list of runs that is padded to a length independent of the data
 # Scores this many scales below the best are not distinguished: 2^52 such candidates have
 # probability e^-44 together.
 FAR = 160
 
 
 class SortedPlaces(ABC):
-    """Sorted places that lie elsewhere: searched and cut as an array of them would be."""
+    """Sorted places that are not in memory, with the search and the slices of a sorted array."""
 
     @abstractmethod
     def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
-        """Return how many lie below each of some places."""
+        """Return how many of the stored places lie below each given place."""
 
     @abstractmethod
     def __getitem__(self, ranks: slice) -> IndexArray:
-        """Return the places of some ranks."""
+        """Return the stored places of these ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,7 @@ class ValueGrid:
         return np.minimum(steps.astype(np.int64), self.points - 1)
 
     def places_of(self, numbers: Any) -> Any:
-        """Return the place of every number, sorted; of those that lie elsewhere what finds them."""
+        """Return the sorted places of the numbers; a `SortedPlaces` is returned unchanged."""
         if isinstance(numbers, SortedPlaces):
             return numbers
         point = np.sort(self.points_of(numbers))
@@ -112,7 +118,10 @@ SPREAD = _reversed_bits()
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Places from ``start`` to before ``end``, and which share of its records lies below."""
+    """Places from ``start`` to before ``end``, and the quantile sought among its records.
+
+    ``share`` is the share of the records that lie below this quantile.
+    """
 
     start: int
     end: int
@@ -121,7 +130,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class QuantileScores:
-    """The query of a level: for each part, the scores of its places as the quantile sought.
+    """The query of a level: for each part, how well each of its places fits as its quantile.
 
     The score of a place is minus the weighted distance of its rank from ``share`` of the part's
     records, in whole multiples of a power of 2: no float is rounded.  ``whole`` says that the
@@ -149,7 +158,10 @@ def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: 
 
 
 def padded(lists: Sequence[Array], width: int) -> Array:
-    """Return lists of runs filled up with empty ones, if that is not too long."""
+    """Return lists of runs filled up to ``width`` with empty runs.
+
+    If that is longer than `LONGEST`, they are filled up to a power of 2 that suffices.
+    """
     if width > LONGEST:
         width = 1 << max(runs.shape[1] for runs in lists).bit_length()
     filled = np.zeros((len(lists), 2, width))
@@ -179,7 +191,12 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
 
 
 class ShareUnits(NamedTuple):
-    """Scores in whole numbers: ranks are multiples of 2^-bits, weights of 2^-WEIGHT_BITS."""
+    """The units in which scores are whole numbers.
+
+    Ranks are multiples of 2^-``bits``, weights of 2^-WEIGHT_BITS.  ``far`` is the largest distance
+    of ranks that is distinguished and ``share`` the share of the records below the quantile, both
+    in units of 2^-bits.
+    """
 
     bits: int
     far: int
@@ -188,12 +205,15 @@ class ShareUnits(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """What a distance of one rank takes off the score."""
+        """By how much a distance of one rank lowers the score."""
         return self.weight_units / (1 << WEIGHT_BITS)
 
 
 def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
-    """Return the units of a part's scores: they move by 1/2, or if whole by 1, at the most."""
+    """Return the units of a part's scores.
+
+    One record changes a score by at most 1/2, or by at most 1 if the part is ``whole``.
+    """
     # A score is exact as a float, as 2^bits far 2^WEIGHT_BITS <= 2^52.
     log_far = min(max(0, math.ceil(math.log2(FAR * scale))), 52 - WEIGHT_BITS)
     bits = min(30, 52 - WEIGHT_BITS - log_far)

@@ -1,4 +1,7 @@
-"""Many quantiles by halves: each level finds one of every part that is left, all at one cost.
+"""Many quantiles by a binary tree: each level draws the middle quantile of every part.
+
+The quantiles that are known cut the numbers into parts.  The parts are disjoint, so a level is one
+release and is charged once, however many parts it has; m quantiles take about log2(m) levels.
 
 References: Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
 """
@@ -15,7 +18,10 @@ from algorithms.statistics.quantile_scores import Part, QuantileScores, ValueGri
 
 
 class Node(NamedTuple):
-    """A quantile of a level: its index, and those of its part's two ends."""
+    """A quantile of a level: its index ``at``, and the indices of its part's two ends.
+
+    The indices are those of the ascending quantiles; -1 and their count are the public bounds.
+    """
 
     at: int
     below: int
@@ -23,12 +29,12 @@ class Node(NamedTuple):
 
 
 def levels_of(count: int) -> int:
-    """Return how many levels find ``count`` quantiles: a level doubles the parts."""
+    """Return how many levels draw ``count`` quantiles: each level doubles the number of parts."""
     return count.bit_length()
 
 
 def tree_levels(count: int) -> Iterator[list[Node]]:
-    """Yield the quantiles of each level: the middle one of every part."""
+    """Yield the quantiles of each level: the middle one of every part that still has one."""
     parts = [(-1, count)]
     for _ in range(levels_of(count)):
         nodes = [Node((a + b) // 2, a, b) for a, b in parts if b - a > 1]
@@ -68,22 +74,27 @@ def released_places(
 
 
 class RankNoise(NamedTuple):
-    """Noise of ranks: each quantile's own scale, and how that of others is mixed into it."""
+    """Noise of the ranks of ascending quantiles, in records.
+
+    ``own`` has the scale of each quantile's two-sided exponential noise.  The noise of rank i is
+    sum_j mixed[i, j] N_j with N_j the own noise of quantile j, and mixed[i, i] = 1.
+    """
 
     own: Array
     mixed: Array
 
     @property
     def rest(self) -> Array:
-        """The variance that comes from the ends of a quantile's part."""
+        """The variance of each rank that comes from the ends of the quantile's part."""
         return self.mixed**2 @ (2 * self.own**2) - 2 * self.own**2
 
 
 def rank_noise(levels: Sequence[float], scale: float, replaced: bool) -> RankNoise:
     """Return the noise of the ranks of ascending quantiles.
 
-    The noise of a rank is its own two-sided exponential noise plus the noise of the ends of its
-    part, weighted by their distance.
+    The noise of a rank is its own two-sided exponential noise plus the noise of the two ends of its
+    part: where it is a share s of the way between them, (1 - s) times that of the lower end and s
+    times that of the upper end.
     """
     count = len(levels)
     own_noise, mixed = np.zeros(count), np.zeros((count + 2, count))

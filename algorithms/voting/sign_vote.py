@@ -1,4 +1,8 @@
-"""Which coordinates are not zero, and their signs, by a private vote of machines.
+"""Which coordinates of an effect are not zero, and their signs, by a private vote of machines.
+
+This file is the estimator, `SignVote`.  Each machine votes -1, 0 or 1 for each feature on its own
+data (`machine_votes`); the votes are collected from all machines (`vote_collection`); then a
+private mechanism selects features with clear majorities, and draws a sign for each (`peeling`).
 
 References: Liu, Tu, Mao & Chen (2022), Algorithms 2 to 4.
 """
@@ -29,7 +33,7 @@ ESTIMATOR = OneOf(tuple(SIGN_ESTIMATORS))
 FORM = OneOf(("calibrated", "published"))
 
 
-# check_estimator does not apply: scikit-learn's checks fit (X, y), and a vote fits machines.
+# scikit-learn's check_estimator does not apply: it fits (X, y), and a vote fits machines.
 @dataclass(eq=False, repr=False)
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
@@ -148,7 +152,8 @@ class SignVote(PrivateEstimator):
         if callable(self.estimator):
             features = None
         local = self._machine_vote(count)
-        # all settings are checked before any machine votes
+        # This call checks all settings before any machine votes.  Where the number of features is
+        # not known yet, the number to be selected takes its place.
         self.plan((count, local.select if features is None else features))
         rng = generator_of(self.random_state)
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)
@@ -175,6 +180,7 @@ class SignVote(PrivateEstimator):
         )
 
     def _machine_vote(self, machines: int) -> MachineVote:
+        """Return the function that each machine runs, its public numbers checked."""
         estimator = self.estimator
         if not callable(estimator):
             ESTIMATOR.check("estimator", estimator)
@@ -196,11 +202,11 @@ class SignVote(PrivateEstimator):
         return {**state, "executor": None}
 
 
-NOT_PROTECTED = ("ledger_", "votes_", "report_")
+NOT_PROTECTED = ("ledger_", "votes_", "report_")  # attributes that hold private data
 
 
 def checked_machines(machines: Any) -> list[Any]:
-    """Return the handles of at least two machines."""
+    """Return the list of at least two machines: data X or (X, y), or functions that load them."""
     if isinstance(machines, (str, bytes, dict)) or not isinstance(machines, Iterable):
         raise ParameterError("machines", type(machines), "a sequence of X or (X, y), one a machine")
     handles = list(machines)
@@ -210,7 +216,7 @@ def checked_machines(machines: Any) -> list[Any]:
 
 
 def known_features(handles: list[Any]) -> int | None:
-    """Return the number of features of all data that are in memory; None if there are none."""
+    """Return the number of features that all data in memory have; None if no data are in memory."""
     features = [handle[0] if isinstance(handle, tuple) else handle for handle in handles]
     widths = {X.shape[1] for X in features if len(getattr(X, "shape", ())) == 2}
     if len(widths) > 1:

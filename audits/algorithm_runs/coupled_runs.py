@@ -169,7 +169,7 @@ class Rendezvous:
             thread.join()
 
     def release_of_first(self, first_release: PendingRelease) -> Any:
-        """The output for both runs, once the second run asks for the same release."""
+        """Return the output for both runs, once the second run asks for the same release."""
         if self.failure is not None:
             raise self.failure
         second_release = self._resume_second()
@@ -205,7 +205,7 @@ class Rendezvous:
         return self._output
 
     def release_of_second(self, second_release: PendingRelease) -> Any:
-        """The same output, once the first run goes on to its next release."""
+        """Return the same output, once the first run goes on to its next release."""
         if not self._abandoned:
             self._requests.put(second_release)
             self._answers.get()
@@ -214,7 +214,7 @@ class Rendezvous:
         return self._output
 
     def result_of_second(self) -> Any:
-        """The result of the second run, after the first one has returned."""
+        """Return the result of the second run, after the first one has returned."""
         if self.failure is not None:
             raise self.failure
         outcome = self._resume_second()

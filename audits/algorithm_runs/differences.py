@@ -1,8 +1,9 @@
-"""In what two results of an algorithm differ: values, order, masks, attributes, every bit.
+"""A description of how two results of an algorithm differ: values, order, masks, attributes.
 
 An algorithm that is replayed with the same answers must return the same result, in everything that
-code can read of it.  The description shows types, sizes and distances but no part of a result,
-because a result that differs may contain a private record.
+code can read of it, to the last bit.  The description shows types, sizes and distances but no part
+of a result, because a result that differs may contain a private record.  A nest is a dict, list or
+tuple whose items are numbers, texts, arrays or nests again.
 """
 
 from __future__ import annotations
@@ -15,20 +16,25 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.values.descriptions import describe_value
 
-# types whose objects have no attributes besides their value
+# Types whose objects have no attributes besides their value.
 PLAIN = {bool, bytes, complex, dict, float, int, list, np.ndarray, str, tuple, type(None)}
 
 
 def difference(one: Any, other: Any) -> str:
-    """A description of how two numbers, arrays or nests of them differ; "" if they are equal."""
+    """Describe how two numbers, arrays or nests of them differ; "" if they are equal."""
     if type(one) is not type(other):
         return f"{type(one).__name__} against {type(other).__name__}"
     return _difference_of_values(one, other) or _difference_of_attributes(one, other)
 
 
 def _difference_of_values(one: Any, other: Any) -> str:
+    """Describe how two values of one type differ, without the attributes of a subclass.
+
+    Methods are called on the built-in type (`dict.keys(one)`), so that a subclass cannot override
+    what is compared.
+    """
     if isinstance(one, dict):
-        # iteration shows the order, so it is a part of the result
+        # Code that iterates can read the order of the keys, so it is a part of the result.
         if dict.keys(one) != dict.keys(other) or list(dict.keys(one)) != list(dict.keys(other)):
             unshared = len(dict.keys(one) ^ dict.keys(other))
             return f"{unshared} keys in one of them alone" if unshared else "the order of the keys"
@@ -45,16 +51,16 @@ def _difference_of_values(one: Any, other: Any) -> str:
         return next(filter(None, map(difference, kind.__iter__(one), kind.__iter__(other))), "")
     if one is None:
         return ""
-    if isinstance(one, enum.Enum):  # there is one object of each member
+    if isinstance(one, enum.Enum):  # Each member is one object.
         return "" if one is other else f"{one!r} against {other!r}"
     plain: Any
-    for plain in (str, bytes, int):  # bools are whole numbers
+    for plain in (str, bytes, int):  # A bool is an int.
         if isinstance(one, plain):
             if plain.__eq__(one, other):
                 return ""
             if plain is int:
                 return f"by {describe_value(abs(int(one) - int(other)))}"
-            # texts may be records, so their sizes alone are shown
+            # A text may be a private record, so that only its size is shown.
             return f"{describe_value(one)} against {describe_value(other)}"
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
@@ -64,10 +70,11 @@ def _difference_of_values(one: Any, other: Any) -> str:
 
 
 def _difference_of_attributes(one: Any, other: Any) -> str:
-    """The difference of what a subclass of a number, an array or a nest adds to its value."""
+    """Describe how the attributes differ that a subclass adds to a number, an array or a nest."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
-    if isinstance(one, np.ma.MaskedArray):  # numpy's own attributes were compared as its value
+    # Attributes of a masked array that begin with "_" are numpy's own, and were compared as values.
+    if isinstance(one, np.ma.MaskedArray):
         states: list[Any] = [
             {name: value for name, value in vars(array).items() if name[0] != "_"}
             for array in (one, other)
@@ -78,6 +85,7 @@ def _difference_of_attributes(one: Any, other: Any) -> str:
 
 
 def _array_difference(a: Any, b: Any) -> str:
+    """Describe how two arrays differ: in shape, type or bytes, or by which distance of numbers."""
     if a.dtype.hasobject:
         raise ParameterError("result", a.dtype, "a number, an array, or a nest of them")
     if a.shape != b.shape or a.dtype != b.dtype:

@@ -23,7 +23,7 @@ from accountant.plans.plan import Plan
 from algorithms.base.budgets import Gates
 
 OpenGate = Callable[[Any, Plan, Any], Any]  # of data, plan and public data
-# what takes part in a fit and is no result of it
+# Types of objects that take part in a fit and are no result of it.
 TOOLS = (Executor, np.random.Generator, FunctionType, BuiltinFunctionType, MethodType, ModuleType,
          type, type(threading.Lock()))  # fmt: skip
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
@@ -114,7 +114,7 @@ def _own_run_is_called(model: Any) -> Iterator[None]:
 
 
 def declared_plan(algorithm: Any, data: Any, public: Any) -> Plan:
-    """The plan that the algorithm declares for data of this shape."""
+    """Return the plan that the algorithm declares for data of this shape."""
     plan: Plan = algorithm.plan(first_array(data if public is None else public).shape)
     return plan
 

@@ -1,4 +1,12 @@
-"""Two gates for audits: one records the releases of a run, the other replays them."""
+"""Two gates for audits: one records the releases of a run, the other replays them.
+
+A gate stands between an algorithm and private data: the algorithm asks for releases, and the gate
+answers.  `RecordingLedger` answers as a ledger does, and keeps the private values, the secret
+samples and the refused requests of the run.  `ReplayGate` holds other data, such as those of a
+neighbour, and gives the recorded answers again.  If the algorithm asks for anything else than in
+the recorded run, its requests depend on the data: `OffTranscript`.  The replay also adds up the
+privacy loss of the recorded answers between the two data sets.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +36,8 @@ from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, take_rows
 from accountant.plans.plan import Sampler
 
-ROUND_OFF = 1e-9  # relative rounding by which sums of the same rows may differ
+# Relative difference up to which two sums of the same rows, in other orders, count as equal.
+ROUND_OFF = 1e-9
 
 
 class OffTranscript(RuntimeError):
@@ -66,7 +75,10 @@ class Refusal(NamedTuple):
 
 
 class GateWithRefusals(Gate):
-    """A gate that keeps what it refuses, as an algorithm may go on as if nothing had happened."""
+    """A gate that records the requests it refuses, also if the algorithm catches the error.
+
+    Whether a request is refused may depend on the data, so it must be the same in a replay.
+    """
 
     def _admitted(
         self, mechanism: Releasable, query: Query, shape: Shape | None
@@ -100,7 +112,7 @@ class GateWithRefusals(Gate):
 
     @abstractmethod
     def _keep_refusal(self, error: str, mechanism: Any, who: Users | None) -> None:
-        """Keep what was refused."""
+        """Record a refused request: the error's name, the mechanism or its class, the users."""
 
 
 class RecordingLedger(GateWithRefusals, Ledger):
@@ -120,7 +132,7 @@ class RecordingLedger(GateWithRefusals, Ledger):
         try:
             return super()._answer(mechanism, query, who)
         finally:
-            # a release whose query failed has an entry and no value
+            # A release whose query failed has an entry in the transcript, and None as its value.
             self.values += [None] * (len(self._entries) - len(self.values))
 
     def _answer_blocks(
@@ -130,7 +142,8 @@ class RecordingLedger(GateWithRefusals, Ledger):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        # in this thread, where values are kept, with each block's own noise
+        # The blocks are answered in this thread, which records their values; each block has its
+        # own generator, as in the ledger.
         del executor
         stream = self._noise
         try:
@@ -142,7 +155,7 @@ class RecordingLedger(GateWithRefusals, Ledger):
             self._noise = stream
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
-        # a copy: a query may hand out its own working memory
+        # A copy is kept, as a query may return an array that it later changes.
         self.values.append(np.array(value))
         return super()._draw(mechanism, value)
 
@@ -157,8 +170,12 @@ class RecordingLedger(GateWithRefusals, Ledger):
 class ReplayGate(GateWithRefusals):
     """A gate with the recorded answers, coins and samples, other data, and no noise.
 
-    ``loss`` sums log density(output | recorded value) - log density(output | value here).  Of a
-    secret Poisson sample it is the loss to an observer who knows which of the others are in it.
+    ``loss`` is the privacy loss of the recorded answers, in nats: the sum over all releases of
+
+        log density(output | recorded value) - log density(output | value on these data).
+
+    For a release from a secret Poisson sample it is the loss to an observer who knows which of the
+    other records, those that the two data sets have in common, are in the sample.
     """
 
     def __init__(self, recorder: RecordingLedger, data: Any, public: Any = None) -> None:
@@ -173,7 +190,7 @@ class ReplayGate(GateWithRefusals):
         self._samples, self._sampled = iter(recorder.samples), np.empty(0, dtype=np.intp)
         self._both_data, self._changed_users = (recorder.records, self._data), set[int]()
         self._refusals, self._refused = recorder.refusals, 0
-        # validates values; its draws are thrown away
+        # Values are checked by a release of each with this generator, whose outputs are discarded.
         self._validation_noise = np.random.default_rng(0)
         self._position = 0
         self._violation = ""
@@ -182,11 +199,11 @@ class ReplayGate(GateWithRefusals):
 
     @property
     def moved_rows(self) -> int:
-        """How many rows differ from the recorded ones; 0 where they cannot be compared."""
+        """The number of rows that differ from the recorded ones; 0 if they cannot be compared."""
         return 0 if self._changed_rows is None else self._changed_rows.size
 
     def finish(self) -> None:
-        """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""
+        """Raise `OffTranscript` unless all went as recorded, also if the algorithm hid an error."""
         if self._violation:
             raise OffTranscript(self._violation)
         if self._position < len(self._entries):
@@ -198,9 +215,9 @@ class ReplayGate(GateWithRefusals):
             self._raise_off_transcript("a request was refused on the recorded data alone")
 
     def _keep_refusal(self, error: str, mechanism: Any, who: Users | None) -> None:
-        here = Refusal(self._position, error, mechanism, who)
+        refusal = Refusal(self._position, error, mechanism, who)
         if self._refused == len(self._refusals) or not same_refusal(
-            here, self._refusals[self._refused]
+            refusal, self._refusals[self._refused]
         ):
             self._raise_off_transcript(
                 f"a request was refused on other data alone, after {self._position} releases"
@@ -240,13 +257,13 @@ class ReplayGate(GateWithRefusals):
     def _value_as_recorded(
         self, mechanism: Releasable, query: ShapedQuery, who: Users | None, output: Any
     ) -> Any:
-        """The query's value here; it must exist exactly if the recorded run had one."""
+        """The query's value on these data; it must fail exactly if the recorded query failed."""
         try:
             value = np.array(self._query_value(mechanism, query, who))
             drawing_mechanism(mechanism).release(value, self._validation_noise)
         except Exception as error:
             if output is None:
-                raise  # it failed in the recorded run too: the algorithm sees the same
+                raise  # It failed in the recorded run too, so the algorithm sees the same error.
             self._raise_off_transcript(
                 f"the release failed on other data alone: {type(error).__name__}"
             )
@@ -257,11 +274,14 @@ class ReplayGate(GateWithRefusals):
     def _add_local_loss(
         self, mechanism: Any, output: Any, recorded: Any, value: Any, who: Users
     ) -> None:
-        """In the local model at most one user's value may differ; the others' terms cancel."""
+        """Add the loss of a release in the local model, where each user randomises an own value.
+
+        At most one user's value may differ from the recorded one; the terms of all others cancel.
+        """
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
         if not changed.any():
             return
-        # the union over all releases, since a query may keep data for the next one
+        # The users are counted over all releases, since a query may keep data for the next one.
         self._changed_users.update(np.arange(self._users)[who][changed].tolist())
         if len(self._changed_users) > 1:
             self._raise_off_transcript(
@@ -272,25 +292,34 @@ class ReplayGate(GateWithRefusals):
     def _add_sampled_loss(
         self, mechanism: Any, query: ShapedQuery, output: Any, recorded: Any, value: Any
     ) -> None:
-        """Mix the densities with and without the record that differs, the others as sampled."""
+        """Add the loss of a release from a secret Poisson sample with the given rate.
+
+        On each of the two data sets the density of the output is
+
+            rate density(output | sample with the record) + (1 - rate) density(output | without it),
+
+        for the one record in which the data sets differ, with all others as they were sampled.  The
+        loss is NaN where this is not known.
+        """
         changed = self._changed_rows
         if changed is None or changed.size > 1 or not isinstance(mechanism, PoissonSampled):
             self.loss = math.nan
         if changed is None or changed.size != 1 or math.isnan(self.loss):
             return
-        # the sample that holds the record where the recorded one does not, or the other way
+        # The other sample has the record if the recorded one has not, and the other way round.
         other_sample = np.setxor1d(self._sampled, changed)
         try:
             other_value, replayed_value = (
                 np.array(query.query(take_rows(data, other_sample))) for data in self._both_data
             )
-        except Exception:  # a query may not be able to answer this sample
+        except Exception:  # The query may fail on this sample.
             self.loss = math.nan
             return
         if not other_value.shape == replayed_value.shape == value.shape:
             self._raise_off_transcript("the shape of a value depends on the secret sample")
         value_pairs = [(recorded, other_value), (value, replayed_value)]
-        # the sampler's loss is for added or removed records, not for replaced ones
+        # The sampler's loss is for a record that is added or removed, not replaced: on one of the
+        # two data sets the record must not change the value.
         if not any(_adds_nothing(*pair) for pair in value_pairs):
             self.loss = math.nan
             return
@@ -311,15 +340,21 @@ class ReplayGate(GateWithRefusals):
         return self._sampled
 
     def _add_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
-        here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
+        log_density, recorded_log_density = (
+            mechanism.log_density(output, value),
+            mechanism.log_density(output, recorded),
+        )
         with np.errstate(invalid="ignore"):
-            loss = float(np.sum(there - here))
-        # an answer that is impossible either way is no evidence for the claim
+            loss = float(np.sum(recorded_log_density - log_density))
+        # An output of density 0 under both values gives NaN; its loss counts as infinite.
         self.loss += math.inf if math.isnan(loss) else loss
 
 
 def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: Any) -> float:
-    """Return the log density of an output with the record in the sample at the sampler's rate."""
+    """Return ``ln(rate density(output | inside) + (1 - rate) density(output | outside))``.
+
+    ``inside`` and ``outside`` are the values of the sample with and without the record.
+    """
     part, rate = drawing_mechanism(mechanism), mechanism.rate
     logs = [float(np.sum(part.log_density(output, value))) for value in (inside, outside)]
     with np.errstate(divide="ignore"):
@@ -327,7 +362,7 @@ def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: A
 
 
 def _adds_nothing(one: Any, other: Any) -> bool:
-    """Whether a value is the same with and without a record, but for the rounding of sums."""
+    """Whether the values with and without a record are equal, up to the rounding of sums."""
     if one.dtype.kind not in "iuf":
         return np.array_equal(one, other)
     return bool(np.all(np.abs(one - other) <= ROUND_OFF * np.max(np.abs(one), initial=0.0)))
@@ -349,7 +384,7 @@ def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
 
 
 def same_refusal(one: Refusal, other: Refusal) -> bool:
-    """Whether two refusals are of the same request at the same place."""
+    """Whether two refusals are of the same request, after as many releases, with the same error."""
     return one[:3] == other[:3] and same_users(one.who, other.who)
 
 

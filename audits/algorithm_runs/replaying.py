@@ -1,7 +1,9 @@
 """Replay: run an algorithm again on other data with the recorded answers, and compare the results.
 
-All private data passed the gate, so with the same answers and the same coins the result must be
-the same to the last bit, for any data.
+An algorithm may use private data only through a gate, which answers its requests.  With the same
+answers and the same coins the result must then be the same to the last bit, for any data behind the
+gate.  A difference shows that the algorithm uses data, or random numbers, from elsewhere.  `replay`
+makes these checks for one run, and `privacy_losses` draws samples of the privacy loss.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ from audits.algorithm_runs.recording import (
 )
 from audits.values.tracebacks import without_values
 
-CHANCE = 1e-9  # probability of calling an honest run's loss too large
-ROUND_OFF = 1e-6  # relative rounding error of a sampled loss
+CHANCE = 1e-9  # an honest run's loss exceeds `largest_loss_of` with at most this probability
+# The rounding error, absolute in nats and relative, that is granted to the loss of a run.
+ROUND_OFF = 1e-6
 
 
 class Algorithm(Protocol):
@@ -62,7 +65,8 @@ class Replayed:
     leak_free : bool
         With the same answers the result on the neighbour was equal bit by bit.
     on_plan : bool
-        Mechanisms, users and their number did not depend on the data.
+        The mechanisms that were asked for, their users and the number of releases did not depend on
+        the data.
     deterministic : bool
         With the same answers the result on the same data was equal bit by bit.
     loss : float
@@ -107,7 +111,7 @@ class Replayed:
     @property
     def within_claim(self) -> bool:
         """True unless this run lost more than its plan allows."""
-        # a loss is a sum of floats: what exceeds the claim by their rounding is no excess
+        # A loss is a sum of floats, so it may exceed the claim by their rounding errors.
         return not self.loss > self.largest_loss * (1 + ROUND_OFF) + ROUND_OFF
 
     @property
@@ -219,12 +223,19 @@ def replay(
 
 
 def largest_loss_of(plan: Plan) -> float:
-    """Return a loss that a run of the plan exceeds with probability 1e-9 at most."""
+    """Return a loss, in nats, that a run of the plan exceeds with probability at most 1e-9.
+
+    It is the smaller of the pure epsilon of the plan and a bound by its zCDP parameter rho.  All
+    orders a > 1 have ``E e^((a - 1) loss) <= e^((a - 1) a rho)``, so by Markov's inequality
+
+        P(loss >= rho + t) <= e^(-t^2 / (4 rho)),
+
+    which is CHANCE / 2 at ``t = 2 sqrt(rho ln(2 / CHANCE))``.  This bound is used where the loss is
+    infinite with probability at most CHANCE / 2.
+    """
     pure, tail = Basic().epsilon(plan, 0.0), math.inf
     directed_plans = directions(plan)
     if max(map(infinity_mass, directed_plans)) <= CHANCE / 2:
-        # E e^((a - 1) loss) <= e^((a - 1) a rho) for all a > 1, so by Markov's inequality
-        # P(loss >= rho + t) <= e^(-t^2 / 4 rho)
         rho = max(map(ZCDP().rho, directed_plans))
         tail = rho + 2 * math.sqrt(rho * math.log(2 / CHANCE))
     return min(pure, tail)
@@ -320,15 +331,19 @@ def sampled_losses(
 
 
 def data_of_runs(algorithm: Algorithm, data: Any, neighbour: Any) -> tuple[Any, Any]:
-    """Return both data sets, checked once where no ``fit`` checks them."""
+    """Return both data sets; they are checked here, once for all runs, where no ``fit`` does so."""
     if is_fitted_through_gates(algorithm):
         return data, neighbour
-    # the gates of all runs take immutable data as they are
+    # Checked data are immutable, and gates take immutable data as they are.
     return checked_data("data", data), checked_data("neighbour", neighbour)
 
 
 def moved_rows_allowed(algorithm: Algorithm, data: Any, neighbour: Any) -> float:
-    """Return how many rows behind a gate may differ: as many as the data of a fit do."""
+    """Return the largest number of rows in which the data behind a gate may differ.
+
+    For an estimator that is driven by its ``fit`` it is the number of rows in which ``data`` and
+    ``neighbour`` differ.  It is infinite for other algorithms, and where rows cannot be compared.
+    """
     parts = [part if isinstance(part, tuple) else (part,) for part in (data, neighbour)]
     plain = all(isinstance(part, np.ndarray) for arrays in parts for part in arrays)
     if not (plain and is_fitted_through_gates(algorithm)):
@@ -338,7 +353,10 @@ def moved_rows_allowed(algorithm: Algorithm, data: Any, neighbour: Any) -> float
 
 
 def seed_of(source: np.random.Generator) -> int:
-    """Return a seed for what a search draws itself; the generator's own numbers stay the same."""
+    """Return a seed for what an estimator itself draws.
+
+    It comes from a spawned generator, so the numbers that ``source`` draws stay the same.
+    """
     return int(source.spawn(1)[0].integers(1 << 31))
 
 
@@ -365,7 +383,10 @@ class ReplayGates:
         return self._gates[-1]
 
     def finished_loss(self) -> float:
-        """Return the loss of the only gate, NaN of several; refuse what was not as recorded."""
+        """Return the loss of the only gate; NaN if there are several.
+
+        It raises `OffTranscript` if the run was not as recorded.
+        """
         for gate in self._gates:
             gate.finish()
         if len(self._gates) < len(self._recorders):
@@ -410,11 +431,12 @@ def _record(
     undeclared: bool,
     seed: int,
 ) -> tuple[list[RecordingLedger], Any]:
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         recorders, result = _recorded_run(algorithm, data, public, rng, undeclared, seed)
-        result = _comparable(algorithm, result, heard)
-    for warning in heard:  # the user hears them once, and not of every replay
+        result = _comparable(algorithm, result, caught_warnings)
+    # The user sees the warnings of this run, and not the same ones of every replay.
+    for warning in caught_warnings:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return recorders, result
 
@@ -422,7 +444,10 @@ def _record(
 def _fails_too(
     algorithm: Algorithm, data: Any, public: Any, seed: int, undeclared: bool, error: Exception
 ) -> bool:
-    """Return whether a fit fails on these data with the same error; what only runs is not asked."""
+    """Return whether a fit fails on these data with the same error.
+
+    It is True, without a run, for an algorithm that has no ``fit`` through gates.
+    """
     if not is_fitted_through_gates(algorithm):
         return True
     try:
@@ -432,12 +457,17 @@ def _fails_too(
     return False
 
 
-def _comparable(algorithm: Algorithm, result: Any, heard: list[warnings.WarningMessage]) -> Any:
-    """Return a copy of a result, or all that a fit published: the next run may fill its arrays."""
+def _comparable(
+    algorithm: Algorithm, result: Any, caught_warnings: list[warnings.WarningMessage]
+) -> Any:
+    """Return what is compared: all that a fit published, warnings too, or a copy of a run's result.
+
+    A copy is made since the next run may write into the same arrays.
+    """
     if is_fitted_through_gates(algorithm):
-        texts = [[warning.category.__name__, str(warning.message)] for warning in heard]
+        texts = [[warning.category.__name__, str(warning.message)] for warning in caught_warnings]
         return {"warnings": texts} | published(result)
-    with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
+    with contextlib.suppress(TypeError):  # The comparison refuses what cannot be copied.
         return copy.deepcopy(result)
     return result
 
@@ -452,18 +482,18 @@ def _replay_run(
     most_moved_rows: float = math.inf,
 ) -> _ReplayRun:
     gates = ReplayGates(recorders, most_moved_rows)
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         try:
             replayed = run_through(algorithm, data, public, gates.open, seed)
             loss = gates.finished_loss()
         except (OffTranscript, OffPlan) as error:
             return _ReplayRun(False, False, np.nan, str(error))
-        except Exception as error:  # the run used data that are not behind the gate
+        except Exception as error:  # The run may use data that are not behind the gate.
             # its message may hold a record
             witness = f"the run failed without its noise: {type(error).__name__}"
             return _ReplayRun(False, True, np.nan, witness)
-        replayed = _comparable(algorithm, replayed, heard)
+        replayed = _comparable(algorithm, replayed, caught_warnings)
     gap = _published_difference(algorithm, result, replayed)
     witness = f"the result changed although every answer was the same: {gap}" if gap else ""
     return _ReplayRun(not gap, True, loss, witness)

@@ -1,6 +1,7 @@
-"""A privacy claim as an assertion: `assert_private` raises `AssertionError` where it is false.
+"""A privacy claim as an assertion: `assert_private` raises `AssertionError` if an audit refutes it.
 
-It works in any test framework, or without one.
+It works in any test framework, or without one.  A declared mechanism's computed cost is compared
+with the claim first; then the release is audited.
 """
 
 from __future__ import annotations

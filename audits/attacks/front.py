@@ -1,5 +1,9 @@
 """The audit of one release: choose its kind, then guess which of two values was released.
 
+`audit` is the entry for users.  It sends a mechanism to `audit_declared`, where its own density is
+the score of outputs; a function with few numbers to the tests here, with many to `audit_wide`; a
+claim on sensitivity to `audit_sensitivity`; and an audit that may stop early to `watch`.
+
 Each run's value is chosen by a fair coin.  Under epsilon-DP no guess is right with probability
 above ``e^eps / (1 + e^eps)``, for any mechanism and any earlier outputs (Kairouz, Oh & Viswanath
 2015), so one exact binomial bounds epsilon from below.
@@ -154,7 +158,10 @@ def distinguish(
     rng: Rng = None,
     executor: Executor | None = None,
 ) -> Finding:
-    """Audit a release by guessing, in a number of runs fixed in advance: see `audit`."""
+    """Audit a release by guessing, in a number of runs fixed in advance.
+
+    Arguments and result are those of `audit`, but the finding has no notes on the release.
+    """
     start = time.perf_counter()
     runs = RUNS.check("runs", runs)
     confidence = CONFIDENCE.check("confidence", confidence)
@@ -198,7 +205,10 @@ def distinguish(
 
 
 def noted(finding: Finding, release: Any, pair: Any) -> Finding:
-    """The finding with notes on its release, which a few more calls show."""
+    """The finding, with notes on its release from a few more calls of it.
+
+    A mechanism has no notes.
+    """
     if isinstance(release, Mechanism):
         return finding
     draw = release.draw if isinstance(release, ScoredDraw) else vectorised(release)
@@ -213,13 +223,14 @@ def audit_black_box(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> RuleResult:
-    """Test rules that are learned from earlier runs, each fixed before its own.
+    """Test rules on a function whose density is not known.
 
-    Outputs are read as they are drawn.  The runs that a first rule is tested on are known when the
-    second is learned.
+    A rule is learned from earlier runs, and fixed before the runs that test it are drawn.  The runs
+    that tested a first rule are known when the second one is learned.  ``points`` are points
+    (epsilon, delta) of a claim's curve, if it has one, of which a revealing one is tested too.
     """
     is_scored = isinstance(draw, ScoredDraw)
-    width = 1  # numbers of an output
+    width = 1  # how many numbers one output has; 1 also for outputs that are no numbers
     if not is_scored:
         reader = ReadDraw(draw)
         output = reader.one_output(pair[0])
@@ -228,6 +239,7 @@ def audit_black_box(
             width = output.size
     if width > RAW_COLUMNS:
         known_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
+        # Outputs that repeat often suit other classifiers better than those of wide outputs.
         if not few_outputs(known_outputs):
             return audit_wide(draw, pair, known_outputs, objective, points, rng, executor)
         objective = replace(
@@ -248,5 +260,5 @@ class _RowLearner:
     is_scored: bool
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
-        """The best score of the known runs."""
+        """The score that suits the objective best on the known runs."""
         return train_score(*known, objective, self.is_scored)

@@ -1,4 +1,7 @@
-"""A walk through one output: words of its structure, its numbers, its exact values, blind spots.
+"""A walk through one output of a release, which collects what an audit can learn from.
+
+It collects words of the structure (types, lengths, texts), numbers as floats, values that floats
+do not represent exactly, and the parts that could not be read.
 
 Readers of types (`python_readers`, `library_readers`, `object_reader`) say what their types hold.
 The walk keeps depth, cycles and sizes bounded, and names every part that no reader could look into.
@@ -15,13 +18,14 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_NUMBERS = 1 << 20  # numbers of one output that are used
+MAX_NUMBERS = 1 << 20  # so many numbers of one output are used, at most
 MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
-MAX_UNSEEN = 8  # parts of one output that are named
+MAX_UNSEEN = 8  # at most so many unreadable parts of one output are named
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
-EXACT = 1 << 53  # whole numbers up to here are exact as floats
-# elements of arrays and Python's own count as one type: chunks may come as either
+EXACT = 1 << 53  # whole numbers up to this size are exact as floats
+# The elements of arrays count as the corresponding types of Python, since chunks of outputs may
+# come as either.
 TYPE_NAMES = {
     "float64": "float",
     "int64": "int",
@@ -33,7 +37,7 @@ TYPE_NAMES = {
 }
 
 
-class EnoughRead(Exception):  # not an error: it ends a walk
+class EnoughRead(Exception):  # It ends a walk and is not an error.
     """The walk has read as much of an output as is used."""
 
 
@@ -42,7 +46,7 @@ Reader = Callable[[Any, "OutputWalk"], None]
 
 @final
 class OutputWalk:
-    """What was read of one output, and where the walk is."""
+    """What was read of one output, and the place where the walk is."""
 
     __slots__ = (
         "_left", "exact", "items_left", "numbers", "path", "reader_of", "unseen", "within", "words"
@@ -127,7 +131,7 @@ class OutputWalk:
                 self._add(flat.astype(float), flat)
 
     def blind(self, what: str, depth: int | None = None) -> None:
-        """Name what cannot be looked into at this place; its type has been read."""
+        """Note that the part at this place could not be read further; ``what`` describes it."""
         blind_spot = f"{''.join(self.path[:depth]) or 'output'}: {what}"
         if len(self.unseen) < MAX_UNSEEN and blind_spot not in self.unseen:
             self.unseen.append(blind_spot)
@@ -161,8 +165,8 @@ def not_exact(numbers: NDArray[Any]) -> bool:
 def array_bytes(array: NDArray[Any]) -> bytes:
     """The bytes of an array, equal for equal numbers.
 
-    Those of long doubles have padding of no value, so their mantissas are split into two doubles,
-    which hold every bit, and their exponents.
+    Long doubles have padding bytes without a meaning.  So their mantissas are split into two
+    doubles, which hold every bit, and their exponents are added.
     """
     if array.dtype.kind == "c" and not_exact(array):
         return array_bytes(array.real) + array_bytes(array.imag)

@@ -1,4 +1,7 @@
-"""A score of the caller's own: a direction, or a function of outputs; only its cut is learned."""
+"""A score that the caller of an audit gives, of which only the cut is learned.
+
+It is a function of outputs, or a direction: a vector of one weight for each number of an output.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class ScoredDraw:
         return sums
 
     def _scores(self, outputs: NDArray[Any]) -> Array:
-        """What the function makes of outputs, checked."""
+        """The scores of outputs by the function, checked to be one number for each."""
         scores = np.asarray(self.score(outputs))
         if scores.shape != (len(outputs),) or scores.dtype.kind not in "biuf":
             shown = f"a function that returns {scores.dtype} of shape {scores.shape}"

@@ -1,8 +1,14 @@
-"""Learn a decision rule from runs: the score with the largest out-of-fold bound, cut at two tails.
+"""Learn a decision rule from runs of a mechanism on two values that an audit tells apart.
 
-A single number is its own score, or its smoothed log-odds are; other outputs are scored by their
-features.  A score is calibrated on runs that its weights were not learned from.  A guess is made
-in its two tails, either of which may be empty.
+A rule guesses from an output which of two audited values, the first or the second, it came from.
+It maps the output to a score and guesses only in the two tails of the score, either of which may be
+empty.  Two steps learn it:
+
+1. Of several candidate scores, the one with the largest expected bound on epsilon is chosen.  For
+   this the runs are cut into folds, and each run is scored by weights learned from the other folds.
+2. These scores are cut into cells, each with an estimate of the log-odds that an output in it came
+   from the first value.  A tail is a number of cells at either end; the two tails are those with
+   the best expected outcome for the audit's objective.
 """
 
 from __future__ import annotations
@@ -27,13 +33,15 @@ from audits.classifiers.model_candidates import ModelCandidate, model_candidates
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 from audits.classifiers.smoothed_log_odds import HistogramCells, StepFunction, histogram_cells
 
-CANDIDATE_MARGIN = 1.0  # standard errors by which a candidate must beat those before it
+# A candidate's bound, in nats, must exceed the best one before it by so many standard errors, which
+# are taken as 1 / sqrt(0.2 runs).
+CANDIDATE_MARGIN = 1.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrainedScore:
-    """A trained score and its calibrated cells, learned from ``learning_runs`` runs."""
+    """A score trained on ``learning_runs`` runs, and the cells of its out-of-fold scores."""
 
     candidate: ModelCandidate
     score: Any
@@ -41,7 +49,7 @@ class TrainedScore:
     learning_runs: int
 
     def z_score(self, objective: Objective) -> float:
-        """The z-score with which the best rule is expected to refute the objective's claim."""
+        """The expected z-score of the best rule's right guesses against the objective's claim."""
         return best_tails(self.cells, replace(objective, learning_runs=self.learning_runs))[
             3
         ].z_score
@@ -53,17 +61,21 @@ class TrainedScore:
         )
         if self.candidate.is_number:
             return self._interval_rule(low, high, up, expected)
-        # other processes receive the score, not the runs that it was learned from
+        # A rule may be sent to other processes, so it holds the score and not the candidate, which
+        # has all runs.
         edges, description = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         if isinstance(self.score, StepFunction):
             lower_cut, cut = self._cuts_of_steps(self.score.cells, low, high)
-        else:  # the lower tail is at most, the upper tail above, an edge
+        else:
+            # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the
+            # upper tail those above one, that is from the next float on.
             lower_cut = (
                 -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
             )
             cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
             cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
+        # A `ThresholdRule` guesses the first value in the upper tail of its score.
         if up < 0:
             return ThresholdRule(
                 Pipeline((score, np.negative)), -lower_cut, expected, f"minus {description}", -cut
@@ -71,14 +83,14 @@ class TrainedScore:
         return ThresholdRule(score, cut, expected, description, lower_cut)
 
     def log_odds(self, outputs: Outputs) -> Array:
-        """Calibrated log-odds of the first value."""
+        """Estimated log-odds that each output came from the first value."""
         scores = self.score(self.candidate.extract(outputs))
         return self.cells.log_odds[self.cells.cell_of(scores)]
 
     def _interval_rule(
         self, low: int, high: int, up: int, expected: ExpectedOutcome
     ) -> IntervalRule:
-        """The two tails as intervals of the number itself."""
+        """The two tails as intervals of the output itself, which is a number."""
         edges, cells_index = self.cells.edges, np.arange(self.cells.edges.size + 1)
         upper, lower = cells_index >= high, cells_index < low
         if isinstance(self.score, StepFunction):
@@ -89,10 +101,11 @@ class TrainedScore:
         return merge_intervals(edges, labels, expected)
 
     def _cuts_of_steps(self, steps: HistogramCells, low: int, high: int) -> tuple[float, float]:
-        """(lower cut, cut) of steps: the lower tail is at most, the upper tail at least its cut.
+        """(lower cut, cut) of a step function: tails are log-odds <= lower cut, and >= cut.
 
-        Steps that were learned without a fold are not at the levels of those learned from all, so
-        the tails keep their shares of runs.
+        The steps learned from all runs have other levels than those learned without a fold, in
+        which ``low`` and ``high`` count.  So the cuts are where each tail has about the same share
+        of the runs: a step belongs to a tail if the share up to the middle of it does.
         """
         tails = self.cells.mass[:low].sum(), self.cells.mass[high:].sum()
         cuts = []
@@ -110,13 +123,17 @@ def train_score(
 ) -> TrainedScore:
     """The candidate with the largest out-of-fold bound, trained on all runs.
 
-    With ``cut_only`` the outputs are scores, of which only the cut is learned.
+    ``first`` and ``second`` are outputs of runs on the two values.  With ``cut_only`` the outputs
+    are already scores, and only the cuts are learned.
     """
     return best_candidate(model_candidates(first, second, cut_only), objective)
 
 
 def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -> TrainedScore:
-    """The candidate with the largest out-of-fold bound, trained on all its folds."""
+    """The candidate with the largest out-of-fold bound, trained on all its folds.
+
+    Candidates come simplest first; a later one must exceed the best before it by a margin.
+    """
     best, largest_bound, runs = None, -math.inf, 0
     for candidate in candidates:
         runs = sum(len(a) + len(b) for a, b in candidate.folds)
@@ -137,8 +154,12 @@ def best_tails(
 ) -> tuple[int, int, int, ExpectedOutcome]:
     """(low, high, up, expected outcome) of the best two tails.
 
-    One value is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 if the upper
-    tail is the first value's, else -1.
+    The lower tail are the cells before ``low``, the upper tail those from ``high`` on.  One value
+    is guessed in each: the first value in the upper tail if ``up`` is 1, in the lower one if -1.
+
+    All pairs ``low <= high`` are compared, for both ``up``.  A cell of mass m (its share of all
+    runs) and log-odds x is expected to have ``m / (1 + e^-x)`` of all runs with the first value and
+    ``m / (1 + e^x)`` with the second.  Sums over the tails give the shares of right guesses.
     """
     from scipy.special import expit
 
@@ -164,7 +185,10 @@ def best_tails(
 
 
 def _out_of_fold(candidate: ModelCandidate) -> tuple[Array, Array]:
-    """Scores of both values, each run's by weights that were learned from the other folds."""
+    """Scores of all runs on both values; each fold is scored by weights learned from the others.
+
+    A single fold is scored by weights learned from itself.
+    """
     folds = range(len(candidate.folds))
 
     def fold_scores() -> Iterator[tuple[Array, Array]]:

@@ -1,4 +1,4 @@
-"""Many outputs of one structure are read together, in columns, which is faster than one by one.
+"""Reads many outputs of one structure together, in columns, which is faster than one by one.
 
 What is read is the same as what the walk of each output (`OutputWalk`) would read.  Where that is
 not possible, as the structures differ, `uniform_block` returns None, and each output is walked.
@@ -28,8 +28,8 @@ from audits.classifiers.output_walk import (
 )
 from audits.classifiers.python_readers import equal_numbers, mapping_words
 
-NUMBERS = frozenset({bool, int, float, np.float64, np.int64, np.bool_})
-CONSTANTS = frozenset({str, bytes, type(None)})
+NUMBERS = frozenset({bool, int, float, np.float64, np.int64, np.bool_})  # types of single numbers
+CONSTANTS = frozenset({str, bytes, type(None)})  # types that must have one value in all outputs
 
 
 @final
@@ -67,6 +67,7 @@ def uniform_block(values: Sequence[Any]) -> UniformBlock | None:
 
 
 def _block(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """The block of the same part of all outputs; ``depth`` is how deeply it is nested."""
     kinds = set(map(type, values))
     kind = kinds.pop()
     if kinds or depth > MAX_DEPTH:

@@ -1,4 +1,7 @@
-"""Run a saved result again, and list the differences."""
+"""Run a saved audit result again with the same request, and list the differences.
+
+It serves the command ``replay``, which checks that a result file can be reproduced.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,18 @@ from audits.results.rows import AuditCase
 from audits.runner.execution import select_cases
 from audits.runner.target_processes import TargetLimits
 
-FILE = "RESULT.json"
-OWN_RANDOMNESS = {"libraries"}  # commands whose subjects draw by themselves, whatever the seed
+FILE = "RESULT.json"  # what error messages call the result file
+# Commands whose subjects draw their own random numbers, whatever the seed: only the outcome of each
+# row is compared.
+OWN_RANDOMNESS = {"libraries"}
 
 
 def rerun(before: Result, threads: int | None, allow_import: bool, limits: TargetLimits) -> Result:
-    """Run the same request again, or raise `ParameterError` if the commands cannot make it."""
+    """Run the request of a result again.
+
+    It raises `ParameterError` if the request is not one that the commands can make, and for a
+    user's function unless ``allow_import`` permits to import the code that the file names.
+    """
     request = before.request
     RUNS.check(f"{FILE}: samples", request.samples)
     CONFIDENCE.check(f"{FILE}: confidence", request.confidence)
@@ -34,7 +43,10 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
 
 
 def differences(before: Result, now: Result) -> list[str]:
-    """The differences, one line each: rows that came or went, and fields of a row."""
+    """The differences as text, one line each: rows that only one has, and fields that changed.
+
+    The running time of a row, ``seconds``, is not compared.
+    """
     old_rows, new_rows = _by_subject(before), _by_subject(now)
     changes = [f"{subject}: only in the file" for subject in old_rows if subject not in new_rows]
     changes += [f"{subject}: not in the file" for subject in new_rows if subject not in old_rows]
@@ -53,7 +65,7 @@ def differences(before: Result, now: Result) -> list[str]:
 def _cases(
     before: Result, allow_import: bool, limits: TargetLimits
 ) -> tuple[list[AuditCase], tuple[str, ...]]:
-    """The cases of the saved command, and packages whose versions are a part of the result."""
+    """The cases of the saved command, and the packages whose versions the result states."""
     request = before.request
     if request.command == "run":
         from audits.runner.cases import cases
@@ -84,13 +96,17 @@ def _cases(
 
 
 def _cases_again(before: Result, every: list[AuditCase]) -> list[AuditCase]:
-    """The cases of the names and of the rows: in an older file, a name may have more rows."""
+    """The cases that the request names, and those that the rows name; all if it names none.
+
+    In an older file a name may stand for more rows than it does now.
+    """
     repeated_subjects = {case.subject for case in every} & {row.subject for row in before.rows}
     names = before.request.names
     return select_cases((*names, *repeated_subjects) if names else (), every)
 
 
 def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
+    """The fields of each row, with its details, by the subject of the row."""
     contents = document(result)
     return {
         str(row["subject"]): {**row, **details}

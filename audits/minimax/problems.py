@@ -1,4 +1,7 @@
-"""Every lower bound by name: one call for the bound, one for the number of users an error needs."""
+"""Every minimax lower bound by the name of its problem.
+
+`lower_bound` computes the bound, and `sample_size` the number of users that an error needs.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from accountant.errors import ParameterError
 from accountant.numerics.search import grow_until, least_integer_that
 from audits.minimax.bounds.bound import LowerBound
 
-# one line a problem: its name, which is its function's, and its module in this package
+# For each problem its name, which is also the name of its function, and the module of the function.
 PROBLEMS = {
     "sparse_regression": "bounds.sparse_regression",
     "sparse_regression_zcdp": "bounds.sparse_regression",
@@ -27,7 +30,7 @@ PROBLEMS = {
     "private_histogram": "bounds.histogram",
     "private_selection": "bounds.selection",
 }
-_MAX_USERS = 2**50
+_MAX_USERS = 2**50  # `sample_size` looks at no more users than these
 
 
 def bound_function(problem: str) -> Callable[..., LowerBound]:

@@ -1,5 +1,8 @@
 """Chains of data sets, each a neighbour of the next, at which arithmetic may fail.
 
+An audit evaluates a query along a chain, to find two neighbours whose answers are further apart
+than the claimed sensitivity.
+
 Reference: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
 """
 
@@ -16,12 +19,14 @@ from accountant.plans.adjacency import Adjacency
 from audits.neighbours.patterns import candidate_pairs
 from audits.neighbours.value_spaces import Box, Relation, ValueMoves, random_neighbour
 
+# Records of floats at which arithmetic often fails: no number, infinities, huge numbers,
+# minus zero, and the smallest number.
 EXTREME_RECORDS = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
 Step = tuple[str, Any]  # how a data set was made, and the data set
 
 
 def bounding_box(data: Array) -> Box:
-    """The box between the smallest and the largest finite number of a data set."""
+    """Return the box between the smallest and the largest finite number of a data set."""
     if data.dtype.kind not in "iuf" or data.ndim == 0 or data.size == 0:
         raise ParameterError("space", f"data of type {data.dtype}", "numbers, a row for a record")
     finite = data[np.isfinite(data)].astype(float)
@@ -38,8 +43,12 @@ def adjacent_chains(
     ordered: bool,
     rng: np.random.Generator,
 ) -> Iterator[Iterable[Step]]:
-    """Chains of data sets, each a neighbour of the next."""
-    answers = relation is ValueMoves.EACH  # a vector of answers, no records
+    """Yield chains of data sets in a box; if ``data`` are given, chains of their neighbours alone.
+
+    ``hostile`` adds `EXTREME_RECORDS`.  ``ordered`` says that the order of the records matters;
+    otherwise the same records in another order are tried too.
+    """
+    answers = relation is ValueMoves.EACH  # The value is a vector of answers, without records.
     if data is not None:
         yield from _neighbour_steps(box, relation, data, hostile and not answers, rng)
         if not (ordered or answers):
@@ -63,7 +72,7 @@ def adjacent_chains(
 def _neighbour_steps(
     box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
 ) -> Iterator[Iterable[Step]]:
-    """Neighbours of one data set, with hostile records among them."""
+    """Yield random neighbours of one data set, and, if ``hostile``, some with extreme records."""
     for _ in range(min(len(value), 16)):
         neighbour = random_neighbour(box, relation, value, rng)
         yield [("a neighbour of the data", value), ("a neighbour of the data", neighbour)]
@@ -78,7 +87,7 @@ def _neighbour_steps(
 
 
 def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
-    """The same records in another order: the same data if data are sets."""
+    """Yield the same records in another order, which are the same data if data are sets."""
     if len(value) < 2:
         return
     orders = (
@@ -92,7 +101,10 @@ def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step
 
 
 def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
-    """From all low to all high, one record a step, in several orders: some sums round or wrap."""
+    """Yield chains from all low to all high, one record a step, in several orders of the records.
+
+    On the way some sums round or wrap.
+    """
     rows = box.shape[0]
     orders = (
         np.arange(rows),
@@ -115,7 +127,10 @@ def _staircase(box: Box, order: Any, name: str) -> Iterator[Step]:
 
 
 def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
-    """All records, one fewer, and so on to none: reveals a division by a private count."""
+    """Yield pairs of fewer and fewer records, down to none, each with one record more.
+
+    Such pairs reveal a division by a private count.
+    """
     values = dict(box.patterns())
     for name, value in values.items():
         sizes = [n for n in range(len(value), -1, -1) if n < 12 or n > len(value) - 4]
@@ -130,7 +145,11 @@ def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
 def neighbours_near(
     box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
 ) -> list[Step]:
-    """Both data sets changed in the same few places, or a new neighbour of the first."""
+    """Return a pair near the best pair so far.
+
+    It is the pair with both data sets changed in the same few places, or its first value with
+    another neighbour.
+    """
     first_value, second_value = pair
     name = "near the best"
     are_alike = np.shape(first_value) == np.shape(second_value) and np.ndim(first_value)

@@ -74,7 +74,7 @@ def candidate_pairs(
 
 
 def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
-    """The candidates whose two values differ, each pair once."""
+    """Return the candidates whose two values differ, each pair once."""
     keys, distinct = set(), []
     for candidate in candidates:
         key = tuple((np.shape(v), np.asarray(v).tobytes()) for v in candidate.pair)
@@ -85,7 +85,7 @@ def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
 
 
 def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
-    """Pairs of named patterns if any two values are neighbours, else patterns with neighbours."""
+    """Yield pairs of named patterns if any two values are neighbours, else each with neighbours."""
     patterns = list(space.patterns())
     if relation is ValueMoves.ANY or (relation is Adjacency.REPLACE_ONE and not space.shape):
         for (a, first_value), (b, second_value) in itertools.combinations(patterns, 2):
@@ -97,7 +97,7 @@ def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
 
 
 def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
-    """Structured neighbours of one value."""
+    """Yield structured neighbours of one value, each with its description."""
     if relation is ValueMoves.EACH:
         shape = np.shape(value)
         rows = np.arange(shape[0] if shape else 1).reshape(-1, *[1] * (len(shape) - 1))
@@ -133,7 +133,7 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
 
 
 def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
-    """Pairs from a mechanism's own space of values, extremes first."""
+    """Yield pairs from a mechanism's own space of values: extremes first, then random ones."""
     if isinstance(space, (Reals, Integers)):
         yield from _pairs_one_sensitivity_apart(space)
     elif isinstance(space, Categories):
@@ -163,8 +163,8 @@ def _pairs_one_sensitivity_apart(space: Reals | Integers) -> Iterator[NeighbourP
 
 
 def _pairs_of_ball(space: Ball) -> Iterator[NeighbourPair]:
-    """Opposite points, and the centre with one of them, on an axis and on the diagonal."""
-    # a vector of equal entries c in dimension d has the norm c d^(1 / order)
+    """Yield opposite points, and the centre with one of them, on an axis and on the diagonal."""
+    # A vector of equal entries c in dimension d has the norm c d^(1 / order).
     coordinate = 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
     diagonal = np.full(space.dimension, coordinate)
     axis = np.eye(space.dimension)[0]
@@ -175,7 +175,7 @@ def _pairs_of_ball(space: Ball) -> Iterator[NeighbourPair]:
 
 
 def _pairs_of_scores(space: Scores) -> Iterator[NeighbourPair]:
-    """Equal scores, of which some or all move by their sensitivity."""
+    """Yield pairs of equal scores, of which some or all move by their sensitivity."""
     for count in (2, 5, 10):
         first = np.eye(count)[0]
         moves = {

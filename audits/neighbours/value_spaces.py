@@ -1,7 +1,9 @@
 """The possible values of private data, from which audits choose pairs of neighbours.
 
-A `Box` is a set of arrays of bounded numbers.  It yields named patterns (all low, half high, ...),
-at which faults of arithmetic and of sensitivities often show, and draws random values.
+A `Box` is the set of all arrays of one shape with numbers between two bounds.  It yields named
+patterns (all low, half high, ...), at which faults of arithmetic and of sensitivities often show,
+and draws random values.  `random_neighbour` changes a value into one that a privacy claim calls a
+neighbour: a record more, less or another (`Adjacency`), or other numbers (`ValueMoves`).
 """
 
 from __future__ import annotations
@@ -17,18 +19,19 @@ from accountant.errors import ParameterError
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 
 Generator = np.random.Generator
-UNBOUNDED_END = 2.0**50  # replaces a bound that a space does not have
+# Where a bound is infinite, numbers are taken up to this far from the other bound, or from 0.
+UNBOUNDED_END = 2.0**50
 
 
 class ValueMoves(enum.StrEnum):
-    """Neighbours of a value that is not a data set of records."""
+    """How neighbours differ where a value is not a data set of records."""
 
-    EACH = "each"  # every number moves by at most 1, as answers to counting queries do
-    ANY = "any"  # any two values, as in the local model
+    EACH = "each"  # Every number moves by at most 1, as answers to counting queries do.
+    ANY = "any"  # Any two values are neighbours, as in the local model.
 
 
 Relation = Adjacency | ValueMoves
-# if the value is one number, replace-one changes that number
+# All names of relations; if the value is a single number, replace-one changes that number.
 ALL_RELATIONS: tuple[Relation, ...] = (*RECORD_RELATIONS, *ValueMoves)
 
 
@@ -76,7 +79,7 @@ class Box:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bounds; 2^50 beyond the other bound, or beyond 0, stands for an infinite one."""
+        """The bounds, both finite: 2^50 stands in for an infinite one, see `UNBOUNDED_END`."""
         return (
             self.low if self.low > -np.inf else min(-UNBOUNDED_END, self.high - UNBOUNDED_END),
             self.high if self.high < np.inf else max(UNBOUNDED_END, self.low + UNBOUNDED_END),
@@ -124,7 +127,11 @@ class Box:
         yield "ties around one middle", self.array(np.where(rows == shape[0] // 2, middle, high))
 
     def random(self, rng: Generator) -> Any:
-        """Draw a value whose numbers are extremes or ties more often than not.
+        """Draw a value of which many numbers are extremes or equal to each other.
+
+        With a chance of 10 % or 50 %, the same for all numbers of a value, a number is uniform in
+        the box.  Otherwise it is one of one to four candidates: low, high, middle, and one random
+        number.
 
         Parameters
         ----------
@@ -146,7 +153,7 @@ class Box:
 
 
 def checked_relation(relation: str, space: Any) -> Relation:
-    """The relation by its name, or `ParameterError` if the space has no such neighbours."""
+    """Return the relation of this name; raise `ParameterError` if the space has no such pairs."""
     if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
         raise ParameterError("space", space, "a Box, or the values of a mechanism")
     checked = check_relation("relation", relation, ALL_RELATIONS)
@@ -156,7 +163,12 @@ def checked_relation(relation: str, space: Any) -> Relation:
 
 
 def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
-    """A random neighbour of a value, often at an extreme."""
+    """Return a random neighbour of a value.
+
+    It moves all numbers by at most 1 (`EACH`), is any value (`ANY`, and of a single number), or has
+    one row less or another one, whose numbers are often extremes.  From fewer than two rows none is
+    removed: one is added.
+    """
     if relation is ValueMoves.EACH:
         steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)
         return space.array(value + steps)

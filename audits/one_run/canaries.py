@@ -1,4 +1,9 @@
-"""Canaries: the coins of one training run, what goes into its data, and the audit of its scores."""
+"""Canaries: records made for an audit, of which fair coins put some into one training run.
+
+`Canaries` flips the coins, saves and loads them, selects what goes into the training data, and
+audits the run from one score of each canary.  A run that reveals the coins better than its privacy
+claim allows refutes the claim; `audits.one_run.scores` has the statistics.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,8 @@ from audits.claims.claims import ClaimLike
 from audits.one_run.findings import OneRunFinding
 from audits.one_run.scores import LEAST_COINS, audit_in_order, checked_scores
 
-COUNT = IntegerRange(LEAST_COINS, 100_000_000)
-SCHEMA = 1
+COUNT = IntegerRange(LEAST_COINS, 100_000_000)  # numbers of canaries that `flip` takes
+SCHEMA = 1  # version of the format of saved coins
 
 
 @final
@@ -30,8 +35,8 @@ SCHEMA = 1
 class Canaries:
     """The coins of many canaries: which of them go into the data of one training run.
 
-    A fair coin decides for each canary.  The training, by any library, gets the included ones; any
-    score of every canary from what it released comes back.
+    A fair coin decides for each canary.  The training, by any library, gets the included ones.  The
+    audit then needs a score of every canary, computed from what the training released.
 
     Parameters
     ----------
@@ -83,7 +88,7 @@ class Canaries:
         count : int
             Number of canaries, at least 10; more prove more.
         rng : int, Generator or None, optional
-            The seed of the coins.  The training must not get the same.
+            The seed of the coins.  The training must not get the same seed.
 
         Returns
         -------
@@ -150,7 +155,7 @@ class Canaries:
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """Indices of the canaries that go into the data, rising."""
+        """Indices of the canaries that go into the data, in ascending order."""
         return np.flatnonzero(self.coins)
 
     def save_indices(self, path: str | Path) -> None:
@@ -245,6 +250,7 @@ class Canaries:
         return audit_in_order(canary_scores, self.coins, claim, delta, confidence)
 
     def _chosen(self, data: Any, indices: NDArray[np.int64]) -> Any:
+        """Return the entries of ``data``, which has one for each canary, at these indices."""
         self._check_length(data)
         if hasattr(data, "iloc"):  # a data frame or series
             return data.iloc[indices]
@@ -263,7 +269,7 @@ class Canaries:
 
 
 class JoinedDataset(Sequence[Any]):
-    """The records of one data set, then some of another, read when asked for."""
+    """The records of a data set, then the ``chosen`` ones of another, each read when asked for."""
 
     def __init__(
         self, base: Sequence[Any], canaries: Sequence[Any], chosen: NDArray[np.int64]

@@ -1,4 +1,8 @@
-"""What the audit of one run returns."""
+"""What the audit of one training run returns: the verdict, the bound on epsilon, the guesses.
+
+In such an audit fair coins put canaries into the training data, and rules guess these coins from
+the scores of the canaries.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,15 @@
 """Which canaries an audit of one training run guesses about: rules fixed before the coins.
 
-A fair coin puts each canary into the training data ("in") or leaves it out.  The scores of the
-canaries say how likely each is "in".  A rule guesses a number of coins that is fixed beforehand:
-those with the most extreme scores, either both ways or "in" alone.
+A canary is a record made for the audit.  A fair coin puts it into the training data ("in") or
+leaves it out ("out").  After the run each canary has a score: the greater, the more likely it is
+"in".  A rule guesses a number of coins that is fixed beforehand: those with the most extreme
+scores, either both ways (the highest scores "in", the lowest "out") or "in" alone.  Too many right
+guesses refute a privacy claim.
 
-Several rules are tested at once, each with a fixed share of the allowed error.  Half of the error
-goes to the rule that is best against the claim if scores are normal, as those of gradients are
-(`planned_rule`); the other half to rules for scores of any shape (`ladder`).
+Several rules are tested at once, each with a fixed share of alpha, the probability of refuting a
+true claim.  Half of alpha goes to the rule that is best against the claim if scores are normal, as
+those of gradients are (`planned_rule`), and the other half to rules for scores of any shape
+(`ladder`).
 """
 
 from __future__ import annotations
@@ -22,17 +25,21 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.single_run import tail_of_right_guesses
 
-PLANNED, EVERY = 0.5, 0.125  # shares of the error: the planned rule, and a guess of every coin
-# a rule of the ladder guesses LADDER_STEP times fewer coins than the one before, but at least 8
+# Shares of alpha: of the planned rule, and of the rule that guesses every coin.  The other rules of
+# the ladder share the rest equally.
+PLANNED, EVERY = 0.5, 0.125
+# A rule of the ladder guesses LADDER_STEP times fewer coins than the one before it, and none
+# guesses fewer than LEAST_GUESSES.
 LEAST_GUESSES, LADDER_STEP = 8, 4
-PLANNED_LINES = 32  # about as many points of the claim's curve are used to plan a rule
-SHIFTS = np.geomspace(0.02, 12.0, 160)  # shifts of the normal scores that a rule is planned for
+PLANNED_LINES = 32  # a rule is planned with about so many lines of the claim's curve
+# Distances of the mean scores "in" and "out", in standard deviations, that a rule is planned for.
+SHIFTS = np.geomspace(0.02, 12.0, 160)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GuessRule:
-    """Guess ``guesses`` coins, ``both`` ways or "in" alone, for a share of the error."""
+    """Guess ``guesses`` coins, ``both`` ways or "in" alone, with a ``share`` of alpha."""
 
     guesses: int
     both: bool
@@ -42,10 +49,11 @@ class GuessRule:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedCoins:
-    """The coins in the order of their scores: how many of the first guesses are right.
+    """How many guesses are right, for any number of guesses from either end of the scores.
 
-    Entry k of ``highest`` counts the k highest scores that are "in", of ``lowest`` the k lowest
-    that are "out"; the split is where the scores change from guessed "in" to guessed "out".
+    Entry k of ``highest`` says how many of the k highest scores are "in", and entry k of ``lowest``
+    how many of the k lowest are "out".  Of all scores in falling order the first ``split`` are
+    guessed "in" at most, and the others "out".
     """
 
     highest: NDArray[np.int64]
@@ -58,7 +66,11 @@ class RankedCoins:
         return self.highest.size - 1
 
     def right(self, rule: GuessRule) -> int:
-        """The number of right guesses of a rule."""
+        """Return the number of right guesses of a rule.
+
+        With guesses both ways a half of them, or one more, is "in"; where one side of the split has
+        too few coins, the other side gets more guesses.
+        """
         top = rule.guesses
         if rule.both:
             below = self.coins - self.split
@@ -67,7 +79,10 @@ class RankedCoins:
 
 
 def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
-    """Ranked single coins.  Equal scores keep their order, which must not depend on the coins."""
+    """Return ranked coins, one for each canary.
+
+    Equal scores keep their order in ``scores``, which must not depend on the coins.
+    """
     order = np.argsort(-scores, kind="stable")
     inside = is_in[order].astype(np.int64)
     return RankedCoins(
@@ -78,9 +93,10 @@ def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
 
 
 def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> RankedCoins:
-    """Pairs of one that is in and one that is not, matched at random: a coin tells which is which.
+    """Return ranked pairs of a canary that is in and one that is out, matched at random.
 
-    The greater score is guessed to be "in"; the greater the difference, the earlier.
+    The coin of a pair is which of the two is in.  The one with the greater score is guessed to be,
+    and pairs of a greater difference are guessed earlier.
     """
     pairs = min(inside.size, outside.size)
     difference = rng.permutation(inside)[:pairs] - rng.permutation(outside)[:pairs]
@@ -91,7 +107,10 @@ def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> Ran
 
 
 def _split(falling: Array) -> int:
-    """The middle of the sorted scores, moved to the nearer end of a run of equal scores."""
+    """Return how many of the falling scores are guessed "in": about a half.
+
+    Where equal scores lie across the middle, the split is at the nearer end of their run.
+    """
     middle = falling.size // 2
     middle_score = falling[middle]
     start = int(np.searchsorted(-falling, -middle_score, side="left"))
@@ -102,7 +121,11 @@ def _split(falling: Array) -> int:
 
 @functools.lru_cache(maxsize=64)
 def ladder(coins: int, *, one_way: bool) -> tuple[GuessRule, ...]:
-    """The rules for scores of any shape; ``one_way`` says whether to guess "in" alone as well."""
+    """Return the rules for scores of any shape, which guess numbers of coins on a ladder.
+
+    The first rule guesses every coin both ways.  The largest number of the other rules is a fourth
+    of the coins both ways, and, if ``one_way``, a half of the coins "in" alone.
+    """
     two_way = _steps(coins // LADDER_STEP)
     one_way_counts = _steps(coins // 2) if one_way else []
     error_share = (1 - PLANNED - EVERY) / max(len(two_way) + len(one_way_counts), 1)
@@ -114,42 +137,55 @@ def ladder(coins: int, *, one_way: bool) -> tuple[GuessRule, ...]:
 
 
 def _steps(largest: int) -> list[int]:
-    """Counts of guesses: the ``largest``, then a fourth of the count before, down to 8 at least."""
-    counts = []
+    """Return counts of guesses: the ``largest``, then each a fourth of the one before it."""
+    guess_counts = []
     while largest >= LEAST_GUESSES:
-        counts.append(largest)
+        guess_counts.append(largest)
         largest //= LADDER_STEP
-    return counts
+    return guess_counts
 
 
 def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> GuessRule:
-    """The rule that is expected to refute the claim's curve at the smallest shift of normal scores.
+    """Return the rule that is expected to refute the claim at the smallest shift of normal scores.
 
-    Scores "in" and "out" are taken to be normal with means ``shift / 2`` and ``-shift / 2``: the
-    smaller the shift, the less the run leaks.  The rule does not depend on the actual scores.
+    Scores "in" and "out" are taken to be normal with variance 1 and means ``shift / 2`` and
+    ``-shift / 2``: the smaller the shift, the less the run leaks.  The rule does not depend on the
+    actual scores.  Its guesses go both ways.
+
+    ``epsilons`` and ``leaks`` are the lines of the claim's curve.  Each bounds the guesses of m
+    coins by P(right) <= e^epsilon P(wrong) + leak / m; see `tail_of_right_guesses`.
     """
     sizes, accuracy = _normal_accuracy(coins)
-    share, thin = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)
+    share, line_step = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)
 
     def not_enough(right: Array) -> NDArray[np.bool_]:
         tails = tail_of_right_guesses(
-            np.floor(right)[:, None], sizes[:, None], epsilons[::thin], leaks[::thin]
+            np.floor(right)[:, None], sizes[:, None], epsilons[::line_step], leaks[::line_step]
         )
         return np.asarray(tails.min(axis=1) > share)
 
-    # the least number of right guesses that refutes, above the number of guesses if none does
+    # ``needed`` is about the least number of right guesses that refutes the claim.  It is above the
+    # number of guesses where not even right guesses alone refute it.
     largest_right = np.where(not_enough(sizes), 2 * sizes, sizes)
     needed = np.where(
         largest_right > sizes, largest_right, furthest_that(not_enough, sizes / 2, sizes, steps=12)
     )
-    is_refuted = accuracy * sizes >= needed - 0.5  # a row for each shift
+    # A row for each shift, a column for each number of guesses.  The expected number of right
+    # guesses, rounded to nearest, is compared.
+    is_refuted = accuracy * sizes >= needed - 0.5
     smallest_shift = np.where(is_refuted.any(axis=0), np.argmax(is_refuted, axis=0), SHIFTS.size)
     return GuessRule(int(sizes[int(np.argmin(smallest_shift))]), True, PLANNED)
 
 
 @functools.lru_cache(maxsize=16)
 def _normal_accuracy(coins: int) -> tuple[Array, Array]:
-    """Numbers of guesses, and the share that is right at each shift, one row per shift."""
+    """Return numbers of guesses, and the share of them that is right, with a row for each shift.
+
+    The numbers are 8, and then each sqrt(2) times the one before it, up to all coins.  A score
+    above ``cut`` is guessed "in" and one below ``-cut`` "out".  With the normal law function Phi a
+    guess is right with probability Phi(shift/2 - cut), and wrong with Phi(-shift/2 - cut).  For
+    each number of guesses the cut is the one at which the two add up to its share of the coins.
+    """
     from scipy.special import ndtr
 
     half_octaves = LEAST_GUESSES * 2.0 ** np.arange(0, 40, 0.5)

@@ -1,4 +1,14 @@
-"""Hypotheses on one run: what scores say of (epsilon, delta), of a curve, and of every Gaussian."""
+"""Tests of privacy claims from one training run: of (epsilon, delta), a curve, and any Gaussian.
+
+Each canary was put into the training data by a fair coin.  A guess rule (`guess_rules`) guesses
+some of the coins by the canaries' scores; `single_run` bounds the chance of so many right guesses
+if a hypothesis on the privacy of the run is true.  A hypothesis is refuted if for some rule this
+bound is at most the rule's share of the allowed error alpha.  Lower bounds on epsilon and on the mu
+of a Gaussian come from families of hypotheses, each tested in increasing order.
+
+A hypothesis is given by lines, the points (epsilon, delta) of its privacy curve; it claims them
+all.  Proofs: docs/proofs/one_run.md.
+"""
 
 from __future__ import annotations
 
@@ -22,33 +32,42 @@ from audits.statistics.single_run import (
     tail_of_right_guesses,
 )
 
-LINES, PLAN_LINES = 160, 64  # points of a curve, each at one epsilon: for a loss, and for a plan
+LINES, PLAN_LINES = 160, 64  # number of lines of a curve: of a loss, and of a plan
 BLOCK = 1.15  # ratio of the largest to the least hypothesis with the same planned rule
+# where searches start (epsilon in nats, and mu), and where that for mu ends
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """Ranked coins, the error allowed, and whether rules guess "in" alone as well."""
+    """What one run has shown: the coins, ranked by the scores, and how they are tested.
+
+    ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
+    chance at most.
+    ``one_way`` says whether some rules guess "in" alone, besides those that guess both ways.
+    """
 
     coins: RankedCoins
     alpha: float
     one_way: bool
 
     def leaks(self, deltas: Array, *, both: bool) -> Array:
-        """What all canaries together may leak to guesses of a rule."""
+        """The leak in `single_run`: m delta of m coins for guesses both ways, half for one way."""
         return deltas * self.coins.coins / (1 if both else 2)
 
     def epsilon_lower(self, delta: float) -> float:
-        """Lower bound on epsilon at ``delta``."""
+        """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``."""
 
         def refuted(epsilon: float, rules: tuple[GuessRule, ...]) -> bool:
-            at, deltas = np.array([epsilon]), np.array([delta])
+            epsilons, deltas = np.array([epsilon]), np.array([delta])
             return any(
                 float(
                     tail_of_right_guesses(
-                        self.coins.right(rule), rule.guesses, at, self.leaks(deltas, both=rule.both)
+                        self.coins.right(rule),
+                        rule.guesses,
+                        epsilons,
+                        self.leaks(deltas, both=rule.both),
                     )[0]
                 )
                 <= self.alpha * rule.share
@@ -61,11 +80,11 @@ class Evidence:
         return self._greatest_refuted(refuted, lines, LEAST_EPSILON, MOST_EPSILON)
 
     def rules_at(self, epsilon: float, delta: float) -> tuple[GuessRule, ...]:
-        """The rules for one hypothesis."""
+        """The rules that test the hypothesis (epsilon, delta)."""
         return self._rules((np.array([epsilon]), np.array([delta])))
 
     def refutes(self, claim: Plan) -> bool:
-        """Whether the claim's whole curve is refuted."""
+        """Whether the claim's whole curve, all its lines together, is refuted."""
         lines = curve_lines(claim, self.coins.coins, self.alpha)
         return self._refutes_lines(lines, self._rules(lines))
 
@@ -92,7 +111,7 @@ class Evidence:
         )
 
     def _rules(self, lines: tuple[Array, Array]) -> tuple[GuessRule, ...]:
-        """The planned rule for the lines of a hypothesis, and the ladder."""
+        """The rule that is planned for the lines of a hypothesis, and those of the ladder."""
         count = self.coins.coins
         leaks = self.leaks(lines[1], both=True)
         planned = planned_rule(count, lines[0], leaks, self.alpha)
@@ -105,20 +124,25 @@ class Evidence:
         start: float,
         largest: float,
     ) -> float:
-        """The largest hypothesis up to which all are refuted, each at the error of its block.
+        """The largest hypothesis up to which all are refuted; 0 if none is.
 
-        Inside a block the rules are fixed, so what refutes its end refutes all of it.
+        Hypotheses are an epsilon or a mu; ``lines`` gives their lines, and ``start`` is the end of
+        the first block.  A block is a range of hypotheses with a ratio of `BLOCK`, all tested by
+        the rules that are planned for its upper end: what refutes the end then refutes the block.
+        The search goes up block by block, and then into the first block whose end is not refuted,
+        or into the last one.
         """
-        fixed = ladder(self.coins.coins, one_way=self.one_way)
+        ladder_rules = ladder(self.coins.coins, one_way=self.one_way)
         ladder_bound = 0.0
-        if refuted(start, fixed):
+        if refuted(start, ladder_rules):
             ladder_bound = greatest_float_that(
-                lambda x: refuted(x, fixed), start, largest, relative=1e-3
+                lambda x: refuted(x, ladder_rules), start, largest, relative=1e-3
             )
         low, high = 0.0, start
         while high < largest:
-            # every block has the ladder's rules, which refute all hypotheses below their bound
-            rules = self._rules(lines(high)) if high > ladder_bound else fixed
+            # The rules of each block include the ladder, which refutes all below its own bound, so
+            # that no rule has to be planned there.
+            rules = self._rules(lines(high)) if high > ladder_bound else ladder_rules
             if high > ladder_bound and not refuted(high, rules):
                 break
             low, high = high, min(high * BLOCK, largest)
@@ -127,9 +151,11 @@ class Evidence:
 
 
 def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:
-    """Epsilons, falling, and the claim's deltas there, rounded up.
+    """The lines of a claim: epsilons, falling, and the claim's delta at each, rounded up.
 
-    They end where fewer than a thousandth of a leak is left for all coins.
+    A loss has lines from the epsilon where delta is ``alpha / 1000 / coins`` more than its mass at
+    infinity down to 0, a plan from that delta itself up to 0.9.  Epsilons are at most
+    `MOST_EPSILON`.
     """
     negligible_delta = 1e-3 * alpha / coins
     if not isinstance(claim, Loss):

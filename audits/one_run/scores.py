@@ -1,5 +1,11 @@
 """The audit of one training run from the scores of its canaries.
 
+Canaries are records that an auditor puts into the training data, or leaves out, by a fair coin
+each.  A score says from what the run released how likely each canary is in.  Rules guess the coins
+of the most extreme scores (`guess_rules`); the number of right guesses bounds epsilon from below,
+and refutes a claim that would make so many unlikely (`hypotheses.Evidence`).  Where the number of
+canaries inside is fixed, the coin is which of two matched canaries is inside.
+
 References: Steinke, Nasr & Jagielski (2023); Mahloujifar, Melis & Chaudhuri (2024);
 docs/proofs/one_run.md for the bounds.
 """
@@ -33,8 +39,8 @@ from audits.one_run.guess_rules import GuessRule, RankedCoins, ranked_coins, ran
 from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
 from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
 
-LEAST_COINS = 10
-UNLIKELY = 1e-9  # a split of the canaries that is less likely under fair coins is refused
+LEAST_COINS = 10  # the least number of canaries, or of pairs of them, in an audit
+UNLIKELY = 1e-9  # numbers in and out are refused if fair coins are so uneven with less probability
 SPLITS = OneOf(("coins", "fixed"))
 
 
@@ -123,7 +129,10 @@ def audit_scores(
 def audit_in_order(
     scores: Array, is_in: NDArray[np.bool_], claim: Any, delta: Any, confidence: Any
 ) -> OneRunFinding:
-    """Audit scores in the order of the coins, which puts equal scores in order without a draw."""
+    """Audit the scores of coins, ``is_in`` saying how each fell; equal scores keep their order.
+
+    Nothing is drawn at random.  The order must not depend on the coins.
+    """
     start = time.perf_counter()
     claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
     tested_delta = _tested_delta(claimed, delta)
@@ -155,7 +164,7 @@ def checked_scores(argument: str, scores: Any) -> Array:
 
 
 def load_numbers(argument: str, path: str | Path) -> Any:
-    """The array in a .npy file that holds no objects."""
+    """The array in a .npy file; one of Python objects is refused: reading it might run code."""
     try:
         return np.load(path, allow_pickle=False)
     except OSError as error:
@@ -171,14 +180,14 @@ def checked_plan(claim: Any) -> Plan | None:
 
 
 def _tested_delta(claim: Plan | None, delta: float | None) -> float:
-    """The delta of the bound: the caller's own, else the claim's."""
+    """The delta of the bound: the caller's own, else the claim's; 1e-5 for a plan."""
     if delta is not None:
         return DELTA.check("delta", delta)
     return claimed_delta(claim) if claim is None or isinstance(claim, Loss) else 1e-5
 
 
 def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
-    """Refuse too few canaries, and splits that are unlikely under fair coins."""
+    """Refuse too few canaries, and numbers in and out that are unlikely under fair coins."""
     from scipy.special import bdtr
 
     coins = min(inside, outside) if paired else inside + outside
@@ -199,24 +208,32 @@ def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
 def _audited(
     evidence: Evidence, claim: Plan | None, delta: float, seed: int | None
 ) -> OneRunFinding:
-    """The verdict, the bound, and the rule with the strongest evidence."""
+    """The finding: the verdict, the lower bound, and the rule with the strongest evidence.
+
+    A claim that is not refuted survives if right guesses of all coins would refute it; else the
+    audit is inconclusive.
+    """
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
-    wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
+    is_refuted = claim is not None and _refutes(evidence, claim, delta, lower, mu)
     perfect, provable = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way, delta)
     rule = _most_revealing(evidence, delta, lower)
     right = evidence.coins.right(rule)
-    could_be = wrong or claim is None or _refutes(perfect, claim, delta, provable, None)
-    silent = Outcome.SURVIVED if could_be else Outcome.INCONCLUSIVE
+    is_refutable = is_refuted or claim is None or _refutes(perfect, claim, delta, provable, None)
+    unrefuted_outcome = Outcome.SURVIVED if is_refutable else Outcome.INCONCLUSIVE
     return OneRunFinding(
-        Outcome.FALSIFIED if wrong else silent, lower, delta, evidence.coins.coins,
+        Outcome.FALSIFIED if is_refuted else unrefuted_outcome, lower, delta, evidence.coins.coins,
         1 - evidence.alpha, _witness(evidence, rule, right, provable), 0.0, seed, claim,
         right, rule.guesses, provable, mu,
     )  # fmt: skip
 
 
 def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: float | None) -> bool:
-    """The verdict: by the bound where the claim is one epsilon at its delta, else by its curve."""
+    """Whether the evidence refutes the claim.
+
+    A Gaussian claim is compared with the lower bound on mu, if it is given, and a claim of one
+    epsilon at this delta with that on epsilon; all others are tested by their whole curve.
+    """
     if isinstance(claim, GaussianLoss) and mu is not None:
         return mu > claim.mu
     if isinstance(claim, (PureLoss, ApproxLoss)) and claim.infinity == delta:
@@ -226,14 +243,14 @@ def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: fl
 
 @functools.lru_cache(maxsize=16)
 def _all_right(coins: int, alpha: float, one_way: bool, delta: float) -> tuple[Evidence, float]:
-    """The evidence of so many coins had every guess been right, and its bound on epsilon."""
-    every = np.arange(coins + 1)
-    perfect = Evidence(RankedCoins(every, every, coins // 2), alpha, one_way)
+    """The evidence that so many coins would give if every guess was right, and its epsilon."""
+    counts = np.arange(coins + 1)
+    perfect = Evidence(RankedCoins(counts, counts, coins // 2), alpha, one_way)
     return perfect, perfect.epsilon_lower(delta)
 
 
 def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:
-    """The rule that alone bounds epsilon best."""
+    """The rule that bounds epsilon best when it is taken alone, at its share of the error."""
     rules = evidence.rules_at(max(lower, LEAST_EPSILON), delta)
     right, guesses, leaks, errors = np.array(
         [
@@ -255,7 +272,7 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
-    """What the scores prove, and what as many coins could have proved."""
+    """Words that say what the scores show, and what as many coins could have proved."""
     extremes = "most extreme" if rule.both else "highest"
     score_kind = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"

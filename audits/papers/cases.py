@@ -1,4 +1,8 @@
-"""Published claims as rows: the claim, what can be proved, what an attack shows."""
+"""Published privacy claims as rows of a report: the claim, what is provable, what an attack shows.
+
+Each case takes a claim as a paper prints it.  Its provable epsilon is an upper bound by accounting;
+an attack gives a lower bound.  A claim is false if the lower bound is above it.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +34,17 @@ from audits.papers.sparse_regression import (
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 from mechanisms.gaussian import Gaussian
 
-DELTA = 1e-3
-NOT_A_NUMBER = float("nan")
+DELTA = 1e-3  # the delta at which most of the claims are tested
+NOT_A_NUMBER = float("nan")  # the claimed epsilon and delta of a row that claims neither
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """Lower bounds on epsilon: ``computed`` exactly, ``sampled`` from runs."""
+    """Lower bounds on epsilon: ``computed`` exactly, ``sampled`` from ``runs`` runs.
+
+    ``refuted`` says that the runs refute the claim at the confidence of the verdict.
+    """
 
     computed: float | None
     sampled: float | None
@@ -84,7 +91,7 @@ def cases() -> list[AuditCase]:
 
 
 def verdict_confidence() -> float:
-    """Confidence of each verdict, such that all together hold at ``1 - FAMILY_ERROR``."""
+    """The confidence of each verdict with which all hold together at ``1 - FAMILY_ERROR``."""
     return 1 - FAMILY_ERROR / len(cases())
 
 
@@ -112,7 +119,7 @@ def _published_row(
 
 
 def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generator) -> AttackResult:
-    """The exact density of one Gaussian, and guesses of its releases."""
+    """Attack one Gaussian release: exactly by its density, and by guesses from sampled outputs."""
     plan: Plan | Gaussian = claim.plan
     if not isinstance(plan, Gaussian):
         raise TypeError("one Gaussian release is attacked so")
@@ -136,7 +143,7 @@ def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generato
 def _selections(
     claim: PublishedClaim, settings: Settings, rng: np.random.Generator
 ) -> AttackResult:
-    """Two candidates at the worst gap, composed exactly: a computed lower bound."""
+    """Attack noisy maxima with two candidates, whose composition is computed exactly."""
     del settings, rng
     epsilon_lower = attacked_epsilon(claim)
     return AttackResult(

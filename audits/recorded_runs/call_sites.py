@@ -1,4 +1,4 @@
-"""Where in the audited code a draw of random numbers is asked for, found in the call stack."""
+"""The place in the audited code where a draw is asked for, found on the stack of calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from types import FrameType
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# code in these files draws for its callers, so the call site is the first frame outside of them
+# Code in these files draws for its callers, so the call site is the first frame outside of them.
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
-# parts of the paths of libraries that draw noise, whose frames are passed over too
 LIBRARIES = tuple(
     os.sep + os.path.join("site-packages", *parts) + os.sep
     for parts in (("scipy", "stats"), ("torch",), ("diffprivlib", "mechanisms"), ("opendp",))
@@ -31,10 +30,7 @@ def call_site() -> str:
 
 
 def draw_site() -> tuple[tuple[str, int], ...]:
-    """Return the places of the calls in the first two frames of audited code.
-
-    One frame is not enough, because a helper that draws may have several callers.
-    """
+    """Return the call in the first two such frames: a helper that draws has several callers."""
     return tuple(
         (f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}", frame.f_lasti)
         for frame in itertools.islice(_frames_of_code(), 2)
@@ -42,7 +38,7 @@ def draw_site() -> tuple[tuple[str, int], ...]:
 
 
 def _frames_of_code() -> Iterator[FrameType]:
-    """Frames that are neither ours nor of a library of noise, innermost first."""
+    """Yield the frames that are neither ours nor of a library of noise, innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
         name = frame.f_code.co_filename
@@ -56,7 +52,7 @@ def _frames_of_code() -> Iterator[FrameType]:
 
 
 def is_importing() -> bool:
-    """True within the import of a module, which takes place in one run alone."""
+    """Return whether a module is being imported, which takes place in one run alone."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":

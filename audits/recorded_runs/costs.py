@@ -1,8 +1,17 @@
 """What the recorded draws cost between the two runs: losses of noise, coins, selections and calls.
 
-The drawn noise is frozen, so on the neighbour it must have moved for the same outputs to come.  The
-privacy loss of the run is bounded by the losses of these moves, which `Spent` collects and `Tight`
-adds up.  The numbered statements below are those of docs/proofs/recorded_runs.md.
+A function runs on private data, and every draw of noise and every comparison is recorded.  A second
+run, on a neighbouring data set, replays the recorded outputs.  Values have moved by then, so each
+noise must have moved too for the same outputs to come.  The privacy loss of the run is bounded by
+the losses of these moves, which `Spent` collects and `Tight` composes.
+
+- A *forced* move is the only one that a noise alone in a released number can make.
+- A *coin* is a uniform number that is only compared with plain numbers, its *levels*.
+- A *selection* is the place of the extreme of scores with Gumbel noise: the exponential mechanism.
+- A *call* is a release by other code, which declares its loss and sensitivity.
+
+`spent_between` charges these in turn; what remains is charged by the least cost of any moves.  The
+numbered statements below are those of docs/proofs/recorded_runs.md.
 """
 
 from __future__ import annotations
@@ -36,10 +45,12 @@ from audits.recorded_runs.noise_shifts import (
 from audits.recorded_runs.shared_parts import Moved, distances
 from audits.recorded_runs.tape import Event, EventKind, NoiseBlock
 
-MOST_SHIFTS = 200  # more different Laplace shifts than these are rounded up to each other
+# Of more different Laplace shifts than this, shifts that differ by less than a share of
+# 1 / MOST_SHIFTS count as the larger one.
+MOST_SHIFTS = 200
 NO_MOVE = 1e-13  # the rounding of least squares, relative to the largest move
 SMALL = 1e-9  # shifts that differ by less, relatively, count as equal
-ROUND_OFF = 1e-12  # rounding of sums of probabilities
+ROUND_OFF = 1e-12  # a level of a coin that is so near to 0 or 1 counts as 0 or 1
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charged as Laplace noise
 
 
@@ -48,20 +59,23 @@ LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charge
 class Spent:
     """Losses of one pair of runs, and what is not known of them."""
 
+    # Losses of noise, coins and selections, and the declared losses of calls, with their counts.
     losses: Counter[Loss] = field(default_factory=Counter)
     calls: Counter[Loss] = field(default_factory=Counter)
-    # like ``calls``, but a call whose value moved by a part of its sensitivity costs that part
+    # Like ``calls``, but a pure loss whose value moved by a part of its sensitivity costs that part
+    # of its epsilon.
     scaled: Counter[Loss] = field(default_factory=Counter)
+    # Events of infinite loss, each with the reason.
     infinite: list[tuple[Event, str]] = field(default_factory=list)
-    # what has a loss that is not known; with any of these the cost is unknown
+    # What has a loss that is not known; with any of these the cost is unknown.
     unknown: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)  # assumptions on laws that the losses rest on
-    no_coins: bool = False  # a uniform number was compared with levels that are in no fixed order
+    no_coins: bool = False  # the levels of a coin are in another order in the second run
 
     def epsilon(self, delta: float, scaled: bool = False) -> float:
-        """Upper bound of epsilon of the known losses at delta, by `Tight`.
+        """Return an upper bound on epsilon of the known losses at delta, by `Tight`.
 
-        ``scaled`` charges parts of calls.
+        ``scaled`` says that a call costs only the part of its loss by which its value moved.
         """
         losses = self.losses + self.scaled if scaled else self.losses + self.calls
         if self.infinite:
@@ -73,7 +87,11 @@ class Spent:
 
 
 def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
-    """What the pair of runs cost, and conflicts between what was released."""
+    """Return what a pair of runs cost, and conflicts between released numbers.
+
+    ``pairs`` are the events of both runs side by side, and ``laws`` the laws of all noises.  A
+    conflict is an event whose noise cannot make all the moves that are needed, with the reason.
+    """
     spent = Spent()
     if not any(recorded.sides is not None or is_coin(recorded) for recorded, _ in pairs):
         laws = laws.without_signs()
@@ -97,7 +115,10 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
 
 
 def is_coin(event: Event) -> bool:
-    """Whether an event is a draw that was handed out as a plain number: it may choose a sign."""
+    """Return whether an event is a draw that was handed out as a plain number.
+
+    Such a number may choose a sign.
+    """
     return event.kind is EventKind.DRAW and event.view is None
 
 
@@ -113,7 +134,7 @@ def _spend_call(recorded: Event, moved: float | None, spent: Spent) -> None:
 
 
 def call_moved(recorded: Event, replayed: Event) -> float | None:
-    """By how much the value of a declared call moved, in its norm; None if it is not known."""
+    """Return by how much the value of a declared call moved, in its norm; None if not known."""
     if recorded.given is None or replayed.given is None:
         return None
     try:
@@ -129,7 +150,11 @@ def call_moved(recorded: Event, replayed: Event) -> float | None:
 
 
 def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
-    """Spend the losses of noises that have one possible move each (statement 2)."""
+    """Spend the losses of noises that have one possible move each (statement 2).
+
+    ``moves`` has the move of each noise by its number.  A move over the scale of its noise is a
+    shift.  All Gaussian shifts are one loss, of the root of the sum of their squares.
+    """
     noises = np.fromiter(moves, dtype=np.int64, count=len(moves))
     distances_moved = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
     noises, distances_moved = noises[distances_moved != 0], distances_moved[distances_moved != 0]
@@ -160,7 +185,11 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
 
 
 def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent: Spent) -> None:
-    """Spend moves of uniform noise, which shows them with some probability, and of other laws."""
+    """Spend moves of noise of one block, whose law is uniform, Gumbel or one-sided.
+
+    Uniform noise of width 1 that moves by ``gap`` shows this with probability ``gap``; one-sided
+    noise costs an infinite loss in one direction.
+    """
     if block.law == "gumbel":
         spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
     elif block.law == "uniform":
@@ -176,7 +205,10 @@ def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent:
 
 
 def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
-    """Shifts with their counts; shifts that are nearly equal count as the largest of them."""
+    """Return shifts with their counts; shifts that are nearly equal count as the largest of them.
+
+    See `MOST_SHIFTS` for what is nearly equal.
+    """
     groups: list[list[float]] = []
     tolerance = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
     for shift in sorted(shifts, reverse=True):
@@ -196,7 +228,10 @@ def _draw_of(block: NoiseBlock) -> Event:
 
 
 def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
-    """Spend the sums and comparisons that remain, by the least cost of moves (statement 1)."""
+    """Spend the sums and comparisons that remain, by the least cost of moves (statement 1).
+
+    It is a pure loss, the larger of the costs from the first data to the second and back.
+    """
     if not remaining.released and not remaining.compared:
         return
     largest_cost = 0.0
@@ -218,7 +253,10 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
 def _without_gaussian_sums(
     constraints: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
 ) -> Constraints:
-    """Spend and remove the released numbers whose free noises are all Gaussian."""
+    """Spend and remove the released numbers that hold Gaussian noise alone.
+
+    Noises with a forced move are not counted: they are fixed, and add their move to the number's.
+    """
     remaining = Constraints(compared=constraints.compared)
     rows: list[tuple[dict[int, float], float]] = []
     for moved, event in constraints.released:
@@ -242,10 +280,11 @@ def _without_gaussian_sums(
 def _spend_gaussian_sums(
     rows: list[tuple[dict[int, float], float]], constraints: Constraints, laws: Laws, spent: Spent
 ) -> None:
-    """Spend sums of Gaussian noises, each given by its factors and by how much it moved.
+    """Spend sums of Gaussian noises; a row has the factor of each noise, and the sum's own move.
 
-    With A the factors times the scales and d the moves, the loss is that of a Gaussian shift by
-    the least norm of a u with A u = -d, and infinite if there is no such u (statement 2).
+    Let A be the matrix of the factors times the scales, and d the moves of the sums.  The loss is
+    that of a Gaussian shift by the least norm of a u with A u = -d, and infinite if there is no
+    such u (statement 2).
     """
     column_of = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
     matrix = np.zeros((len(rows), len(column_of)))
@@ -253,7 +292,8 @@ def _spend_gaussian_sums(
         for noise, factor in free.items():
             matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
     gaps = np.array([gap for _, gap in rows])
-    # scaling keeps the solutions, and rows of small factors are not mistaken for rows of zeros
+    # Rows are scaled to length 1: this keeps the solutions, and the least-squares solver does not
+    # mistake rows of small factors for rows of zeros.
     lengths = np.linalg.norm(matrix, axis=1)
     lengths[lengths == 0] = 1.0
     matrix, gaps = matrix / lengths[:, None], gaps / lengths
@@ -272,7 +312,9 @@ def _spend_gaussian_sums(
 def _without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
     """Spend and remove the coins: uniform numbers that are compared with plain numbers.
 
-    Such a number tells in which cell between the levels it lies (statement 3).
+    The comparisons tell in which cell between its levels a coin lies.  So the loss is that between
+    the two laws of the cell, whose probabilities are the differences of successive levels in each
+    run (statement 3).  If the levels have another order in the second run, it is unknown.
     """
     remaining = Constraints(released=constraints.released)
     levels: dict[int, list[tuple[float, float]]] = {}
@@ -304,7 +346,7 @@ def _without_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constr
 
 
 def _as_probability(level: float) -> float:
-    """A level of a uniform number as a probability, without the rounding near 0 and 1."""
+    """Return the probability that a uniform number in [0, 1] is below a level."""
     if level < ROUND_OFF:
         return 0.0
     return 1.0 if level > 1 - ROUND_OFF else level
@@ -313,7 +355,11 @@ def _as_probability(level: float) -> float:
 def _coin_levels(
     noisy: Moved, threshold: Moved, laws: Laws
 ) -> list[tuple[int, float, float]] | None:
-    """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
+    """Return each noise of a comparison, with its level in both runs, where it is a coin.
+
+    ``noisy`` must be values plus one uniform noise each, v + f U, and ``threshold`` plain numbers
+    t: then U is compared with the level (t - v) / f.  The result is None for other sides.
+    """
     if not noisy.noises.size:
         return []
     if (threshold.noises >= 0).any() or noisy.noises.shape[-1] != 1 or (noisy.noises < 0).any():
@@ -332,28 +378,35 @@ def _coin_levels(
 
 
 def _without_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
-    """Spend and remove selections with Gumbel noise, the exponential mechanism (statement 3)."""
+    """Spend and remove selections: the place of an extreme of scores with Gumbel noise.
+
+    With noise of scale b this is the exponential mechanism, which chooses place j of scores s_j
+    with probability softmax(s / b)_j (statement 3).
+    """
     remaining = Constraints(released=constraints.released)
     for left_side, right_side, event in constraints.compared:
-        numbers = left_side if event.name == "argmin" else right_side
-        selects = event.name in ("argmax", "argmin") and numbers.noises.shape[-1] == 1
-        blocks = {laws.block(int(k)).law for k in numbers.noises[:1, 0] if k >= 0}
-        if not selects or blocks != {"gumbel"} or len(set(numbers.factors.ravel())) != 1:
+        scores = left_side if event.name == "argmin" else right_side
+        selects = event.name in ("argmax", "argmin") and scores.noises.shape[-1] == 1
+        noise_laws = {laws.block(int(k)).law for k in scores.noises[:1, 0] if k >= 0}
+        if not selects or noise_laws != {"gumbel"} or len(set(scores.factors.ravel())) != 1:
             remaining.compared.append((left_side, right_side, event))
             continue
-        scale = abs(float(numbers.factors[0, 0])) * laws.law(int(numbers.noises[0, 0]))[1]
-        if not np.all(np.isfinite(numbers.moved)) or scale <= 0:
+        scale = abs(float(scores.factors[0, 0])) * laws.law(int(scores.noises[0, 0]))[1]
+        if not np.all(np.isfinite(scores.moved)) or scale <= 0:
             spent.infinite.append((event, "a score is no number, or the noise has scale 0"))
             continue
-        probabilities = softmax(numbers.value / scale)
-        neighbour_probabilities = softmax((numbers.value + numbers.moved) / scale)
+        probabilities = softmax(scores.value / scale)
+        neighbour_probabilities = softmax((scores.value + scores.moved) / scale)
         for loss, count in pair_losses(probabilities, neighbour_probabilities):
             spent.losses[loss] += count
     return remaining
 
 
 def _gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
-    """Treat compared Gaussian noise as released: a bound, since a comparison reveals less."""
+    """Treat numbers with Gaussian noise that were compared as released.
+
+    The loss then is an upper bound, since a comparison reveals less than the numbers.
+    """
     remaining = Constraints(released=list(constraints.released))
     for left_side, right_side, event in constraints.compared:
         noises = np.concatenate([left_side.noises.ravel(), right_side.noises.ravel()])

@@ -116,7 +116,10 @@ def _suspects(
     second_tape: Tape,
     conflicts: list[tuple[Event, str]] | None,
 ) -> frozenset[DrawSite]:
-    """Draws of the first finding, else those of which the law is not known."""
+    """Places of draws that may be public: those of the first finding, else those of unknown law.
+
+    ``conflicts`` is None if there is no finding.
+    """
     blamed: frozenset[DrawSite] = frozenset()
     if conflicts is not None:
         blamed = blamed_draws(pairs, first_tape, second_tape, conflicts) - first_tape.public
@@ -124,7 +127,11 @@ def _suspects(
 
 
 def best(tried: list[Explanation]) -> Recorded:
-    """The verdict that explains the runs; the first one if none does."""
+    """The verdict to report, of those under several assumptions about public draws.
+
+    It is one without findings, if there is one, of known cost if possible.  Else it is the one with
+    the fewest findings, among the first and those with no other kinds of findings than the first.
+    """
     counted = [explanation.verdict for explanation in tried if explanation.counts] or [
         tried[-1].verdict
     ]
@@ -133,7 +140,8 @@ def best(tried: list[Explanation]) -> Recorded:
         return min(
             without_findings, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked))
         )
-    # noise that was wrongly taken for public changes the result: such a verdict is no better
+    # Noise that was wrongly taken for public makes the results differ, or leaves values without
+    # noise: a verdict with such findings is no better.
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
     alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
     return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))
@@ -177,7 +185,7 @@ def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
 
 
 def is_threshold(pairs: Pairs, first_tape: Tape) -> bool:
-    """True if a uniform number was compared with a private one and is also released: no coin."""
+    """Whether a uniform number was compared with a private one and is also released: no coin."""
     compared_noises = [view.noises for view in _moved_questions(pairs, first_tape, {"uniform"})]
     released_noises = [
         recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
@@ -193,7 +201,7 @@ def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _moved_questions(pairs: Pairs, first_tape: Tape, laws: set[str]) -> Iterator[View]:
-    """Sides with noise of these laws, of questions of which a value moved."""
+    """The sides that have noise of these laws, of comparisons in which a side's value moved."""
     blocks = [(b.start, b.stop) for b in first_tape.blocks if b.law in laws]
     for recorded, replayed in pairs:
         if recorded.sides is None or replayed.sides is None:

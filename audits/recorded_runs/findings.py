@@ -53,12 +53,12 @@ class RecordedFinding:
 
 
 def control_flow(parted: Parted) -> RecordedFinding:
-    """The place where the second run diverged from the first."""
+    """Return the finding that the second run diverged from the first, with the place."""
     return RecordedFinding("control flow", parted.site, parted.reason)
 
 
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
-    """Inputs of draws and calls that must be equal and are not."""
+    """Yield the inputs of draws and calls that must be equal in both runs and are not."""
     for recorded, replayed in pairs:
         for name in _unequal_names(recorded, replayed):
             sentence = f"{name} of {recorded.name} depends on the data"
@@ -66,7 +66,7 @@ def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding
 
 
 def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFinding]:
-    """Bounds that values are clipped to, and that are not the same."""
+    """Yield the places where the bounds that values are clipped to differ between the runs."""
     for site, bounds in first_tape.bounds.items():
         others = second_tape.bounds.get(site, [])
         if len(others) == len(bounds) and not same_value_of_all(bounds, others):
@@ -74,7 +74,7 @@ def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFind
 
 
 def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
-    """True if all bounds are the same."""
+    """Return whether all bounds are the same, pair by pair."""
     return all(
         len(recorded) == len(replayed) and all(map(same_value, recorded, replayed))
         for recorded, replayed in zip(bounds, others, strict=True)
@@ -84,7 +84,10 @@ def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
 def on_other_data(
     first_tape: Tape, distant_tape: Tape, pairs: list[tuple[Event, Event]]
 ) -> Iterator[RecordedFinding]:
-    """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
+    """Yield arguments, bounds and factors that must be equal on all data of this size, but differ.
+
+    ``distant_tape`` is that of a run on other data, which need not be neighbours.
+    """
     calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
     yield from unequal_inputs(calls)
     yield from unequal_bounds(first_tape, distant_tape)
@@ -92,7 +95,7 @@ def on_other_data(
 
 
 def same_inputs(recorded: Event, replayed: Event) -> bool:
-    """True if all inputs that must be equal are equal."""
+    """Return whether all inputs that must be equal are equal."""
     return next(_unequal_names(recorded, replayed), None) is None
 
 
@@ -103,7 +106,7 @@ def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
 
 
 def _comparable(value: Any) -> Any:
-    """A number as a float, so that 1 and 1.0 are the same; other values as they are."""
+    """Return a number as a float, so that 1 and 1.0 are the same; other values as they are."""
     is_number = isinstance(value, (int, float, np.generic))
     return (
         np.asarray(value, float) if is_number and not isinstance(value, np.bool_ | bool) else value
@@ -111,13 +114,14 @@ def _comparable(value: Any) -> Any:
 
 
 def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
-    """Noise times private numbers."""
+    """Yield the places where noise is multiplied by numbers that depend on the data."""
     for recorded, replayed in pairs:
         if recorded.view is None or replayed.view is None:
             continue
         moved = moved_view(recorded.view, replayed.view)
         if is_only_compared(recorded, replayed):
-            continue  # an inverted distribution: its levels may be multiplied by a private sum
+            # Code that inverts a distribution may multiply the levels of a coin by a private sum.
+            continue
         if not moved.same_noise:
             sentence = "which noise is in which number depends on the data"
             yield RecordedFinding("input", recorded.site, sentence)
@@ -129,7 +133,7 @@ def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFindi
 
 
 def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
-    """Numbers among noisy ones that moved without noise, and noise times private numbers."""
+    """Yield numbers among noisy ones that moved and have no noise, and noise times private ones."""
     yield from _unequal_factors(pairs)
     for recorded, replayed in pairs:
         if recorded.view is None or replayed.view is None:
@@ -142,7 +146,7 @@ def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
 
 
 def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
-    """Noise that is in two numbers which moved differently."""
+    """Yield the places of noise that is in two numbers which moved differently."""
     for event, reason in conflicts:
         if reason == "reused noise":
             sentence = "the same noise is in two numbers that moved differently: both show the data"
@@ -152,7 +156,7 @@ def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
 def too_far(
     pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
 ) -> Iterator[RecordedFinding]:
-    """Values that moved by more than the declared sensitivity of their call or draw."""
+    """Yield values that moved by more than the declared sensitivity of their call or draw."""
     for recorded, replayed in pairs:
         if recorded.kind is not EventKind.CALL or recorded.sensitivity is None:
             continue
@@ -180,7 +184,7 @@ def too_far(
 
 
 def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFinding:
-    # the ratio, not the distance: that would be a value of the data
+    # The sentence has the ratio and not the distance, which would be a value of the data.
     ratio = moved / limit if limit else np.inf
     ratio_text = f"{ratio:.3g} times" if np.isfinite(ratio) else "infinitely farther than"
     sentence = f"the value of {name} moved {ratio_text} its declared sensitivity {limit:.4g}"
@@ -188,7 +192,10 @@ def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFindin
 
 
 def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFinding | None:
-    """The first difference of the results with every drawn number equal."""
+    """Return the first difference of two results for which every drawn number was equal.
+
+    If noise was ``lost`` from sight, the difference may come from that noise.
+    """
     difference_path = where_they_differ(one, other)
     if not difference_path:
         return None
@@ -208,13 +215,13 @@ def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFind
 
 
 def exception_of(result: Any) -> str:
-    """The type of the exception that a run ended with; "" if it gave a result."""
+    """Return the type of the exception that a run ended with; "" if it gave a result."""
     ended = isinstance(result, dict) and set(result) == {"exception", "message"}
     return str(result["exception"]) if ended else ""
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
-    """Noise that no number shows, or that the code used alone, as a plain number.
+    """Return the noise that no number shows, or that the code used alone, as a plain number.
 
     Uniform numbers that the code uses alone are usually thresholds, and are not reported.
     """
@@ -223,7 +230,7 @@ def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> li
     for recorded, _ in pairs:
         if recorded.view is None:
             continue
-        # numbers without noise have index -1: they mark the last element
+        # A number without noise has the index -1, and marks the last element, which is spare.
         numbers = recorded.view.noises.ravel()
         if recorded.steps or recorded.asked or not recorded.pure:
             visible[numbers] = True

@@ -1,14 +1,20 @@
 """What recorded code does with a noisy number: steps, questions and uses.
 
-A recorded run hands out noise as a *followed* number: an `Event` whose `View` says how much of
-which noise is in it, and what was added.  The privacy loss is only known when the noise is added to
-the private value, so arithmetic must not hide it.
+An audit runs a function twice, on data and on their neighbour, and the second run gets the outputs
+that the `Tape` of the first recorded.  A run hands out noise as a *followed* number: an object that
+holds the `Event` which made it, whose `View` says how much of which noise is in it, and what was
+added.  The privacy loss is only known when the noise is added to the private value, so arithmetic
+must not hide it.
 
-``value + factor x noise`` is followed through addition, multiplication by plain numbers and the
-selection of elements (each is a *step*); noise alone, called *pure*, also through linear maps.  A
-comparison is a *question*, whose answer is recorded.  Another function of noise alone is noise of
-an unknown law.  Anything else *uses* the number: it then counts as released, and what is computed
-from it is plain.
+What the code does with a followed number has one of these effects:
+
+- a *step* gives a new followed number ``value + factor x noise``: addition, multiplication by plain
+  numbers, the selection of elements, and of noise alone, called *pure*, also a linear map;
+- a *question*, such as a comparison, gives a plain answer, which is recorded;
+- another function of noise alone is noise of an unknown law;
+- anything else *uses* the number: it then counts as released, and what is computed is plain.
+
+`followed_values` calls these functions from the operators of numbers and arrays.
 """
 
 from __future__ import annotations
@@ -37,11 +43,11 @@ GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
-ROUND_OFF = 1e-9  # rounding of sums of probabilities
+ROUND_OFF = 1e-9  # absolute: by how much sums of probabilities may be wrong by rounding
 
 
 def event_of(operand: Any) -> Event | None:
-    """The event that made a followed number; None of a plain one."""
+    """The event that made a followed number; None for a plain one."""
     return getattr(operand, "followed_event", None)
 
 
@@ -51,7 +57,7 @@ def _events_of(operands: Iterable[Any]) -> list[Event]:
 
 
 def plain(operand: Any) -> Any:
-    """The plain number, array or nest behind a followed one, without a trace of the use."""
+    """The plain number, array or nest of these; nothing counts as released by this call."""
     if hasattr(operand, "as_plain"):  # also a tensor or array that is no longer followed
         return operand.as_plain()
     if type(operand) in (tuple, list):
@@ -60,7 +66,7 @@ def plain(operand: Any) -> Any:
 
 
 def use(operand: Any) -> Any:
-    """The plain number, array or nest; what is followed in it counts as released from now on."""
+    """The plain number, array or nest of these; what is followed in it counts as released."""
     event = event_of(operand)
     if event is not None:
         event.used = True
@@ -80,7 +86,12 @@ def view_of(operand: Any) -> View:
 
 
 def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
-    """Call a numpy ufunc of which an input is followed; the result is an event or plain."""
+    """Call a numpy ufunc with a followed input; the result is an event, or plain.
+
+    Three ways are tried in turn: arithmetic or a comparison that can be followed, a function of
+    noise alone, and the call with plain numbers.  By the last the inputs count as released, but
+    not by the functions in `HARMLESS`.
+    """
     out = options.pop("out", None)
     tape = current_tape()
     followed = [x for x in inputs if event_of(x) is not None]
@@ -104,13 +115,13 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
 
 
 def _is_unused(operand: Any) -> bool:
-    """True of a followed number that no code has read yet."""
+    """Whether this is a followed number that does not count as released."""
     event = event_of(operand)
     return event is not None and not event.used
 
 
 def is_noise_alone(operand: Any) -> bool:
-    """True of noise to which nothing was added, and that no code has read yet."""
+    """Whether this is noise to which nothing was added, and that does not count as released."""
     return event_of(operand) is not None and _all_pure([operand])
 
 
@@ -131,6 +142,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
             return NotImplemented
         of_uniform = _log_of_uniform if name == "log" else _size_of_uniform
         return of_uniform(tape, ufunc, inputs[0])
+    # The sign of noise is the answer to a question.
     if name in ("sign", "copysign") and event_of(inputs[-1]) is not None and _all_pure(followed):
         above = _question(tape, np.greater_equal, (inputs[-1], 0.0))
         signs = np.where(above, 1.0, -1.0)[()]
@@ -143,6 +155,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
         view = add(left_view, right_view, 1.0 if name == "add" else -1.0)
     elif name in ("multiply", "divide", "true_divide"):
         noisy = followed[0]
+        # A product of two noises, and a number divided by noise, are not followed.
         at_divisor = name != "multiply" and noisy is not inputs[0]
         if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
             return NotImplemented
@@ -151,6 +164,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
             view = scale(view_of(noisy), factor if name == "multiply" else 1 / factor)
     else:
         return NotImplemented
+    # `_operands_of_sum` may have released some of the operands, or all.
     still_followed = list(filter(_is_unused, inputs))
     if not still_followed:
         return NotImplemented
@@ -165,10 +179,10 @@ def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _still_being_made(operand: Any, shape: tuple[int, ...]) -> bool:
-    """True of noise alone, and of a noisy number within the line of code that makes it.
+    """Whether arithmetic with this operand, with a result of this shape, is followed.
 
-    If a later line of code computes with a noisy number, the number counts as released, and the
-    result is plain.
+    It is for noise alone, and for a noisy number of this shape within the line of code that made
+    it.  If a later line computes with a noisy number, the number counts as released.
     """
     event = event_of(operand)
     if event is None or event.used:
@@ -177,7 +191,11 @@ def _still_being_made(operand: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of a sum, with plain numbers in place of the noisy ones that are released."""
+    """The operands of a sum, with plain numbers in place of those that are released by it.
+
+    A noisy number stays followed if pure noise of the shape of the result is added to it, or within
+    the line that made it; all are released if the view of the sum would be too large (`fits`).
+    """
     shape = _shape(inputs)
     events = list(map(event_of, inputs))
     pure = [event is not None and event.pure for event in events]
@@ -193,7 +211,7 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_uniform_shifted(tape: Tape, inputs: tuple[Any, ...]) -> bool:
-    """True of a plain number plus or minus a uniform one, as in 1 - u: it is still noise alone."""
+    """Whether a sum is a plain number and a uniform one, as in 1 - u: it is still noise alone."""
     numbers = [x for x in inputs if event_of(x) is None]
     noises = [x for x in inputs if event_of(x) is not None]
     return (
@@ -213,7 +231,11 @@ def step(
     counted: bool = True,
     **facts: Any,
 ) -> Any:
-    """Record a step; the event's output is a followed number."""
+    """Record a step and return its event; ``make`` computes its plain output.
+
+    ``followed`` are the followed operands; ``pure`` says that the result is noise alone.  In the
+    second run the tape takes `pure` from the recorded event.
+    """
     event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
     if tape.recorded is None:
         event.pure = pure
@@ -224,23 +246,24 @@ def step(
 
 
 def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any]) -> Any:
-    """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of positions.
+    """Pick elements of followed and plain arrays: indexing, reshaping, joining.
 
-    Position k is the k-th element of all operands, flattened and joined.
+    Position k is the k-th element of all operands, flattened and joined.  ``pick`` gets for each
+    operand an array of the positions of its elements, and returns an array of those it picks.
     """
     sizes = [np.size(plain(operand)) for operand in operands]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
-    places = [
+    positions = [
         np.arange(start, start + size).reshape(np.shape(plain(operand)))
         for start, size, operand in zip(starts, sizes, operands, strict=True)
     ]
-    chosen = np.asarray(pick(*places))
+    chosen = np.asarray(pick(*positions))
     view = select(join([view_of(operand) for operand in operands]), chosen)
     followed = [operand for operand in operands if event_of(operand) is not None]
     flat = np.concatenate([np.ravel(plain(operand)) for operand in operands])
     if (view.noises < 0).all():
         return flat[chosen]
-    # noise that is written among zeros is noise alone
+    # The result is still noise alone if its elements without noise are all 0.
     pure = _all_pure(followed) and not np.any(view.value[(view.noises < 0).all(axis=-1)])
     return step(tape, name, lambda: flat[chosen], view, followed, pure)
 
@@ -256,7 +279,7 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], operands:
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
-    """The answer to a comparison, which is recorded; NotImplemented if no noise is in it."""
+    """The answer to a comparison, which is recorded; NotImplemented if no operand is followed."""
     for operand, threshold in (inputs, inputs[::-1]):
         if event_of(operand) is not None and _is_threshold(tape, operand, threshold):
             use(operand)
@@ -267,7 +290,7 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     followed = [x for x in inputs if event_of(x) is not None]
     if GREATER[ufunc.__name__] < 0:
         greater, smaller = smaller, greater
-    earlier_question = tape.expected()
+    earlier_question = tape.expected()  # the recorded event at this place, in the second run
     answer = ask(tape, COMPARISON, outcome, (greater, smaller), followed)
     pure = all(event.pure for event in _events_of(followed))
     earlier_sides = () if earlier_question is None else earlier_question.sides or ()
@@ -276,7 +299,8 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
         for earlier, side in zip(earlier_sides, (greater, smaller), strict=False)
     )
     if has_plain_side_moved and not pure:
-        # a private number is compared with a released one, so the answer is private too
+        # The plain side differs between the runs, so it is private; and the other holds a value.
+        # The noisy number then counts as released, and this run goes on with its own outcome.
         tape.events[-1].sides = None
         for operand in followed:
             use(operand)
@@ -285,7 +309,7 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
 
 
 def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
-    """True of a uniform number that is compared with many plain ones.
+    """Whether a uniform number is compared with more plain ones than it has elements.
 
     It is then a random threshold and no coin, unless the plain numbers are cumulative
     probabilities, as in a draw by inversion: these rise to 1.
@@ -294,8 +318,8 @@ def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
     if event is None or event.used or not event.pure or event_of(threshold) is not None:
         return False
     levels = np.asarray(threshold, dtype=float)
-    numbers = plain(operand)
-    as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
+    plain_operand = plain(operand)
+    as_many = levels.size <= np.size(plain_operand) and levels.ndim <= np.ndim(plain_operand)
     if as_many or _laws_of(tape, event) != {"uniform"}:
         return False
     view = event.view
@@ -303,9 +327,10 @@ def _is_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
         return True
     factors = view.factors[..., 0]
     with np.errstate(all="ignore"):
-        parts = np.atleast_1d((levels - view.value) / factors)
-    rises = np.all(np.diff(parts) >= -ROUND_OFF)
-    return not (rises and np.all(np.abs(parts[..., -1] - 1) < ROUND_OFF))
+        uniform_levels = np.atleast_1d((levels - view.value) / factors)
+    # The level of the uniform number U at which value + factor U is the plain number.
+    rises = np.all(np.diff(uniform_levels) >= -ROUND_OFF)
+    return not (rises and np.all(np.abs(uniform_levels[..., -1] - 1) < ROUND_OFF))
 
 
 def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
@@ -313,9 +338,9 @@ def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
     flat = np.ravel(operand.as_plain())
     best = np.argmin(flat) if smallest else np.argmax(flat)
     view = view_of(operand)
-    everything = select(view, np.arange(flat.size))
+    all_numbers = select(view, np.arange(flat.size))
     winner = select(view, np.full(flat.size, int(best)))
-    sides = (everything, winner) if smallest else (winner, everything)
+    sides = (all_numbers, winner) if smallest else (winner, all_numbers)
     name = "argmin" if smallest else "argmax"
     event = tape.event(EventKind.QUESTION, name, lambda: best, shape=(flat.size,), sides=sides)
     for operand_event in _events_of([operand]):
@@ -324,7 +349,7 @@ def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
 
 
 def _function_of_noise(tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
-    """A function of noise alone is noise, of an unknown law unless it is linear."""
+    """Record a function of noise alone; unless it is linear, its noise is of an unknown law."""
     sums = ufunc is np.add and method in LINEAR_SUMS
     if sums or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
         result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options)
@@ -343,11 +368,14 @@ def linear_step(
     arguments: Any,
     options: Any,
 ) -> Any:
-    """Record a function that is linear in its one followed argument, which is noise alone."""
-    places = [k for k, x in enumerate(arguments) if event_of(x) is not None]
-    if len(places) != 1 or any(event_of(x) is not None for x in options.values()):
+    """Record a function that is linear in its one followed argument, which is noise alone.
+
+    The result is `NotImplemented` if more arguments are followed, or its view is not.
+    """
+    followed_positions = [k for k, x in enumerate(arguments) if event_of(x) is not None]
+    if len(followed_positions) != 1 or any(event_of(x) is not None for x in options.values()):
         return NotImplemented
-    (position,) = places
+    (position,) = followed_positions
     noise = arguments[position]
 
     def of(values: Any) -> Any:
@@ -360,7 +388,7 @@ def linear_step(
 
 
 def plain_arguments(arguments: Any, options: Any) -> dict[str, Any]:
-    """Arguments without noise, which must be equal in both runs."""
+    """The arguments that are not followed, by name; they must be equal in both runs."""
     named = {f"operand {k}": x for k, x in enumerate(arguments) if event_of(x) is None}
     return named | {name: x for name, x in options.items() if event_of(x) is None}
 
@@ -385,10 +413,15 @@ def noise_from_noise(
 
 
 def _laws_of(tape: Tape, event: Event | None) -> set[str]:
+    """The names of the laws of the noises in an event; none for an event that is not followed."""
     if event is None or event.view is None:
         return set()
     noises = event.view.noises
-    return {b.law for b in tape.blocks if np.any((noises >= b.start) & (noises < b.stop))}
+    return {
+        block.law
+        for block in tape.blocks
+        if np.any((noises >= block.start) & (noises < block.stop))
+    }
 
 
 def _single_uniform(tape: Tape, operand: Any) -> View | None:

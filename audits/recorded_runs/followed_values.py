@@ -1,5 +1,9 @@
 """Numbers and arrays that remember the noise in them, as operands of Python and of numpy.
 
+While a function is recorded, noise is handed to it as one of these.  Each holds the event that made
+it, whose view says which noise is in it (`followed_steps`); an operation gives another such number
+where its noise can still be followed, and a plain one where the number counts as released ("used").
+
 Their operators are numpy's universal functions, which `followed_steps` records.  The functions of
 numpy that are no universal functions are in `_call_array_function`.
 """
@@ -44,9 +48,11 @@ COMPARED = {
     "ne": np.not_equal,
 }
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
+# Methods of arrays that choose elements, which stay followed.
 CHOOSING_METHODS = (
     "reshape", "ravel", "transpose", "squeeze", "take", "repeat", "swapaxes", "diagonal",
 )  # fmt: skip
+# Methods of arrays that use them, unless numpy's function of the same name can be followed.
 USING_METHODS = (
     "sum", "mean", "max", "min", "std", "var", "prod", "cumsum", "cumprod", "dot", "clip", "round",
     "argsort", "argpartition", "nonzero", "tobytes", "any",
@@ -59,12 +65,13 @@ CHOOSING = {
     np.broadcast_to, np.split, np.array_split,
 }  # fmt: skip
 JOINING = {np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append}
-# functions that are linear in an argument: of noise alone they make noise of a known law
+# functions that are linear in an argument: if this is noise alone, so is the result, of a known law
 LINEAR = {
     np.sum, np.mean, np.cumsum, np.diff, np.trace, np.dot, np.vdot, np.inner, np.outer,
     np.tensordot, np.einsum, np.convolve, np.correlate, np.kron, np.cross, np.average,
     np.linalg.solve,
 }  # fmt: skip
+# functions that read the shape and the type of an argument, but none of its numbers
 ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 
 
@@ -82,12 +89,12 @@ def wrap(event: Event) -> Any:
 
 
 def followed(result: Any) -> Any:
-    """The result of a step: an event as the number or array that it made, others as they are."""
+    """A result as code gets it: of an event the followed number or array, others as they are."""
     return wrap(result) if isinstance(result, Event) else result
 
 
 def follow_nest(nest: Any) -> Any:
-    """An array of a list that holds followed numbers; None if it holds none."""
+    """A followed array of a nested list that holds followed numbers; None if it holds none."""
     operands: list[Any] = []
 
     def number(part: Any) -> Any:
@@ -122,6 +129,8 @@ class _Followed(ABC):
 
 
 def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
+    """An operator of two operands; ``reflected`` puts the other one first."""
+
     def operate(self: Any, other: Any) -> Any:
         if not isinstance(other, (int, float, np.generic, np.ndarray, list, tuple)):
             return NotImplemented
@@ -131,6 +140,8 @@ def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
 
 
 def _used_number(name: str, kind: Any) -> Any:
+    """A special method that uses the number, and is then that of its plain kind."""
+
     def operate(self: Any, *arguments: Any) -> Any:
         return getattr(kind(use(self)), name)(*arguments)
 
@@ -152,7 +163,7 @@ class FollowedNumber(_Followed, float):
         return self
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np.float64(use(self)), name)  # what only numpy's floats have
+        return getattr(np.float64(use(self)), name)  # code may expect one of numpy's floats
 
 
 class FollowedInteger(_Followed, int):
@@ -260,7 +271,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         self.followed_event = None
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
-        """The array as another type: followed if these are floats."""
+        """The array as another type: a followed copy if it is the same, else it is used."""
         if np.dtype(dtype) == self.dtype:
             return self.copy()
         return use(self).astype(dtype, *arguments, **options)
@@ -275,7 +286,11 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         return self.reshape(-1)[places.item(*arguments)]
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-        """The places of numbers among these, which may be levels of a law that is inverted."""
+        """The places of numbers among these, which are used, as `numpy.searchsorted` has them.
+
+        The numbers ``v`` stay followed: they may be uniform noise, and these the levels of a law
+        that is drawn by inversion.
+        """
         return (
             np.searchsorted(use(self), v, side)
             if sorter is None
@@ -292,6 +307,8 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
 
 def _in_place(ufunc: Any) -> Any:
+    """An operator such as ``+=``: the array gets the numbers of the result, and its event."""
+
     def operate(self: Any, other: Any) -> Any:
         result = ufunc(self, other)
         np.copyto(self.as_plain(), plain(result), casting="unsafe")
@@ -302,6 +319,7 @@ def _in_place(ufunc: Any) -> Any:
 
 
 def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any) -> Any:
+    """The place of the largest or smallest number; with an axis or options it uses all numbers."""
     tape = current_tape()
     if tape is not None and operand.followed_event is not None and not (arguments or options):
         return place_of_largest(tape, operand, smallest)
@@ -310,6 +328,8 @@ def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any)
 
 
 def _choosing_method(name: str) -> Any:
+    """A method of `CHOOSING_METHODS`, applied to the positions of the elements."""
+
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         tape = current_tape()
         if tape is None or self.followed_event is None:
@@ -321,6 +341,8 @@ def _choosing_method(name: str) -> Any:
 
 
 def _using_method(name: str) -> Any:
+    """A method of `USING_METHODS`."""
+
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         plain_options = {key: use(value) for key, value in options.items()}
         function = getattr(np, name, None)
@@ -340,7 +362,11 @@ for _name in USING_METHODS:
 
 
 def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
-    """Call a function of numpy of which an argument is followed."""
+    """Call a function of numpy of which an argument is followed.
+
+    It is tried as a selection of elements, then as a function of noise alone; else all arguments
+    are used.
+    """
     tape = current_tape()
     if function in ABOUT_SHAPE:
         return function(*map(plain, arguments), **options)
@@ -384,12 +410,12 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
 
 
 def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
-    """The noise that a function makes of noise alone; NotImplemented of other arguments."""
+    """The noise that a function makes of noise alone; NotImplemented for other arguments."""
     name: str = function.__name__
     events = [event for event in map(event_of, arguments) if event is not None]
     if not events or not all(event.pure for event in events):
         return NotImplemented
-    # the solution of linear equations is linear in the right side, and not in the matrix
+    # The solution of linear equations is linear in the right side, but not in the matrix.
     is_solve_of_noisy_matrix = function is np.linalg.solve and event_of(arguments[0]) is not None
     if function in LINEAR and not is_solve_of_noisy_matrix:
         linear = linear_step(tape, name, function, arguments, options)
@@ -414,7 +440,10 @@ def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> A
 
 
 def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) -> Any:
-    """The places of followed numbers among plain levels, by a comparison with each level."""
+    """The places of followed numbers among plain levels, by a comparison with each level.
+
+    The arguments are those of `numpy.searchsorted` or of `numpy.digitize`.
+    """
     levels, operand = (one, other) if function is np.searchsorted else (other, one)
     if event_of(levels) is not None or event_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented

@@ -1,8 +1,10 @@
 """By how much the noise must move so that a run on the neighbour gives the recorded outputs.
 
-If noise k moves by t_k, a number with value moved by d and factors f moves by d + sum f_k t_k.
-What was released must not move, and of two numbers that were compared the greater must stay the
-greater.  The least cost of such moves bounds the privacy loss (docs/proofs/recorded_runs.md).
+A number that the run shows is a value plus noises N_k with factors f_k.  On the neighbour the value
+has moved by d.  If noise k moves by t_k, the number moves by d + sum f_k t_k.  A released number
+must not move, and of two numbers that were compared the greater must stay the greater.  These are
+linear conditions on the moves t; the least cost of moves that satisfy them bounds the privacy loss
+(docs/proofs/recorded_runs.md).
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ class Laws:
     blocks: list[NoiseBlock]
 
     def without_signs(self) -> Laws:
-        """The laws if no coin chooses a sign: the log of a uniform number is one-sided noise."""
+        """Return the laws for a run in which no coin chooses a sign.
+
+        There the logarithm of a uniform number is one-sided noise, and not a half of Laplace noise.
+        """
         one_sided = "negated exponential"
         return Laws(
             [
@@ -63,22 +68,22 @@ class Laws:
         )
 
     def numbers_of_blocks(self, noises: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Which block each noise is of."""
+        """Return the index of the block that each noise is of."""
         starts = np.array([block.start for block in self.blocks], dtype=np.int64)
         return np.searchsorted(starts, noises, side="right") - 1
 
     def block(self, noise: int) -> NoiseBlock:
-        """The block of a noise."""
+        """Return the block of a noise."""
         return self.blocks[int(self.numbers_of_blocks(np.array([noise]))[0])]
 
     def law(self, noise: int) -> tuple[str, float]:
-        """The law of a noise, and its scale."""
+        """Return the law of a noise, and its scale."""
         block = self.block(noise)
         return block.law, float(block.scale[noise - block.start])
 
 
 def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
-    """Collect what was released and what was compared."""
+    """Return the conditions of two runs: what was released and what was compared in them."""
     constraints = Constraints()
     for recorded, replayed in pairs:
         if (
@@ -98,10 +103,11 @@ def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
 def forced_moves(
     constraints: Constraints,
 ) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
-    """Moves of noises that alone are in a released number, conflicts, and remaining constraints.
+    """Return the moves that are forced, conflicts between them, and the remaining constraints.
 
-    A noise that is released in two numbers which moved differently shows their difference.
-    Noise that was only compared tells less: there a conflict says only that the loss is not known.
+    A noise that alone is in a released number has one possible move.  If it is in two such numbers
+    that need different moves, it shows their difference: this is a conflict.  Noise that was only
+    compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
     conflicts: list[tuple[Event, str]] = []
@@ -129,12 +135,12 @@ def forced_moves(
 
 
 def is_question(event: Event) -> bool:
-    """Whether noise was compared, and not released."""
+    """Return whether the event is a comparison of noise, which was not released."""
     return event.kind is EventKind.QUESTION
 
 
 def numbers_at(moved: Moved, rows: NDArray[np.intp]) -> Moved:
-    """The numbers at these places of a flat view."""
+    """Return the numbers at these places of a flat view."""
     return moved._replace(
         noises=moved.noises[rows],
         factors=moved.factors[rows],
@@ -147,9 +153,11 @@ def numbers_at(moved: Moved, rows: NDArray[np.intp]) -> Moved:
 def least_cost(
     constraints: Constraints, moves: dict[int, float], laws: Laws, sign: float
 ) -> tuple[float, str]:
-    """The least cost of moves that keep released sums and comparisons; or why no move does.
+    """Return the least cost of moves that keep released sums and comparisons, and an empty reason.
 
-    ``sign`` is 1 from the first data to the second, -1 back.
+    The cost is the sum of the moves over their scales.  It is infinite where no moves do, or where
+    the law of a noise has no such cost; then the reason says why.  ``moves`` are those that are
+    forced, and ``sign`` is 1 from the first data to the second, -1 back.
     """
     equalities, inequalities = _linear_conditions(constraints)
     noises = sorted({k for terms, _ in equalities + inequalities for k in terms} - set(moves))
@@ -192,7 +200,7 @@ def least_cost(
 
 
 def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[Condition]]:
-    """Equalities of what was released, and inequalities of what was compared.
+    """Return equalities for what was released, and inequalities for what was compared.
 
     The greater side stays the greater if it moves up by at least as much as the smaller one.
     """
@@ -215,7 +223,7 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
 
 
 def _factors_and_moves(moved: Moved) -> list[Condition]:
-    """For each number, the summed factors of its noises, and by how much its value moved."""
+    """Return for each number the summed factors of its noises, and its value's move."""
     rows = []
     for noises, factors, gap in zip(moved.noises, moved.factors, moved.moved, strict=True):
         terms: dict[int, float] = {}
@@ -233,9 +241,11 @@ def _matrix(
     moves: dict[int, float],
     sign: float,
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
-    """Rows as a matrix for ``sum f t = -d`` and ``-sum f t <= d``, each divided by its size.
+    """Return the conditions as a matrix and limits for ``-sum f t = d`` or ``-sum f t <= d``.
 
-    The solver's tolerance is absolute, so the rows are in units of the noise, not of the data.
+    A row is divided by its largest factor times scale: the solver's tolerance is absolute, so rows
+    must be in units of the noise and not of the data.  Columns are the rising parts of all free
+    moves, then the falling parts.
     """
     if not rows:
         return None, None

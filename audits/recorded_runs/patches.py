@@ -1,6 +1,9 @@
 """Replacement of generators and mechanisms by recording ones while a function is recorded.
 
-Modules hold them under their own names, so each name is replaced; all are put back after the run.
+So that every draw of the recorded function goes to the tape, the functions and classes that draw
+(of numpy, random, secrets, torch, scipy and libraries of mechanisms) are replaced in their modules,
+and also wherever another module, or the function itself, holds a reference to one or a generator.
+All names are put back after the run.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ from audits.recorded_runs.followed_steps import is_noise_alone, plain, use
 from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.tape import current_tape
 
+# Modules whose names begin so keep their references.
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
@@ -54,6 +58,7 @@ PYTHON_DRAWS = (
     "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
     "randbytes",
 )  # fmt: skip
+# functions of `math` that are numpy's function of the same name if their argument is noise alone
 FUNCTIONS_OF_MATH = (
     "log",
     "log1p",
@@ -77,9 +82,11 @@ _one_at_a_time = threading.Lock()
 def patched(
     declared: Mapping[Any, Primitive], function: Any, seed: int
 ) -> Iterator[Callable[[], None]]:
-    """Replace what draws, and give what puts all generators back to where they started.
+    """Replace what draws, and give a function that puts all generators back to their start.
 
-    A second run at the same time is refused.
+    ``declared`` are functions that the caller declares as mechanisms, ``function`` is the one that
+    is recorded, and ``seed`` seeds the global generators.  A second run at the same time is
+    refused.
     """
     if not _one_at_a_time.acquire(blocking=False):
         raise RuntimeError(
@@ -124,6 +131,7 @@ def _restore(source: Any) -> Callable[[], None]:
 def _replacements(
     declared: Mapping[Any, Primitive], sources: list[Any]
 ) -> Iterator[tuple[Any, str, Any]]:
+    """All replacements in modules and classes: owner, name, and what is put there."""
     state, shared, system = sources
     yield from _numpy_patches(state)
     yield from _python_patches(shared, system)
@@ -145,7 +153,7 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     yield np.random, "default_rng", new_generator
     yield np.random, "Generator", RecordingGenerator
     yield np.random, "RandomState", RecordingState
-    # the laws of scipy draw from numpy's global state, unless they are given another
+    # The laws of scipy draw from numpy's global state, unless they are given another generator.
     global_state = vars(np.random.mtrand)["_rand"]
     statistics = sys.modules.get("scipy.stats")
     for law in vars(statistics).values() if statistics is not None else ():
@@ -188,7 +196,10 @@ def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Clipping:
-    """Stands in for numpy's own functions in the method ``clip``: the tape gets its bounds."""
+    """Replaces the module of ufuncs that the method ``clip`` of arrays calls.
+
+    The tape gets the bounds of each clipping, which must not depend on the data.
+    """
 
     def __init__(self, functions: Any) -> None:
         self._functions = functions
@@ -229,7 +240,7 @@ def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
-    """A function of `math` that keeps noise in sight."""
+    """A function of `math` that follows noise alone by the ufunc of numpy."""
 
     def function(*numbers: Any) -> Any:
         if current_tape() is not None and any(map(is_noise_alone, numbers)):
@@ -293,7 +304,8 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
     def replace_in(names: Any) -> None:
         if not isinstance(names, dict):
             return
-        # most of the hundred thousand names of all modules are neither, so look at all at once
+        # Most modules hold nothing to replace.  All modules have about a hundred thousand names, so
+        # the values of each are first tested at once.
         values = list(names.values())
         if replaced.isdisjoint(map(id, values)) and kinds.isdisjoint(map(id, map(type, values))):
             return

@@ -129,7 +129,7 @@ def record(
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
-    """Functions and draws by name, with what is declared of them."""
+    """Return functions and draws by name, with what is declared of them."""
     pairs = (
         primitives.items() if isinstance(primitives, Mapping) else [(p, None) for p in primitives]
     )
@@ -144,7 +144,7 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
 
 
 def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None:
-    """A finding if the same data do not give the same run with the same drawn numbers."""
+    """Return a finding if the same data and drawn numbers do not give the same run, else None."""
     remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
     if again.parted is not None:
         sentence = f"even on the same data {again.parted.reason}: {remedy}"

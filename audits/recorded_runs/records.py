@@ -1,9 +1,10 @@
-"""Records of the data: how many there are, which one a neighbour lacks, and other such records.
+"""Records of the data: how many there are, which one a neighbour lacks, and data of other records.
 
-Arguments of draws, bounds, and the order of draws of private code are the same on neighbours if
-all outputs are, so they are on any two data sets of one size (docs/proofs/recorded_runs.md,
-statement 5).  A pair that leaves a maximum as it was hides that a scale is taken from it, so
-`other_data` makes data without the extremes.
+In private code the arguments of draws, the bounds, and the order of draws are the same on two
+neighbours with the same outputs.  Then they are the same on any two data sets of one size
+(docs/proofs/recorded_runs.md, statement 5).  A scale that is taken from the maximum of the data
+does not show on two neighbours with the same maximum, so `other_data` makes data without the
+extremes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Places = NDArray[np.intp]
 
 
 def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
-    """The pair with the larger data first: their run draws the coins of all records."""
+    """Return the pair with the larger data first: their run draws the coins of all records."""
     size, neighbour_size = number_of_records(data), number_of_records(neighbour)
     if size is not None and neighbour_size is not None and size < neighbour_size:
         return neighbour, data
@@ -29,7 +30,7 @@ def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
 
 
 def parts_of(data: Any) -> list[Any]:
-    """The parts of a tuple, or of a dict of columns, which have one row for each record."""
+    """Return the parts of a tuple, or of a dict of columns, with one row for each record."""
     if isinstance(data, tuple) and data and all(hasattr(part, "__len__") for part in data):
         return list(data)
     if isinstance(data, dict) and data and all(hasattr(part, "__len__") for part in data.values()):
@@ -38,13 +39,13 @@ def parts_of(data: Any) -> list[Any]:
 
 
 def number_of_records(data: Any) -> int | None:
-    """How many records there are; None if the data have no length."""
+    """Return how many records there are; None if the data have no length."""
     first_part = parts_of(data)[0]
     return len(first_part) if hasattr(first_part, "__len__") else None
 
 
 def missing_record(data: Any, neighbour: Any) -> int | None:
-    """Which record of the larger data the other lacks; None if they have equally many."""
+    """Return which record of the larger data the other lacks; None if they have equally many."""
     large, small = larger_first(data, neighbour)
     large_count, small_count = number_of_records(large), number_of_records(small)
     if large_count is None or small_count is None or large_count != small_count + 1:
@@ -54,7 +55,7 @@ def missing_record(data: Any, neighbour: Any) -> int | None:
 
 
 def differing_rows(data: Any, neighbour: Any) -> list[int]:
-    """Which of the first rows, as many as both have, are not the same."""
+    """Return the numbers of the rows that differ, among as many as both data have."""
     rows: set[int] = set()
     for part, neighbour_part in zip(parts_of(data), parts_of(neighbour), strict=True):
         rows |= set(_differing_in_part(rows_of(part), rows_of(neighbour_part)))
@@ -71,7 +72,7 @@ def _differing_in_part(one: Any, other: Any) -> list[int]:
 
 
 def rows_of(part: Any) -> Any:
-    """The part as something that gives its rows by number; of a dict the items are rows."""
+    """Return the part as something that gives its rows by number; rows of a dict are its items."""
     values = getattr(part, "to_numpy", None)
     if callable(values):
         return values()
@@ -83,7 +84,7 @@ def rows_of(part: Any) -> Any:
 
 
 def other_data(data: Any, neighbour: Any) -> Any:
-    """As many records, taken from the data without their extremes; None if there are none."""
+    """Return as many records, taken from the data without their extremes; None if impossible."""
     count = number_of_records(data)
     if count is None or count < 3 or not _are_records(data, neighbour):
         return None
@@ -93,7 +94,7 @@ def other_data(data: Any, neighbour: Any) -> Any:
 
 
 def _are_records(data: Any, neighbour: Any) -> bool:
-    """True if the pair differs in one row, or in one that is lacking."""
+    """Return whether the pair differs in one row, or in one that is lacking."""
     if any(number_of_records(part) != number_of_records(data) for part in parts_of(data)):
         return False
     sizes = number_of_records(data) or 0, number_of_records(neighbour) or 0
@@ -108,7 +109,7 @@ def _are_records(data: Any, neighbour: Any) -> bool:
 
 
 def _columns(part: Any) -> list[NDArray[np.float64]]:
-    """Columns of numbers; none of other things."""
+    """Return the columns of numbers of a part; none where it holds other values."""
     try:
         rows = np.asarray(rows_of(part))
     except ValueError:
@@ -119,7 +120,11 @@ def _columns(part: Any) -> list[NDArray[np.float64]]:
 
 
 def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
-    """The records to take: half of them, and those with an extreme, are replaced by others."""
+    """Return which records to take in place of each record.
+
+    About a half of the records, and those with the extreme of a column, are replaced by others that
+    have as few extremes as possible.  Columns of few different values keep all of their values.
+    """
     rng = np.random.default_rng(count)
     extremes, named = np.zeros(count, dtype=int), []
     for column in columns:
@@ -138,7 +143,7 @@ def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
 
 
 def _records_at(data: Any, places: Places) -> Any:
-    """The records of all parts at these places; None of data of an unknown kind."""
+    """Return the records of all parts at these places; None if a part is of an unknown kind."""
     parts = [_rows_at(part, places) for part in parts_of(data)]
     if any(part is None for part in parts):
         return None
@@ -148,7 +153,7 @@ def _records_at(data: Any, places: Places) -> Any:
 
 
 def _rows_at(part: Any, places: Places) -> Any:
-    """The records at these places; None of data of an unknown kind."""
+    """Return the rows of a part at these places; None if it is of an unknown kind."""
     if isinstance(part, np.ndarray):
         return part[places]
     if type(part) in (list, tuple):

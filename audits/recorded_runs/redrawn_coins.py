@@ -56,7 +56,7 @@ class RecordRedrawn(Redrawn):
         self.remaining_draws = list(self.draws_of_group.get(-1, ()))
 
     def output(self, site: str, name: str, fresh: Any) -> Any:
-        """The output of a draw: of the first run, or the fresh one; None if the runs part."""
+        """Return the output of a draw, that of the first run or a fresh one; None if runs part."""
         if (site, name) == self.leader:
             self.group += 1
             self.remaining_draws = list(self.draws_of_group.get(self.group, ()))
@@ -75,7 +75,12 @@ class RecordRedrawn(Redrawn):
 
 
 def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
-    """The verdict, with what redrawn coins of the changed record show."""
+    """Return the verdict, changed by what redrawn coins of the changed record show.
+
+    Where the runs have no finding, the coins are drawn again a few times to look for one.  Where
+    the only finding is that the results differ, results are counted over many redraws: counts that
+    contradict the claim are a finding, and counts that do not are named as unchecked.
+    """
     sizes = number_of_records(runs.data), number_of_records(runs.neighbour)
     changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
     if sizes[0] != sizes[1] or len(changed) != 1:
@@ -115,7 +120,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
 def _with_other_coins(
     runs: Runs, first_tape: Tape, record: int, records: int
 ) -> RecordedFinding | None:
-    """The result that differs where the record has other coins; None if there is none."""
+    """Return a finding of results that differ where the record has other coins, or None."""
     if not _are_drawn_for_each(first_tape, record, records):
         return None
     for redraw in range(OTHER_COINS):
@@ -134,14 +139,17 @@ def _with_other_coins(
 
 
 def _has_part_for_each(event: Event, records: int) -> bool:
-    """Whether a draw has an independent part for each record; in an order each place is taken."""
+    """Return whether a draw has an independent part for each record.
+
+    The parts of an order are not independent, since each place is taken once.
+    """
     if event.shape[:1] != (records,):
         return False
     return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
 
 
 def _are_drawn_for_each(first_tape: Tape, record: int, records: int) -> bool:
-    """Whether some coins are drawn for each record."""
+    """Return whether some coins are drawn for each record."""
     draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
     for_each = any(_has_part_for_each(event, records) for event in draws)
     return for_each or RecordRedrawn(first_tape, record, records).leader is not None
@@ -150,7 +158,11 @@ def _are_drawn_for_each(first_tape: Tape, record: int, records: int) -> bool:
 def _outcome_counts(
     runs: Runs, first_tape: Tape, record: int, records: int
 ) -> list[list[int]] | None:
-    """How often each result came on each data set; None if all are equal, or none came on both."""
+    """Return how often each result came on each data set, as pairs of counts.
+
+    It is None if the runs part, if there are too many results or only one, or if no result came on
+    both data sets.
+    """
     results: list[Any] = []
     counts: list[list[int]] = []
     if records > 1 and not _are_drawn_for_each(first_tape, record, records):
@@ -177,7 +189,7 @@ def _outcome_counts(
 
 
 def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
-    """Whether an outcome is more likely on one of the data than the claim allows."""
+    """Return whether an outcome is shown to be likelier on one data set than the claim allows."""
     redraws = sum(a for a, _ in outcome_counts)
     for counts in outcome_counts:
         for count, opposite_count in (counts, counts[::-1]):

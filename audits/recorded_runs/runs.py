@@ -1,6 +1,7 @@
 """Runs of the audited function, on the data or on their neighbour, each recorded on a tape.
 
-A second run gets the tape of the first one, and with it the same random numbers.
+The tape records all draws and comparisons of the run; if it is given a recorded tape, it hands out
+the outputs of that one instead of drawing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ GENERATORS = ("rng", "generator", "random_state")  # arguments that get a record
 
 @final
 class Runs(NamedTuple):
-    """What is run, on which data, from which seed, and which draws are public."""
+    """What is run, on which data, and which draws are public."""
 
     function: Callable[..., Any]
     data: Any
@@ -36,10 +37,9 @@ class Runs(NamedTuple):
         of_neighbour: bool = False,
         redrawn: Redrawn | None = None,
     ) -> tuple[Tape, Any]:
-        """The tape and the result of one run on a copy of the data.
+        """Run the function once on a copy of the data, and return the tape and the plain result.
 
-        Noise in the result is no longer followed.  An exception is a result too; the result is None
-        if the run parted from the ``recorded`` one.
+        An exception is a result too.  The result is None if the run left the recorded one.
         """
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
@@ -60,13 +60,13 @@ class Runs(NamedTuple):
                 result = plain_result(self.function(arguments, **options))
             except Parted:
                 pass
-            except Exception as error:  # an exception is an outcome like any other
+            except Exception as error:  # An exception is an outcome like any other.
                 result = {"exception": type(error).__name__, "message": str(error)}
         return tape, None if tape.parted is not None else result
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
-    """The generator that the function gets, by the name of its argument; empty if it has none."""
+    """Return a recording generator under the name by which the function takes one, if it does."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -1,6 +1,8 @@
 """A recorded run and its replay compared: pairs of events, and by how much values moved.
 
-The cost of a pair of runs and its findings are both computed from these pairs.
+A function is recorded on data, and replayed on their neighbour with the recorded outputs.  The two
+tapes have the same events up to where the runs part.  `costs` and `noise_shifts` compute the
+privacy loss from these pairs, `findings` what depends on the data without enough noise.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ from audits.recorded_runs.views import View
 
 @final
 class Moved(NamedTuple):
-    """A flat view of the first run, and by how much its value moved in the second.
+    """The flattened view of an output in the first run, and how it differs in the second.
 
-    ``other_factors`` are those of the second run.
+    Row i is an element of the output: value[i] + sum_j factors[i, j] x noise number noises[i, j].
+    ``moved`` is the value of the second run less that of the first: NaN if the shapes differ, and
+    infinite if one is no number.  ``same_noise`` and ``same_factors`` say whether the noises and
+    the factors are equal in both runs, and ``other_factors`` are the factors of the second.
     """
 
     noises: NDArray[np.int64]
@@ -32,12 +37,15 @@ class Moved(NamedTuple):
 
 
 def pairs_of_events(first_tape: Tape, second_tape: Tape) -> Iterator[tuple[Event, Event]]:
-    """Events of both runs, up to where they part."""
+    """Pairs of an event and its replay, up to where the runs part."""
     return zip(first_tape.events, second_tape.events, strict=False)
 
 
 def moved_view(recorded: View, replayed: View) -> Moved:
-    """Compare the views that two runs have of one output."""
+    """Compare the views that two runs have of one output.
+
+    Where the noises differ, ``other_factors`` are those of the first run.
+    """
     parts = recorded.noises.shape[-1]
     noises, factors = recorded.noises.reshape(-1, parts), recorded.factors.reshape(-1, parts)
     same_noise = recorded.noises.shape == replayed.noises.shape and bool(
@@ -56,7 +64,7 @@ def moved_view(recorded: View, replayed: View) -> Moved:
 
 
 def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much numbers moved: 0 for equal ones, infinite if one is no number."""
+    """``other - one``, elementwise: 0 within rounding; of NaNs 0 if both are, else infinite."""
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
@@ -67,19 +75,26 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
 
 
 def is_only_compared(event: Event, replayed: Event) -> bool:
-    """True of uniform noise alone that was compared, and not used in any other way."""
+    """Whether this is uniform noise alone that was compared, and not used in any other way.
+
+    ``event`` is of the first run and ``replayed`` of the second, as in `is_released`.
+    """
     return event.uniform and event.asked > 0 and not (event.steps or event.used or replayed.used)
 
 
 def is_released(event: Event, replayed: Event) -> bool:
-    """True if the number counts as released: it was used, or nothing recorded was done with it."""
+    """Whether a number counts as released: it was used, or no step or question had it as operand.
+
+    Noise alone counts only if its value moved.
+    """
     if event.used or replayed.used:
         return True
     unread = not (event.steps or event.asked)
     if event.view is None or replayed.view is None:
         return False
     if event.pure:
-        # noise alone, or a function of it, matters only if a private value is in it after all
+        # Noise alone, or a function of it, tells nothing unless what was added to it moved: a
+        # private value is then in it after all.  A selection or copy that was read is not counted.
         moved = moved_view(event.view, replayed.view).moved
         return bool(np.any(moved != 0)) and (unread or event.name not in ("[]", "copy"))
     return unread

@@ -1,7 +1,8 @@
 """The verdict that `record` returns: findings, what could not be judged, and the epsilon.
 
-`record` runs a function twice on neighbouring data, the second time with the random numbers of the
-first.  What the noise must move by so that both runs release the same is what the pair costs.
+`record` runs a function on data, and replays it on neighbouring data with the recorded draws.
+`judged` puts together what the two runs showed: the findings of the checks, and the privacy loss
+that the moves of the noise cost (`Spent`), against what is claimed.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.findings import RecordedFinding, exception_of
 from audits.recorded_runs.tape import Event, EventKind, Tape
 
-# Kinds of findings whose cost no loss of a draw bounds.
+# Kinds of findings after which the cost is unknown: the losses of draws do not bound it.
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}
-# Relative tolerance for the round-off of moves, which are sums of floats, and of bounds that
-# libraries round up.
+# A cost may be above a claim by this share: moves are sums of floats, and libraries round bounds
+# up.
 ROUND_OFF = 1e-6
 # The delta at which the cost is stated if nothing is claimed and the cost at delta 0 is infinite,
 # as that of Gaussian noise is.
@@ -130,12 +131,12 @@ class Recorded:
 
 
 def is_above(cost: float | None, claimed: float | None) -> bool:
-    """Whether a cost is above a claim by more than the rounding of moves; not if one is unknown."""
+    """Return whether a cost is above a claim by more than rounding; False if one is unknown."""
     return cost is not None and claimed is not None and cost > claimed * (1 + ROUND_OFF)
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
-    """The claim as a loss; a function of the result is asked for it."""
+    """Return the claim as a loss; a claim that is a function is called with the result."""
     if callable(claim) and not isinstance(claim, Loss):
         claim = claim(result)
     if claim is None or isinstance(claim, Loss):
@@ -150,7 +151,7 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
 
 
 def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Tape) -> Recorded:
-    """The verdict where runs on the same data already differ."""
+    """Return the verdict where two runs on the same data already differ."""
     unchecked = ("the neighbour: runs on the same data already differ",)
     count = _number_of_draws(first_tape)
     return Recorded((finding,), unchecked, None, None, None, delta or 0.0, count)
@@ -170,7 +171,12 @@ def judged(
     first_tape: Tape,
     draws: dict[str, Primitive],
 ) -> Recorded:
-    """The verdict on what the checks and the cost say."""
+    """Return the verdict on what the checks and the cost say.
+
+    A cost above the claim is a finding, with two exceptions that are named as unchecked instead:
+    coins were drawn, which may stay secret; or it is only above the claim because calls cost all
+    that they declare, though their values moved by a part of their sensitivities.
+    """
     loss = _loss_of(claim, result)
     tested_delta = claimed_delta(loss) if delta is None else delta
     if loss is None and delta is None and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
@@ -223,7 +229,11 @@ def judged(
 def _declared_cost(
     pairs: list[tuple[Event, Event]], first_tape: Tape, draws: dict[str, Primitive], delta: float
 ) -> float | None:
-    """Epsilon of the declared sensitivities and losses; None if a draw has none."""
+    """Return epsilon at ``delta`` of the declared sensitivities and losses; None if one has none.
+
+    Each block of noise is charged as if a value had moved by the declared sensitivity, over the
+    least scale of the block.
+    """
     spent = Spent()
     for recorded, _ in pairs:
         is_noise_call = recorded.kind is EventKind.CALL and recorded.name != "default_rng"

@@ -1,4 +1,8 @@
-"""Titles, and facts as (name, value), that every report of an audit shows."""
+"""Texts that every form of an audit report shows: titles, facts about a row, lines of a curve.
+
+The terminal, the page and the other forms of a report take these texts from here.  A fact is a pair
+(name, value) of texts.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,20 @@ SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest 
 
 
 def title_of(kind: str) -> str:
-    """The title above the rows of a kind."""
+    """The title above the rows of a kind; the kind itself if it has none."""
     return TITLES.get(kind, kind)
 
 
 def algorithm_facts(
     lasso: Any, data: Any, result: Any, claim: tuple[float, float]
 ) -> Iterator[tuple[str, str]]:
-    """(name, value) facts of an algorithm's row."""
+    """(name, value) facts of the row of a private Lasso regression that was replayed and attacked.
+
+    ``lasso`` is the fitted estimator, ``data`` its training and test rows, ``result`` the outcome
+    of the audit, and ``claim`` the (epsilon, delta) that the fit claims to cost.  Privacy losses
+    were sampled by runs, some of them with tilted noise, which makes large losses frequent and
+    gives each run a weight; mean, deviation and largest loss are those of the other runs.
+    """
     from sklearn.linear_model import Lasso
     from sklearn.metrics import r2_score
 
@@ -63,7 +73,7 @@ def algorithm_facts(
             "largest loss",
             f"{untilted_losses.max():.4f} of the epsilon {claim[0]:g} that was paid",
         )
-        # the largest epsilon at which the samples bound the profile from below
+        # The largest epsilon at which the samples show a delta above 1e-12, at 95% confidence.
         epsilons = result.epsilon_grid()
         lower = result.profile_lower(epsilons, 0.95)
         bounded = [i for i in range(len(lower)) if lower[i] > 1e-12]
@@ -77,7 +87,7 @@ def algorithm_facts(
 
 
 def profile_rows(curve: ProfileCurve) -> list[list[str]]:
-    """One line per epsilon: empirical delta, its band, the accountant's delta."""
+    """A line for each of `SHOWN_SHARES`: epsilon, empirical delta, its band, accountant's delta."""
     largest_epsilon, lines = curve.epsilon[-1], []
     for share in SHOWN_SHARES:
         index = min(

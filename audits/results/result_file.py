@@ -1,4 +1,8 @@
-"""A result with its request: written, read back, continued, and run again."""
+"""The result file of an audit: rows and the request that made them, as JSON.
+
+A `Result` is written by ``--json`` and read back, to continue an interrupted audit, or to run it
+again.  The file also states the versions of the packages and a digest of the code that made it.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +24,18 @@ from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
 from audits.results.rows import ProfileCurve, ReportRow
 
-SCHEMA = 1
-PARTIAL_SUFFIX = ".part"
-MAX_BYTES = 100_000_000
-VERSIONED = ("dp-attest", "numpy", "scipy")  # packages that the numbers come from
-PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
-NOT_FOUND = "its file was not found"
+SCHEMA = 1  # the version of the file format
+PARTIAL_SUFFIX = ".part"  # at the end of the name of a file with the rows of an unfinished audit
+MAX_BYTES = 100_000_000  # a larger file is refused
+VERSIONED = ("dp-attest", "numpy", "scipy")  # packages whose versions every result states
+PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")  # the code that is digested
+NOT_FOUND = "its file was not found"  # takes the place of a digest
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request: the command, its names and options, and the numbers that decide the rows."""
+    """What was asked of an audit: the command, its names and options, and the numbers it needs."""
 
     command: str
     names: tuple[str, ...]
@@ -59,9 +63,10 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows, their request, versions of the software, and libraries that could not be audited.
+    """The rows of an audit, their request, and the versions of the software.
 
-    ``date`` is when it was made, ``code`` the digest of the audited code; empty in older files.
+    ``absent`` has the libraries that could not be audited, with the reason.  ``date`` is when the
+    result was made, ``code`` the digest of the audited code; both are empty in older files.
     """
 
     request: Request
@@ -78,7 +83,7 @@ def new_result(
     extra: tuple[str, ...] = (),
     absent: dict[str, str] | None = None,
 ) -> Result:
-    """A result of now, with versions also of the packages ``extra``."""
+    """A result that is dated now; it also states the versions of the packages ``extra``."""
     now = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
     code = code_digest(request.names[0] if request.command == "target" else None)
     return Result(request, rows, versions(extra), absent or {}, now, code)
@@ -117,7 +122,8 @@ def to_json(result: Result) -> str:
 
 
 EXPECTED_DOCUMENT = "a result of schema 1 with its request and details, written by --json"
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what a document that is none raises
+# The errors that reading a malformed document may raise.
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)
 
 
 def load_document(path: str, argument: str) -> dict[str, Any]:
@@ -213,7 +219,7 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
     claim = tuple(math.nan if x is None else float(x) for x in row["claim"].values())
     curve, guesses = details["curve"], details["guesses"]
     outcome = Outcome[row["outcome"].upper()]
-    if outcome is Outcome.SURVIVED and not details["decisive"]:  # as files said before
+    if outcome is Outcome.SURVIVED and not details["decisive"]:  # as older files have it
         outcome = Outcome.INCONCLUSIVE
     return ReportRow(
         str(row["subject"]),
@@ -246,7 +252,7 @@ def _finite(x: float | None) -> float | None:
 def code_digest(target: str | None = None) -> str:
     """SHA-256 of this package's modules, or of the module file of a target; nothing is imported.
 
-    Of many files, it is the digest of the lines ``digest  path`` in the order of their paths.
+    For the package it is the digest of the lines ``digest  path`` of its files, ordered by path.
     """
     try:
         if target is not None:
@@ -264,14 +270,17 @@ def code_digest(target: str | None = None) -> str:
                 for folder in map(Path, folders)
                 for file in sorted(folder.rglob("*.py"))
             ]
-    except OSError:  # a folder that may not be read is no reason to lose a report
+    except OSError:  # a report is made even if a folder cannot be read
         return NOT_FOUND
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     return f"SHA-256 {digest} of {len(lines)} modules of dp-attest"
 
 
 def _module_file(module: str) -> Path | None:
-    """The source of a module; not by `find_spec`, which would import its packages."""
+    """The path of a module's source file, or None.
+
+    It does not use `find_spec`, which would import the packages above the module.
+    """
     path = Path(*module.split("."))
     for folder in ("", *sys.path):
         for file in (Path(folder) / path / "__init__.py", Path(folder) / path.with_suffix(".py")):

@@ -1,4 +1,8 @@
-"""The row of a report, the case that makes it, and the settings of a run."""
+"""The row of a report, the case that makes it, and the settings of a run.
+
+An `AuditCase` is a subject, such as a mechanism, that is to be audited under `Settings`; the result
+is a `ReportRow`, which reports of every format show.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,10 @@ import numpy as np
 
 from audits.claims.findings import Outcome, as_expected
 
-FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
-OWN_KINDS = frozenset({"target", "scores", "record"})  # of one's own code: nothing is expected
+FAMILY_ERROR = 1e-6  # probability that at least one honest row of a whole run is called falsified
+OWN_KINDS = frozenset(
+    {"target", "scores", "record"}
+)  # kinds of the user's own subjects, which have no expected outcome
 
 
 def no_progress(subject: str) -> None:
@@ -27,8 +33,10 @@ def no_progress(subject: str) -> None:
 class Settings:
     """The settings of a run; ``tick`` is called now and then while work goes on.
 
-    ``jobs`` is the number of threads of one row, which does not affect it; ``repeats`` is the
-    zoo's.
+    ``samples`` is the number of runs of each audit, ``confidence`` that of the bounds shown, and
+    ``curves`` asks for privacy profiles.  ``jobs`` is the number of threads that share the runs of
+    one row, which does not change the row; ``repeats`` is how often each specimen of the zoo is
+    audited.
     """
 
     samples: int
@@ -52,9 +60,10 @@ class Settings:
 @final
 @dataclass(frozen=True, slots=True)
 class ProfileCurve:
-    """Deltas at some epsilons: claimed, by the density, and of samples with their band.
+    """Deltas at some epsilons, as claimed, computed and estimated.
 
-    ``claimed`` and ``exact`` are empty if unknown.
+    ``claimed`` are those of the claim and ``exact`` those of the density, both empty if unknown;
+    ``mean`` is estimated from samples, with a confidence band from ``lower`` to ``upper``.
     """
 
     epsilon: tuple[float, ...]
@@ -70,9 +79,12 @@ class ProfileCurve:
 class ReportRow:
     """One line of the report.
 
-    ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
-    runs) of a guess test, ``facts`` are (name, value) pairs, ``unseen`` parts of outputs that were
-    not looked into, ``notes`` sentences on the subject.
+    ``claim`` is the claimed (epsilon, delta), ``exact_epsilon`` the true epsilon at this delta if
+    known, ``epsilon_lower`` the audit's lower bound at ``confidence``, and ``verdict_lower`` the
+    bound at the confidence of the verdict.  ``outcome`` is the verdict and ``expected`` the one
+    that a correct audit gives.  ``guesses`` are the (right, made, runs) of a guess test,
+    ``facts`` (name, value) pairs, ``unseen`` parts of outputs that were not looked into, and
+    ``notes`` sentences on the subject.
     """
 
     subject: str
@@ -103,7 +115,7 @@ class ReportRow:
 
     @property
     def own(self) -> bool:
-        """True if the subject is the reader's: a violation is never what was expected."""
+        """True if the subject is the user's own; a violation of its claim is never expected."""
         return self.kind in OWN_KINDS
 
     @property
@@ -113,7 +125,7 @@ class ReportRow:
 
     @property
     def why_inconclusive(self) -> str:
-        """Why an inconclusive row is one."""
+        """Why the row is inconclusive, if it is."""
         return (
             f"not looked into: {', '.join(self.unseen)}"
             if self.unseen

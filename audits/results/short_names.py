@@ -1,4 +1,9 @@
-"""Names of subjects in tables: a constructor's call without what it would do by itself."""
+"""Short names of audited subjects for tables.
+
+A subject is usually a mechanism, named by the call that makes it, such as
+``Laplace(scale=1.0, sensitivity=1.0, ...)``.  Its short name leaves out arguments that equal their
+default.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +11,21 @@ import ast
 import dataclasses
 import functools
 
-LONG = 58  # characters that a table of 100 columns has for a name
-DIGITS = 4
-MAX_NAME = 1000  # characters of a name that is read as a call
+LONG = 58  # a name of more characters is shortened further; a table has 100 columns
+DIGITS = 4  # significant digits of a number in a short name
+MAX_NAME = 1000  # a longer name, in characters, is not read as a call and stays as it is
 
 
 @functools.cache
 def short_name(subject: str) -> str:
-    """The subject without arguments at their default, numbers to four digits.
+    """The subject without arguments at their default, and with numbers of four digits.
 
-    Of a name that is still long, leading arguments lose their names, then the arithmetic does.  A
-    subject that is no call of a mechanism stays what it is, and so do names in result files.
+    If that is longer than `LONG`, leading arguments are written without ``name=``; if it still is,
+    so is the argument ``arithmetic``.  A subject that is not the call of a mechanism is returned
+    unchanged.  Result files have the full names.
     """
     prefix, start = "", subject.partition("(")[0]
-    if " " in start:  # "low bits of Laplace(...)"
+    if " " in start:  # such as "low bits of Laplace(...)"
         prefix = start.rpartition(" ")[0] + " "
     if "(" not in subject or not start.isascii() or len(subject) > MAX_NAME:
         return subject
@@ -36,7 +42,7 @@ def short_name(subject: str) -> str:
 
 
 def _written(node: ast.expr, *, names: bool) -> str:
-    """A call in short; any other value as it is."""
+    """The text of a node: a call in short form, a float with four digits, any other as it is."""
     fields = _fields(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, float):
         return repr(float(f"{node.value:.{DIGITS}g}"))
@@ -55,7 +61,7 @@ def _written(node: ast.expr, *, names: bool) -> str:
 
 
 def _fields(node: ast.expr) -> dict[str, str] | None:
-    """The arguments of a mechanism's constructor and their defaults as text; None for others."""
+    """The arguments of the called class and their defaults as text; None for other nodes."""
     import accountant
     import mechanisms
 

@@ -1,10 +1,16 @@
-"""Every subject that ``python -m audits`` audits, and how each becomes a row of the report."""
+"""Every subject that ``python -m audits`` audits, and how each becomes a row of the report.
+
+The subjects are the declared mechanisms, the lowest bits of their floating-point outputs, the
+specimens of the zoo (deliberately broken implementations), and one estimator on real data.  In a
+guess test an adversary guesses from an output which of two neighbouring inputs it came from.
+Algorithms are replayed on neighbouring data instead, and their privacy losses sampled.
+"""
 
 from __future__ import annotations
 
 import time
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +18,6 @@ from accountant.accountants.tight import Tight
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
-from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
@@ -27,12 +32,17 @@ from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVect
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise
 
+if TYPE_CHECKING:
+    from audits.algorithm_runs.loss_profile import AlgorithmAudit
+
 LOSS_SAMPLES = 300  # runs of an algorithm whose releases are replayed on the neighbouring data
 HOUSING = "PrivateLasso on California housing"
-EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100  # arguments of that `PrivateLasso`
+EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100  # the arguments of this `PrivateLasso`
 # Values of a sparse vector whose first answer is surely above its threshold of -100.
 ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
-POINTS, PAIRS, DRAWS = 17, 5, 20_000  # of the figure of a mechanism's profile
+# The figure of a mechanism's profile: epsilons, pairs of values, and outputs drawn for each pair.
+POINTS, PAIRS, DRAWS = 17, 5, 20_000
+LOSS_POINTS = 41  # epsilons in the figure of an algorithm's profile
 
 
 def cases() -> list[AuditCase]:
@@ -45,7 +55,7 @@ def cases() -> list[AuditCase]:
         for instance in instances
         if isinstance(instance, kinds_of_numbers) and isinstance(instance.support, RealLine)
     ]
-    # the low bits that a sparse vector shows with its first answer are those of its noise
+    # The first answer of a sparse vector shows the low bits of its noise.
     rows += [
         _bits_case(SparseVector(-100.0, 8.0, 1.0, arithmetic=arithmetic), ANSWERS_ABOVE)
         for arithmetic in (IDEALISED, EXACT)
@@ -64,7 +74,7 @@ def cases() -> list[AuditCase]:
 
 
 def verdict_confidence() -> float:
-    """Confidence of each verdict, such that all together hold at ``1 - FAMILY_ERROR``."""
+    """The confidence of each verdict with which all hold together at ``1 - FAMILY_ERROR``."""
     return 1 - FAMILY_ERROR / len(cases())
 
 
@@ -133,6 +143,9 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
         )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
+        # with scikit-learn, which is half the start of a command that fits nothing
+        from audits.algorithm_runs.loss_profile import audit_algorithm
+
         start = time.perf_counter()
         result = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
         return _algorithm_row(
@@ -151,6 +164,7 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
 
 def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
     from algorithms import PrivateLasso
+    from audits.algorithm_runs.loss_profile import audit_algorithm
     from audits.results.facts import algorithm_facts
 
     start = time.perf_counter()
@@ -279,9 +293,9 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
 def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
     """The empirical profile of an algorithm's privacy losses, and its accountant's curve.
 
-    The losses are weighted, so the profile reaches below one over the number of runs.
+    The sampled losses are weighted, so deltas below 1 / runs can be estimated too.
     """
-    epsilons = np.linspace(0.0, _largest_epsilon(result.claim), 41)
+    epsilons = np.linspace(0.0, _largest_epsilon(result.claim), LOSS_POINTS)
     curve = [Tight().delta(result.plan, float(e)) for e in epsilons]
     if result.losses.size == 0:
         return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())

@@ -1,6 +1,9 @@
-"""The auditor's side of a user's function: it asks processes for outputs, within limits.
+"""The auditor's side of a user's function: it asks other processes for outputs, within limits.
 
-The function runs in processes of its own, and the verdict is computed from what they send.
+An audit draws outputs of a function that the user names on the command line.  The function runs in
+processes of its own (`target_sampler`), which a supervisor process starts and ends
+(`target_supervisor`).  The auditor never imports the function: it sends requests over a socket to
+each process, and computes the verdict from the outputs that come back.
 """
 
 from __future__ import annotations
@@ -28,17 +31,19 @@ from audits.runs.release_functions import SENTENCES, IsolatedRelease
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
-TARGET_METAVAR = "PKG.MODULE:FUNCTION"
-SMALL_ANSWER = 1 << 20  # bytes that every answer may have
+TARGET_METAVAR = "PKG.MODULE:FUNCTION"  # how messages and the help name the user's function
+# An answer may have so many bytes; outputs of n runs may have n / MAX_LEARNING_RUNS of the memory
+# limit in addition.
+SMALL_ANSWER = 1 << 20
 Answer = TypeVar("Answer")
-GRACE = 15.0  # seconds for all processes to end
-MAX_ERROR = 300  # characters of an error that a process of the function sent
+GRACE = 15.0  # seconds after which a supervisor that has not ended its processes is killed
+MAX_ERROR = 300  # an error text from a process of the function is cut to so many characters
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TargetLimits:
-    """Limits of the processes of a function: wall time, memory in GiB, processes it may start."""
+    """Limits of a function: wall time in seconds, memory in GiB, processes that it may start."""
 
     seconds: float = 600.0
     memory: float = 4.0
@@ -52,9 +57,12 @@ class TargetLimits:
 
 @final
 class TargetProcesses(IsolatedRelease):
-    """Processes that run a function, as a release ``(value, rng, size)`` of the two values.
+    """Processes that run a function, to be called as ``(value, rng, size)`` with a value of a pair.
 
-    Each process reads the values itself, by the ``words`` of the command line.
+    ``value_words`` are the words of the command line that name the two values: each process reads
+    the values itself, and ``pair`` are the values as this process reads them.  ``processes`` is the
+    number of processes that answer at the same time.  With ``kept_outputs`` the outputs of an
+    earlier, interrupted audit are taken from a file where it has them.
     """
 
     def __init__(
@@ -82,7 +90,7 @@ class TargetProcesses(IsolatedRelease):
             "processes": limits.processes,
         }
         self._supervisor = subprocess.Popen(
-            # With -I no file of the folder replaces a module of Python.
+            # With -I no file in the current folder can replace a module of Python.
             [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -108,7 +116,7 @@ class TargetProcesses(IsolatedRelease):
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs, from a process that is idle; its seed is drawn from ``rng``."""
         which = 0 if value is self._pair[0] else 1
-        # The generator itself stays in this process, since it also tosses the coins.
+        # Only a seed is sent; the generator stays here, since it also tosses the audit's coins.
         request = [which, int.from_bytes(rng.bytes(16), "little"), size]
         max_bytes = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
         kept_outputs = self.kept
@@ -127,7 +135,7 @@ class TargetProcesses(IsolatedRelease):
 
     @contextlib.contextmanager
     def without_keeping(self) -> Iterator[None]:
-        """Calls that are no part of the audit."""
+        """A context for calls that are no part of the audit: kept outputs are not used."""
         kept_outputs, self.kept = self.kept, None
         try:
             yield
@@ -146,10 +154,14 @@ class TargetProcesses(IsolatedRelease):
         return self._describe()[0]
 
     def notes(self, runs: int) -> tuple[str, ...]:
-        """Sentences on the function, by what a process saw after so many runs of it."""
+        """Sentences on how the function behaves, from a few calls of it after ``runs`` runs."""
         return self._ask([runs], SMALL_ANSWER, _decode_notes)
 
     def _ask(self, request: list[int], max_bytes: int, decode: Callable[[Any], Answer]) -> Answer:
+        """Send a request to an idle process and return its decoded answer.
+
+        The first message to a process is the names of the function and of its values.
+        """
         channel, fresh = self._idle.get()
         try:
             if fresh:
@@ -158,7 +170,7 @@ class TargetProcesses(IsolatedRelease):
             answer = channel.receive(max_bytes)
             if isinstance(answer, dict) and "error" in answer:
                 message = str(answer["error"])[:MAX_ERROR]
-                if "MemoryError" in message:  # the limit that it may come from
+                if "MemoryError" in message:  # The limit may be the cause.
                     message += f" (within --max-memory {self._limits.memory:g} GiB)"
                 raise self._failed(message)
             return decode(answer)
@@ -173,14 +185,16 @@ class TargetProcesses(IsolatedRelease):
             self._idle.put((channel, False))
 
     def _failed(self, allowed: str) -> ParameterError:
-        """The first failure: all that follow are its consequences."""
+        """The error to raise: that of the first failure, since later ones are its consequences."""
         with self._lock:
             self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
             return self.failure
 
     def _reason(self) -> str:
-        """Why the connection was closed, as the supervisor reports."""
-        with contextlib.suppress(subprocess.TimeoutExpired):  # it sees the same end
+        """Why the connection was closed, as an error message, from the supervisor's report."""
+        with contextlib.suppress(
+            subprocess.TimeoutExpired
+        ):  # It ends by itself when a process has.
             self._supervisor.wait(GRACE / 10)
         try:
             report = json.loads(self._end())

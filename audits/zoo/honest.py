@@ -1,7 +1,8 @@
 """Honest specimens, most of them exactly at their claim: a FALSIFIED verdict is a false alarm.
 
-Each function returns ``size`` releases of a value, or one where it takes no size.  `specimens`
-states the true epsilons, which comments derive.
+A specimen is a release function with known truth, by which audits are tested.  Its docstring says
+why it is honest.  The claim is 1-DP where `specimens` states no other; it also has the two values
+that an audit is to tell apart, and their true epsilon.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from mechanisms.laplace import Laplace
 Generator = np.random.Generator
 Output = NDArray[Any]
 FLIP_PROBABILITY = 1 / (1 + math.e)  # an answer is flipped with chance 1 / (1 + e^1)
+# One value of a pair; the other value is 1 minus it.
 FIRST_SCORE_HIGH = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-# of eleven answers the last one alone is high; in its neighbour, 1 minus it, all others are
 ELEVENTH_ANSWER_HIGH = np.append(np.zeros(10), 1.0)
 
 
@@ -40,7 +41,8 @@ def geometric(value: int, rng: Generator, size: int) -> Output:
 
 def gaussian(value: float, rng: Generator, size: int) -> Output:
     """Gaussian noise calibrated to (1, 1e-5)."""
-    # the least sigma with Phi(1/(2s) - s) - e Phi(-1/(2s) - s) = 1e-5, Balle & Wang (2018)
+    # The scale is the least s with Phi(1/(2s) - s) - e Phi(-1/(2s) - s) <= 1e-5: Balle & Wang
+    # (2018).
     return value + rng.normal(scale=3.7306317, size=size)
 
 
@@ -57,14 +59,15 @@ def two_answers(answer: int, rng: Generator, size: int) -> Output:
 
 def unary_optimised(label: int, rng: Generator, size: int) -> Output:
     """Optimised unary encoding of five labels: ones kept with 1/2, zeros raised with 1/(1+e)."""
-    # ln (p (1 - q) / (q (1 - p))) = ln ((1 - q) / q) = 1
+    # With p = 1/2 and q = 1 / (1 + e) epsilon is ln (p (1 - q) / (q (1 - p))) = ln ((1 - q) / q) =
+    # 1.
     chance = np.where(np.arange(5) == label, 0.5, FLIP_PROBABILITY)
     return (rng.random((size, 5)) < chance).astype(int)
 
 
 def unary_symmetric(label: int, rng: Generator, size: int) -> Output:
     """Symmetric unary encoding of five labels: every bit is flipped with 1 / (1 + e^(1/2))."""
-    # two bits differ, each costs 1/2
+    # Two bits differ between two labels, and each costs 1/2.
     bits = (np.arange(5) == label).astype(int)
     flipped: Output = bits ^ (rng.random((size, 5)) < 1 / (1 + math.exp(0.5)))
     return flipped
@@ -77,7 +80,7 @@ def noisy_histogram(counts: Output, rng: Generator, size: int) -> Output:
 
 def parallel_laplaces(value: float, rng: Generator, size: int) -> Output:
     """Twenty answers under Laplace noise of scale 20."""
-    # each of 20 coordinates costs 1/20
+    # Each of the 20 coordinates costs 1/20.
     return value + rng.laplace(scale=20.0, size=(size, 20))
 
 
@@ -105,7 +108,7 @@ def sparse_vector(answers: Output, rng: Generator, size: int) -> Output:
 
 def clamped_laplace(value: float, rng: Generator, size: int) -> Output:
     """Laplace noise, the sum clamped to [0, 1]: masses at both ends."""
-    # P(1 | 1) / P(1 | 0) = (1/2) / (e^-1 / 2)
+    # The ratio at an end is P(1 | 1) / P(1 | 0) = (1/2) / (e^-1 / 2) = e.
     return np.clip(value + rng.laplace(size=size), 0.0, 1.0)
 
 
@@ -171,22 +174,23 @@ def specimens() -> list[Specimen]:
         specimen(unary_symmetric, (0, 1), 1.0),
         specimen(noisy_histogram, (np.array([5, 5, 5, 5]), np.array([6, 5, 5, 5])), 1.0),
         specimen(parallel_laplaces, numbers, 1.0),
-        # the greatest of |ln P(i | first) / P(i | second)|, by quadrature of the noisy maximum
+        # The true epsilon is the greatest of |ln P(i | first) / P(i | second)|, by quadrature.
         specimen(noisy_max, (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH), 0.9184395448806043),
-        # P(0 | first) = e^(1/2) / (e^(1/2) + 4) against 1 / (1 + 4 e^(1/2))
+        # The greatest ratio is P(0 | first) = e^(1/2) / (e^(1/2) + 4) over 1 / (1 + 4 e^(1/2)).
         specimen(
             exponential,
             (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH),
             math.log(root * (1 + 4 * root) / (root + 4)),
         ),
-        # the greatest log ratio over the twelve outputs, by quadrature over the threshold
+        # The true epsilon is the greatest log-ratio of the twelve outputs, by quadrature over the
+        # threshold.
         specimen(
             sparse_vector, (ELEVENTH_ANSWER_HIGH, 1 - ELEVENTH_ANSWER_HIGH), 0.9940101636381473
         ),
         specimen(clamped_laplace, numbers, 1.0),
         specimen(leaky_response, (0, 1), 1.0, claim=ApproxLoss(1.0, 0.01)),
         specimen(strings, (0, 1), 1.0, "atoms"),
-        # half of the runs reveal nothing, the others are a Laplace release
+        # Half of the runs reveal nothing, and the others are a Laplace release.
         specimen(sometimes_none, numbers, 1.0, "atoms"),
         specimen(any_length, (0, 1), 1.0, "atoms"),
         specimen(nothing, numbers, 0.0),

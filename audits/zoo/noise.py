@@ -1,8 +1,9 @@
-"""Broken noise on numbers and vectors: too little, of the wrong shape, for the wrong norm.
+"""Specimens with broken noise on numbers and vectors: too little, of the wrong shape or norm.
 
-Each function is a specimen on which the audits are tested: it returns ``size`` releases of a value,
-and the first line of its docstring is the flaw that reports show.  Most claim an epsilon of 1.
-Comments derive the true epsilons that `specimens` states.
+A specimen is a release function with known truth, by which audits are tested.  Its docstring says
+what is wrong with it.  The claim is 1-DP where `specimens` states no other; it also has the two
+values that an audit is to tell apart, and their true epsilon, which is None where it is infinite or
+not known.  The comments derive the true epsilons.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def half_the_noise(value: float, rng: Generator, size: int) -> Output:
 
 def variance_for_scale(value: float, rng: Generator, size: int) -> Output:
     """Laplace noise of variance 1 where scale 1 was meant."""
-    # variance = 2 scale^2, so scale = 1 / sqrt(2), and epsilon = sqrt(2)
+    # The variance is 2 scale^2, so that the scale is 1 / sqrt(2), and epsilon is sqrt(2).
     return value + rng.laplace(scale=math.sqrt(0.5), size=size)
 
 
@@ -59,13 +60,14 @@ def noise_cut_off(value: float, rng: Generator, size: int) -> Output:
 
 def gaussian_as_pure(value: float, rng: Generator, size: int) -> Output:
     """Gaussian noise of the standard deviation of Laplace noise, claimed to be epsilon-DP."""
-    # the log ratio (x - 1/2) / 2 has no bound
+    # The log-ratio (x - 1/2) / 2 has no bound.
     return value + rng.normal(scale=math.sqrt(2), size=size)
 
 
 def gaussian_that_forgot_l2(value: float, rng: Generator, size: int) -> Output:
     """Gaussian noise calibrated to one coordinate, on four that all move."""
-    # mu = sqrt(4) / 3.7306317; the epsilon of that at delta 1e-5, Balle & Wang (2018), Theorem 5
+    # One coordinate at this scale is (1, 1e-5)-DP.  Four have mu = sqrt(4) / 3.7306317; its epsilon
+    # at delta 1e-5 is by Balle & Wang (2018).
     return value + rng.normal(scale=3.7306317, size=(size, 4))
 
 
@@ -86,7 +88,7 @@ def asked_twice(value: float, rng: Generator, size: int) -> Output:
 
 def histogram_of_replaced(counts: Output, rng: Generator, size: int) -> Output:
     """Noise for one record more or less where a record may move to another bin."""
-    # two counts change by 1, each costs 1
+    # Two counts change by 1, and each costs 1.
     return counts + rng.laplace(size=(size, 4))
 
 
@@ -98,7 +100,7 @@ def noise_on_the_total(counts: Output, rng: Generator, size: int) -> Output:
 
 def scale_from_the_data(value: float, rng: Generator, size: int) -> Output:
     """Noise of a scale that is the private value's own."""
-    # the log ratio ln 2 - |x - 1| + |x - 2| / 2 has no bound
+    # The log-ratio ln 2 - |x - 1| + |x - 2| / 2 has no bound.
     return value + rng.laplace(scale=abs(value), size=size)
 
 
@@ -109,14 +111,14 @@ def mass_at_the_cap(value: float, rng: Generator, size: int) -> Output:
 
 def truth_twice(label: int, rng: Generator, size: int) -> Output:
     """The random answer of ten-ary response may be the truth again."""
-    # ln ((keep + (1 - keep) / 10) / ((1 - keep) / 10)), keep = e / (e + 9): ln (1 + 10 e / 9)
+    # Epsilon is ln ((keep + (1 - keep) / 10) / ((1 - keep) / 10)) = ln (1 + 10 e / 9).
     keep = math.e / (math.e + 9)
     return np.where(rng.random(size) < keep, label, rng.integers(0, 10, size))
 
 
 def keep_of_two_labels(label: int, rng: Generator, size: int) -> Output:
     """Ten-ary response kept with the e / (1 + e) of two labels."""
-    # ln (keep / ((1 - keep) / 9)) = ln (9 e)
+    # With keep = e / (1 + e) epsilon is ln (keep / ((1 - keep) / 9)) = ln (9 e).
     another = (label + rng.integers(1, 10, size)) % 10
     return np.where(rng.random(size) < math.e / (1 + math.e), label, another)
 
@@ -132,7 +134,7 @@ def one_bit_never_flips(label: int, rng: Generator, size: int) -> Output:
 
 def unary_budget_for_each_bit(label: int, rng: Generator, size: int) -> Output:
     """Unary encoding that spends the whole budget on each of the two bits that differ."""
-    # every bit is flipped with 1 / (1 + e): 1 + 1
+    # Every bit is flipped with probability 1 / (1 + e), so that each of the two costs 1.
     bits = (np.arange(5) == label).astype(int)
     flipped: Output = bits ^ (rng.random((size, 5)) < 1 / (1 + math.e))
     return flipped

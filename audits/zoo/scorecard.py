@@ -1,7 +1,7 @@
 """The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
 
-The zoo has specimens of which it is known whether their privacy claims are true, and mostly their
-true epsilon.  Each is audited by the audit that should catch it.
+The zoo has specimens whose true privacy is known.  Each is audited with more and more runs until
+its claim is falsified, then once for the verdict, and some times more to count false alarms.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from audits.claims.findings import Finding, Outcome, as_expected
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
-# numbers of runs of a specimen that are tried, from few to many, until its claim is falsified
+# the numbers of runs with which a broken specimen is audited until it is detected
 DETECTION_RUNS = (
     500,
     1_000,
@@ -45,7 +45,7 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # specimens, at most, that share the error rate `FAMILY_ERROR`
+MAX_SPECIMENS = 100  # so many specimens share the error rate, so that all verdicts hold together
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 

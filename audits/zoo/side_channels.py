@@ -1,4 +1,10 @@
-"""Side channels: bits, types, lengths, errors, exact answers, time, floating-point arithmetic.
+"""Specimens that leak by side channels: bits, types, lengths, errors, exact answers, time.
+
+A specimen is a release function, or a query without noise, with known truth, by which audits are
+tested.  Its docstring says what is wrong with it.  The claim is 1-DP, or the declared sensitivity
+of a query, where `specimens` states no other; it also has the two values that an audit is to tell
+apart, and their true epsilon, which is None where it is infinite or not known.  The comments derive
+the true epsilons.
 
 Each function is a broken specimen on which the audits are tested: it releases a value once, or
 ``size`` times, and the first line of its docstring is the flaw that reports show.  Comments derive
@@ -49,31 +55,31 @@ def even_noise(value: int, rng: Generator, size: int) -> Output:
 
 def strings_kept(answer: int, rng: Generator) -> str:
     """A word, the true one with chance 0.9."""
-    # ln (0.9 / 0.1)
+    # Epsilon is ln (0.9 / 0.1).
     return ("no", "yes")[answer if rng.random() < 0.9 else 1 - answer]
 
 
 def none_tells(answer: int, rng: Generator) -> float | None:
     """Gives no answer five times as often for one value."""
-    # ln (0.5 / 0.1), against ln (0.9 / 0.5) of the others
+    # No answer costs ln (0.5 / 0.1), which is more than the ln (0.9 / 0.5) of an answer.
     return None if rng.random() < (0.5 if answer else 0.1) else 1.5
 
 
 def second_part(value: float, rng: Generator) -> tuple[float, bool]:
     """A Laplace release with a label beside it, kept with 0.9."""
-    # independent parts: 1 + ln 9
+    # The parts are independent: epsilon is 1 + ln 9.
     return value + rng.laplace(), bool(rng.random() < (0.9 if value else 0.1))
 
 
 def length_tells(answer: int, rng: Generator) -> list[float]:
     """A list of two numbers with probability 0.9 for one value, 0.1 for the other."""
-    # ln (0.9 / 0.1)
+    # Epsilon is ln (0.9 / 0.1).
     return rng.random(2 if rng.random() < (0.9 if answer else 0.1) else 1).tolist()  # type: ignore[no-any-return]
 
 
 def raises(value: float, rng: Generator) -> float:
     """Raises ten times as often for one value."""
-    # an error costs ln (0.5 / 0.05); a number 1 + ln (0.95 / 0.5) = 1.642
+    # An error costs ln (0.5 / 0.05), and a number less: 1 + ln (0.95 / 0.5) = 1.642.
     if rng.random() < (0.5 if value else 0.05):
         raise ValueError("no convergence")
     return value + rng.laplace()
@@ -81,7 +87,7 @@ def raises(value: float, rng: Generator) -> float:
 
 def type_tells(answer: int, rng: Generator) -> Any:
     """A count as numpy's integer or as Python's."""
-    # ln (0.8 / 0.2)
+    # Epsilon is ln (0.8 / 0.2).
     count = int(rng.integers(10))
     return np.int64(count) if rng.random() < (0.8 if answer else 0.2) else count
 
@@ -98,7 +104,8 @@ def bare_answer(value: float, rng: Generator) -> tuple[float, float]:
 
 def rare_key(count: int, rng: Generator) -> list[float]:
     """A key that one person holds is released above a threshold set too low."""
-    # P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013 where 0.0049 is claimed; never without the person
+    # With the person a key is released with P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013, where
+    # delta is claimed to be 0.0049; without the person it never is.
     noisy = count + rng.laplace()
     return [noisy] if count and noisy > 1 + math.log(0.5 / 0.013) else []
 

@@ -1,7 +1,7 @@
 """The specimen of the zoo, and how plain functions become specimens.
 
-A specimen is a release, an algorithm or a query whose privacy claim is known to be true or false;
-the audits are tested on it.
+The zoo is a set of releases and algorithms whose true privacy is known, broken and honest ones.
+The auditor is tested on it: it should falsify the claims of the broken ones, and no others.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
-"""Outputs of many numbers: what leaks is one of them, a direction of all, or their spread.
+"""Specimens whose outputs have many numbers: what leaks is one number, a direction, or a spread.
 
-They are listed apart: a score of 200,000 runs of each would take minutes.
+A specimen is a release function with known truth, by which audits are tested.  Its docstring says
+what is wrong with it, or why it is honest; the zoo shows the first line.  Each function here
+releases one of two values, or images; its claim is 1-DP, or mu-GDP with mu = 1.
+
+These specimens are listed apart from the others of the zoo, because a score of 200,000 runs of each
+would take minutes.
 """
 
 from __future__ import annotations
@@ -17,8 +22,8 @@ from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
 Output = NDArray[Any]
-PLACE = 2917  # of the number that tells, among 4,096
-SIDE = 32  # of an image
+PLACE = 2917  # index of the number that leaks, among 4,096
+SIDE = 32  # pixels along each side of an image
 
 
 def one_number_of_4096(value: float, rng: Generator, size: int) -> Output:
@@ -58,14 +63,20 @@ def image_under_its_noise(image: Output, rng: Generator, size: int) -> Output:
 
 
 def _direction(width: int) -> Output:
-    """A direction of norm 2 in which all numbers move, up or down."""
+    """A vector of norm 2 whose entries have both signs and many sizes.
+
+    Under noise of standard deviation 1 two values that differ by it have mu = 2.
+    """
     weights = np.cos(np.arange(width) ** 2)
     unit: Output = weights * (2 / np.linalg.norm(weights))
     return unit
 
 
 def specimens() -> list[Specimen]:
-    """Specimens of wide outputs, with their true epsilons where these are known."""
+    """Specimens of wide outputs, with their true epsilons where these are known.
+
+    The broken ones are to be falsified, the honest ones are to survive.
+    """
     numbers = (0.0, 1.0)
     images = np.zeros((SIDE, SIDE)), _direction(SIDE * SIDE).reshape(SIDE, SIDE)
     gaussian = GaussianLoss(1.0)

@@ -1,6 +1,8 @@
-"""Sets of private values: the check of a value, its neighbours, and examples for tests.
+"""Sets of private values that mechanisms take: the check of a value, neighbours, and examples.
 
-Errors name the fault and the index of the wrong entry, and never show the value.
+A mechanism refuses a value outside of its set before it draws noise.  Tests and audits draw random
+examples of the set and random neighbours of them.  Errors name the fault and the index of the wrong
+entry, and never show the value.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ A = TypeVar("A", bound=NDArray[Any])
 
 
 class Values(Protocol):
-    """A set of values with its neighbours; batches have one more axis in front."""
+    """A set of values with its neighbours.
+
+    Mechanisms also take a batch, an array of values with one more axis in front.
+    """
 
     @property
     def axes(self) -> int | None:
@@ -160,7 +165,10 @@ class Scores:
         return self.moved_by_fractions(value, rng.uniform(-1, 1, np.size(value)), rng)
 
     def moved_by_fractions(self, value: Any, fractions: Array, rng: Generator) -> Array:
-        """Return the scores moved by fractions of the sensitivity, some rounded to -1 or 1."""
+        """Return the scores moved by fractions of the sensitivity; two in three become -1 or 1.
+
+        If scores are monotone, all moves get the sign of the first, and some become 0.
+        """
         fractions = np.where(rng.random(fractions.size) < 2 / 3, np.sign(fractions), fractions)
         if self.monotone:
             fractions = (
@@ -194,7 +202,11 @@ class Ball:
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
 
     def check_with_norms(self, value: ArrayLike) -> tuple[Array, Array]:
-        """Return vectors, longer than the radius by rounding at most, and norms over the radius."""
+        """Return vectors longer than the radius by rounding at most, and norms over the radius.
+
+        The axes are those of `check`.  With ``clip`` longer vectors are scaled to the radius, and
+        their norm over the radius is 1; else they are refused.
+        """
         vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
@@ -215,6 +227,7 @@ class Ball:
                 size: Array = norms(vectors, self.order) / self.radius
             if np.isfinite(size).all():
                 return size
+        # Each vector is divided by its largest coordinate, so that no square leaves the floats.
         greatest = np.abs(finite_floats(vectors)).max(axis=-1)
         scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)[..., None]
         with np.errstate(over="ignore"):
@@ -275,7 +288,7 @@ def as_floats(value: ArrayLike) -> Array:
     raw = _unmasked_array(value, "rectangular, not ragged")
     if raw.dtype.kind not in "biuf":
         raise PrivateValueError("value", "an array of real numbers")
-    with np.errstate(over="ignore"):  # longer floats may become infinite, which is refused
+    with np.errstate(over="ignore"):  # numbers of a longer type may become infinite
         return raw.astype(float, copy=False)
 
 

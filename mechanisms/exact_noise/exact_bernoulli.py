@@ -1,6 +1,8 @@
 """Exact Bernoulli bits: 1 with exactly the stated probability, given ideal random words.
 
-The method is that of the binary expansion: a uniform number is compared with ``p`` digit by digit.
+A bit is 1 if a uniform number in [0, 1) is below p.  The number is compared with p in blocks of
+binary digits, and more of its digits are drawn only where all digits so far equal those of p.  A
+float p has finitely many binary digits, and all arithmetic on it here is exact.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 Bits = NDArray[np.bool_]
-Bounds = Callable[[int], tuple[Fraction, Fraction]]
+Bounds = Callable[[int], tuple[Fraction, Fraction]]  # of p, to a number of decimal digits
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
@@ -61,7 +63,8 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
         digit, p = divmod(2 * p, 1.0) if p < 1 else (1.0, p)
         digits.append(digit)
     packed_bits, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
-    # A random bit says whether the next two digits are equal.  If not, the digit of p decides.
+    # A random bit says whether the next digits of the uniform number and of p are equal.  If they
+    # differ, the number is below p exactly if the digit of p is 1.
     equal_digits = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
     for digit, equal_digit in zip(digits, equal_digits, strict=True):
         if digit:
@@ -76,8 +79,9 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
 def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
     """Return bits that are 1 with exactly the probability p in (0, 1) that ``bounds`` closes in on.
 
-    ``bounds(digits)`` returns two fractions around p, closer as the digits grow.  64 binary digits
-    of a uniform number decide, unless p may have the same: then more digits of both do.
+    ``bounds(digits)`` returns two fractions around p, computed with so many decimal digits.  64
+    binary digits of a uniform number decide, unless p may have the same: then more digits of both
+    do.  64 binary digits are 19.3 decimal ones.
     """
     low, high = bounds(40)
     uniform_words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
@@ -89,7 +93,10 @@ def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Gen
 
 
 def _is_below(digits: int, bounds: Bounds, rng: np.random.Generator) -> bool:
-    """Return whether a uniform number with these 64 first binary digits is below p."""
+    """Return whether a uniform number with these 64 first binary digits is below p.
+
+    Each round adds 64 binary digits to the number, and 20 decimal digits to the bounds of p.
+    """
     length, precision = 64, 40
     while True:
         low, high = bounds(precision)

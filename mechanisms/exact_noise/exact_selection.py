@@ -1,8 +1,10 @@
 """Exact selections: an index whose probability is exactly the stated function of its score.
 
-Scores are floats taken as they are, as rational numbers; those of a mechanism lie on its grid.
-Floats decide where a proved interval lies on one side, otherwise decimals with fresh random bits:
-`docs/proofs/exact_selection.md`.
+The exponential mechanism chooses index r with probability in proportion to e^{-gap_r}, and
+permute-and-flip by coins of probability e^{-gap_r}, where gap_r is how far score r is below the
+best one, over the scale.  Scores are floats taken as they are, as rational numbers; those of a
+mechanism lie on its grid.  Floats decide where a proved interval lies on one side, otherwise
+decimals with fresh random bits decide: `docs/proofs/exact_selection.md`.
 
 References: Canonne, Kamath & Steinke (2020) for exact coins; Devroye (1986) for rejection from a
 table; McKenna & Sheldon (2020).
@@ -30,13 +32,14 @@ from mechanisms.exact_noise.exponential_coins import (
 
 IndexArray = NDArray[np.intp]
 
-ENTRIES_PER_CHUNK = 1 << 15  # so many entries fit into the processor's cache
-WORDS_USED = 2.0**63 * (1 - 2.0**-20)  # of 2^63 words; the others allow for lengths rounded up
+ENTRIES_PER_CHUNK = 1 << 15  # entries of a chunk of rows, which fit into the processor's cache
+# How many of the 2^63 words the ranges of a table add up to before their lengths are rounded up.
+WORDS_USED = 2.0**63 * (1 - 2.0**-20)
 
 
 def gaps_to_best(scores: Array, scale: float) -> Array:
     """Return the gap of each score of a row to the best, over the scale, with two roundings."""
-    with np.errstate(over="ignore"):  # an infinite gap has weight 0; decimals decide if it matters
+    with np.errstate(over="ignore"):  # An infinite gap has weight 0; decimals decide if it matters.
         gaps: Array = (scores.max(axis=-1, keepdims=True) - scores) / scale
     return gaps
 
@@ -49,10 +52,11 @@ def exact_gap(best: float, score: float, scale: float) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True)
 class WeightTable:
-    """Words proposed for each candidate of each row, at least ``count exp(-gap)`` of the row's top.
+    """For each row of scores, the ranges of random words that propose its candidates.
 
-    Candidate r of a row proposes the words from ``ends[r - 1]`` to ``ends[r]``, and accepts one at
-    position p of these where ``p + uniform fraction < top count exp(-gap)``.
+    A word from ``ends[r - 1]`` to ``ends[r]`` proposes candidate r of the row.  At position p of
+    this range it is accepted where ``p + uniform fraction < top count exp(-gap)``.  This number is
+    ``heights[r]`` in floats, and no more than the length of the range.
     """
 
     scores: Array
@@ -64,7 +68,7 @@ class WeightTable:
 
     @classmethod
     def of(cls, scores: Array, scale: float, counts: NDArray[Any] | None = None) -> WeightTable:
-        """Return the table of rows of scores; a candidate stands for ``counts`` equal ones."""
+        """Return the table of rows of scores; a candidate may stand for ``counts`` equal ones."""
         heights = gaps_to_best(scores, scale)
         np.exp(np.negative(heights, out=heights), out=heights)
         if counts is not None:
@@ -147,9 +151,10 @@ def row_chunks(rows: int, columns: int) -> list[slice]:
 def draw_by_flips(
     scores: Array, scale: float, size: int | None, rng: np.random.Generator
 ) -> IndexArray:
-    """Return winners of permute-and-flip: of all candidates with heads, one at random.
+    """Return winners of permute-and-flip: of all candidates whose coin shows heads, one at random.
 
-    In a random order of the candidates, each is equally likely to be the first with heads.
+    The mechanism takes the first candidate with heads in a random order.  Each candidate with heads
+    is equally likely to be the first.
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     gaps = gaps_to_best(scores, scale)
@@ -165,7 +170,10 @@ def draw_by_flips(
 
 
 def digit_bounds(gaps: Array) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return the 16 digits below which a coin is surely heads, and above which it is tails."""
+    """Return the numbers of 16 bits below which a coin is surely heads, and above which tails.
+
+    A coin compares a uniform number with its probability; 16 bits of it are drawn first.
+    """
     scaled = 2.0**16 * np.exp(-gaps)
     low, high = (
         np.minimum(scaled * factor, 2.0**16 - 1).astype(np.uint16)

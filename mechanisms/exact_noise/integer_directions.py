@@ -1,4 +1,9 @@
-"""Directions of integer vectors, all or those of a cap, whose law is exact, given ideal words.
+"""Random directions, in all space or in a cap, as integer vectors of exact law, given ideal words.
+
+A direction is a vector u of independent discrete Gaussian coordinates, about uniform on the sphere.
+The cap of a height h about an axis t is all u with <u, t> >= h |u| |t|.  For a high cap, proposals
+are shifted along the axis, and accepted with the chance that corrects for the shift.  Floats decide
+a comparison where their error bound allows it, otherwise whole numbers do.
 
 References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
 shifted law; proofs in docs/proofs/vectors.md.
@@ -23,14 +28,14 @@ from mechanisms.exact_noise.exponential_coins import (
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 
-WIDTH_BITS = 44  # coordinates are about 2^44, which floats represent exactly
+WIDTH_BITS = 44  # coordinates have the width 2^44; floats represent such whole numbers exactly
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
 MOST_SHIFT = 64  # in widths; sums of coordinates and shifts are then exact in floats
 TRIALS_AT_ONCE = 1 << 16  # numbers that are drawn at once
 
 
 def cap_mass_error(dimension: int) -> float:
-    """Return a bound of the difference of the mass of a cap from its mass on the sphere.
+    """Return a bound on how far the probability of a cap is from its share of the sphere.
 
     It holds for every axis.
     """
@@ -38,7 +43,10 @@ def cap_mass_error(dimension: int) -> float:
 
 
 def log_acceptance(dimension: int, height: float, mass: float) -> float:
-    """Return about the log of the share of proposals that lie in a cap of a mass."""
+    """Return about the log of the share of proposals that are accepted for a cap.
+
+    ``mass`` is the share of the sphere that the cap of this ``height`` has.
+    """
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
@@ -47,7 +55,11 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
 
 
 def least_square(dimension: int) -> int:
-    """Return the square of the least length in widths: half a deviation below its expectation."""
+    """Return the square of the least length of a vector that is accepted, in squared widths.
+
+    |u|^2 has the expectation p and the deviation sqrt(2 p) for p coordinates: the least is half a
+    deviation below the expectation.
+    """
     return dimension - math.isqrt(dimension // 2)
 
 
@@ -173,7 +185,7 @@ def long_enough(vectors: Array, law: IntegerNoise = LAW) -> Bits:
 
 
 def sides(vectors: Array, axes: Array) -> Array:
-    """Return the sign of ``<u, t>`` for rows of whole numbers; exact."""
+    """Return the sign of ``<u, t>`` for rows u and t of whole numbers; exact."""
     product = np.einsum("ij,ij->i", vectors, axes)
     squares = np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes)
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares)

@@ -45,9 +45,10 @@ def noise_of(words: WordArray) -> tuple[Array, Bits]:
 def draw_noisy_max(
     scores: Array, scale: float, size: int | None, rng: np.random.Generator
 ) -> IndexArray:
-    """Return indices of the largest ``score + scale noise``: one of each row, or of a single row.
+    """Return indices of the largest ``score + scale noise``: one of each row.
 
-    The distribution is exactly that of independent continuous Laplace noise.
+    If ``size`` is given there is a single row, and so many indices.  The distribution is exactly
+    that of independent continuous Laplace noise.
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
@@ -59,6 +60,7 @@ def draw_noisy_max(
         noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
         leaders = noisy.argmax(axis=1)
+        # A row with a single score this near to its largest one, all precise, is decided.
         top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
         rivals |= imprecise.any(axis=1)
@@ -99,7 +101,8 @@ def draw_first_above(
 ) -> IndexArray:
     """Return the first index with ``answer + 2 scale noise >= threshold + scale noise``.
 
-    One of each row, or ``size`` of a single row; the number of answers where there is none.
+    It is one of each row, or ``size`` of a single row.  Where no answer is above, it is the number
+    of answers.
     """
     count = answers.shape[1]
     winners = np.empty(len(answers) if size is None else size, dtype=np.intp)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from accountant.correlated_noise.strategy import Strategy
 from accountant.numerics import Array
 
-ENTRY_BITS, PIECE_BITS = 31, 16  # bits of an entry, and of its lower piece
-LARGEST_STEPS = 2.0**1000  # larger values are clipped to it, which moves no two values apart
+ENTRY_BITS, PIECE_BITS = 31, 16  # bits of an entry of the matrix, and of its lower piece
+LARGEST_STEPS = 2.0**1000  # larger values, in steps, are clipped to it: no two values move apart
 FLOAT_BITS = 52  # sums below 2^52 are exact in any order
 
 

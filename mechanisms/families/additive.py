@@ -1,4 +1,7 @@
-"""Mechanisms that add noise to real numbers, coordinate by coordinate.
+"""Base classes of mechanisms that add noise to real numbers, coordinate by coordinate.
+
+`AdditiveNoise` is any such noise; `RealNoise` is continuous noise such as Laplace's or a
+Gaussian's, either in floats or in exact arithmetic on a grid.
 
 References: Dwork, McSherry, Nissim & Smith (2006).
 """
@@ -65,6 +68,7 @@ class AdditiveNoise(Mechanism):
         return self._pair_at_distance(self.sensitivity)
 
     def _pair_at_distance(self, distance: float) -> tuple[Any, Any]:
+        """Return a number, or a vector of one coordinate, and 0, this distance apart."""
         if self.value_axes == 1:
             return np.array([distance]), np.zeros(1, dtype=type(distance))
         return distance, type(distance)(0)

@@ -1,6 +1,7 @@
 """Scores in levels: each score has a known upper bound and is computed only when it is drawn.
 
-`LazyExponential` selects from such scores.
+`LazyExponential` selects from such scores without computing all of them.  A level is a set of
+candidates with one upper bound on their scores.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class ListedScores:
         bounds, self._first, counts = np.unique(
             self._level[self._order], return_index=True, return_counts=True
         )
-        # A quotient that is rounded down gives a bound just below a score; the next float is above.
+        # A quotient that is rounded down may give a bound just below a score; so the bound is the
+        # next float above.
         self._levels = np.nextafter(bounds * width, np.inf), counts
 
     def __repr__(self) -> str:

@@ -1,4 +1,7 @@
-"""Expected largest of many independent noises, to state errors before any data are seen."""
+"""The expected largest of many independent draws of noise.
+
+Mechanisms state their errors with it before any data are seen.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 
-EULER_GAMMA = 0.5772156649015329
+EULER_GAMMA = 0.5772156649015329  # the limit of H_n - ln n
 
 
 def expected_max_exponential(count: int) -> float:
@@ -32,7 +35,8 @@ def expected_max_abs_gaussian(count: int) -> float:
     """Return the expected largest absolute value of ``count`` standard Gaussians."""
     from scipy.special import log_ndtr
 
-    # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt; beyond 40 the integrand is 0 for 2^53 draws.
+    # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt with Q(t) = P(N(0, 1) > t); beyond t = 40 the
+    # integrand is 0 for 2^53 draws.
     t, weights, _ = gauss_legendre_panels(np.arange(0.0, 40.25, 0.25), 16)
     outside = np.minimum(2 * np.exp(log_ndtr(-t)), LARGEST_BELOW_ONE)
     missed = -np.expm1(count * np.log1p(-outside))

@@ -1,7 +1,11 @@
 """Frequency oracles: local randomisers whose reports estimate how often each label occurs.
 
-A report supports some labels.  It supports the user's own label with probability
-``own_label_probability``, and any other label with probability ``other_label_probability``.
+Each of many users has one of k labels and sends one randomised report.  A report supports some
+labels.  It supports the user's own label with probability p (``own_label_probability``), and any
+other label with probability q (``other_label_probability``).  If C_v of n reports support label v,
+the share of users with that label is estimated, without bias, by (C_v / n - q) / (p - q).
+
+The file has the base class of such mechanisms, and functions that these share.
 
 References: Wang, Blocki, Li & Jha (2017), pure protocols.
 """
@@ -31,7 +35,10 @@ O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)
 
 
 class FrequencyOracle(Mechanism):
-    """A local randomiser of labels; all pairs of labels have one privacy loss."""
+    """A local randomiser of labels 0 .. ``k - 1``; all pairs of labels have the same privacy loss.
+
+    Subclasses say how a report is drawn, which labels it supports, and how likely it is.
+    """
 
     __slots__ = ()
     k: int
@@ -49,7 +56,11 @@ class FrequencyOracle(Mechanism):
     @property
     @abstractmethod
     def exclusive_support(self) -> tuple[float, float]:
-        """Probabilities that a report supports only the user's label, and only a given other."""
+        """Two probabilities, for a report and any other given label.
+
+        The first is that the report supports the user's label and not the other one; the second is
+        that it supports the other one and not the user's.
+        """
 
     @property
     @abstractmethod
@@ -140,7 +151,10 @@ class FrequencyOracle(Mechanism):
         )
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Return the log-probability, by whether a report supports the label, summed."""
+        """Return the log-probability of reports, summed; see `Mechanism.log_density`.
+
+        That of one report depends on whether it supports the label.
+        """
         reports, labels = as_integers(output), self.values.check(value)
         inside, outside = self.log_probabilities_by_support(reports)
         terms = np.where(self.supports(reports, labels), inside, outside)
@@ -182,7 +196,7 @@ class FrequencyOracle(Mechanism):
             Of shape (..., k); the expectation is 1 at the user's label and 0 elsewhere.
         """
         gap = self.own_label_probability - self.other_label_probability
-        # a coefficient is one of two numbers
+        # Every coefficient is one of two numbers: of a label that is not supported, or is.
         values = np.array(
             [-self.other_label_probability / gap, (1 - self.other_label_probability) / gap]
         )
@@ -212,7 +226,7 @@ class FrequencyOracle(Mechanism):
         fits = rows.ndim == 1 + len(shape) and rows.shape[1:] == shape and len(rows) > 0
         fits = fits and rows.dtype.kind in "iu"
         if not fits or not all(
-            self.is_report(rows[at]).all() for at in cache_blocks(rows, self.bytes_per_label)
+            self.is_report(rows[block]).all() for block in cache_blocks(rows, self.bytes_per_label)
         ):
             raise ParameterError("reports", f"shape {rows.shape}", f"reports of {self!r}")
         return self.estimate(self.support_counts(rows), len(rows))
@@ -251,13 +265,13 @@ class FrequencyOracle(Mechanism):
             Counts.
         """
         total = np.zeros(self.k, dtype=np.int64)
-        for at in cache_blocks(reports, 16 * self.k):
-            total += self.supported_labels(reports[at]).sum(axis=0)
+        for block in cache_blocks(reports, 16 * self.k):
+            total += self.supported_labels(reports[block]).sum(axis=0)
         return total
 
     @property
     def coefficient_variances(self) -> tuple[float, float]:
-        """The variances of a coefficient at the user's label and at another label."""
+        """The variances of one user's coefficient, at the user's label and at another label."""
         p, q = self.own_label_probability, self.other_label_probability
         return p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
 
@@ -293,8 +307,11 @@ class FrequencyOracle(Mechanism):
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of three outcomes: only one label is supported, only the other, the rest."""
-        # a report that supports both or neither is as likely from either label
+        """The loss of a pair of labels, with three outcomes of a report.
+
+        The report supports only the one label, or only the other, or both or neither.  The last
+        outcome is as likely from either label.
+        """
         return response_pair(*self.exclusive_support)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
@@ -315,21 +332,27 @@ def randomise_in_blocks(
     dtype: Any,
     width: int,
 ) -> Any:
-    """Return a report of every label, made by ``make`` for a block of users at a time."""
+    """Return a report of every label, made by ``make`` for a block of users at a time.
+
+    Reports have this shape and dtype; ``width`` is the memory that one label needs, in bytes.
+    """
     users = labels.reshape(-1)
     reports = np.empty((users.size, *shape), dtype=dtype)
-    for at in cache_blocks(reports, width):
-        reports[at] = make(users[at])
+    for block in cache_blocks(reports, width):
+        reports[block] = make(users[block])
     return reports.reshape(labels.shape + shape)[()]
 
 
 def smallest_uint(largest: int) -> np.dtype[Any]:
-    """Return the fastest unsigned integer type that reaches ``largest``: of 16 bits or more."""
+    """Return the smallest unsigned integer type, of 16 bits or more, that holds ``largest``."""
     return np.result_type(np.uint16, np.min_scalar_type(largest))
 
 
 def count_labels(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Return how often each of 0 .. ``count - 1`` occurs, without a wide copy of the labels."""
+    """Return how often each of 0 .. ``count - 1`` occurs.
+
+    Labels are converted to 8 bytes each, one chunk at a time, because a copy of all would be large.
+    """
     flat, total = labels.reshape(-1), np.zeros(count, dtype=np.int64)
     step = max(CACHE_BYTES // 8, count)
     for start in range(0, flat.size, step):
@@ -350,7 +373,11 @@ def as_integers(output: ArrayLike) -> NDArray[np.int64]:
 def calibrated_safely(
     build: Callable[[float], O_co], start: float, safe: float, epsilon: float
 ) -> O_co:
-    """Return ``build(x)``, x moved towards ``safe`` until its epsilon is at most ``epsilon``."""
+    """Return ``build(x)``, where x is ``start``, or nearer to ``safe`` if epsilon demands it.
+
+    By rounding the mechanism at ``start`` may have a pure epsilon slightly above ``epsilon``.  Then
+    x moves by growing steps until it is at most that; the first step is an ulp of the distance.
+    """
     step = ULP
     while (mechanism := build(start)).loss.pure > epsilon:
         start, step = start + (safe - start) * step, 2 * step

@@ -1,4 +1,8 @@
-"""Keys with the number of people who hold each, as one private value.
+"""Keys with the number of people who hold each, as one private value of a key selection.
+
+A key selection releases those keys, such as search words, that enough people hold.  The set of keys
+is private itself.  This file has the value (`KeyCounts`), what a mechanism knows of its values
+(`KeyCountValues`), and the outputs (`KeptKeys`): sets of keys that were selected, or *kept*.
 
 References: Korolova, Kenthapadi, Mishra & Ntoulas (2009) for a bounded number of keys a person.
 """
@@ -50,7 +54,7 @@ class KeyCounts:
 
     @classmethod
     def of_people(cls, people: ArrayLike, keys: ArrayLike, most: int) -> KeyCounts:
-        """Count the people who hold each key, each person with their first ``most`` keys alone.
+        """Count the people who hold each key; only the first ``most`` keys of a person count.
 
         Parameters
         ----------
@@ -64,7 +68,7 @@ class KeyCounts:
         Returns
         -------
         KeyCounts
-            Between data sets that differ by one person at most ``most`` counts move, by 1 each.
+            If one person is added or removed, at most ``most`` counts change, each by 1.
         """
         person_codes = np.unique(np.asarray(people), return_inverse=True)[1]
         names = checked_keys(keys)
@@ -72,22 +76,23 @@ class KeyCounts:
         if person_codes.shape != names.shape:
             raise PrivateValueError("keys", "as many as people")
         distinct, key = np.unique(names, return_inverse=True)
-        # The first row of every pair of a person and a key, in the order of the rows.
+        # Each pair of a person and a key is one number, person times the number of keys plus key.
+        # The distinct pairs are put in order of the person, then of their first row.
         pairs, first_rows = np.unique(
             person_codes.astype(np.int64) * distinct.size + key, return_index=True
         )
         person, name = np.divmod(
             pairs[np.lexsort((first_rows, pairs // max(distinct.size, 1)))], distinct.size
         )
-        begins = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
-        rank = np.arange(person.size) - np.repeat(begins, np.diff(np.append(begins, person.size)))
+        starts = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
+        rank = np.arange(person.size) - np.repeat(starts, np.diff(np.append(starts, person.size)))
         return cls(distinct, np.bincount(name[rank < limit], minlength=distinct.size))
 
     def __repr__(self) -> str:
         return f"KeyCounts({self.keys.size} keys)"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # numpy gets one object, or the counts if it asks for numbers.
+        # An array of this is one object without axes; numpy gets the counts if it asks for numbers.
         del copy
         if dtype is not None and np.dtype(dtype).kind != "O":
             return self.counts.astype(dtype)
@@ -110,25 +115,31 @@ def checked_keys(keys: ArrayLike) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class KeyCountValues:
-    """`KeyCounts`; between neighbours ``keys`` counts move by 1, all up or all down."""
+    """The values of a key selection: `KeyCounts`, and which of them are neighbours.
+
+    Between neighbours at most ``keys`` counts change, by 1 each: all up, or all down.
+    """
 
     keys: int
     axes: ClassVar[int] = 0
 
     def check(self, value: Any) -> NDArray[np.object_]:
-        """Return the objects in an array."""
+        """Return one `KeyCounts`, or many, as an array of objects; refuse anything else."""
         objects = np.asarray(value)
         if objects.dtype != object or not all(isinstance(v, KeyCounts) for v in objects.ravel()):
             raise PrivateValueError("value", "KeyCounts: keys, and how many people hold each")
         return objects
 
     def example(self, rng: np.random.Generator) -> KeyCounts:
-        """Return two or three keys with a few people each, or with dozens."""
+        """Return two or three keys; each has 0 to 8 people, or 7 times as many."""
         size = int(rng.integers(2, 4))
         return KeyCounts(np.arange(size), rng.integers(0, 9, size) * rng.choice([1, 7], size))
 
     def neighbour(self, value: Any, rng: np.random.Generator) -> KeyCounts:
-        """Return the counts with a person more, or where counts allow it with one less."""
+        """Return the counts with one person more, or one less where there is one to remove.
+
+        The person holds randomly chosen keys, at most ``keys`` of them.
+        """
         counts = np.asarray(value).item().counts.copy()
         moved_keys = rng.permutation(counts.size)[: self.keys]
         decreased = moved_keys[counts[moved_keys] > 0]
@@ -144,7 +155,10 @@ class KeptKeys(Support):
     """Sets of keys, as rows in which -1 or an empty string stands for a key that is not kept."""
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """Return every set of the keys of two values."""
+        """Return every set of the keys that two values have, for sums over all outputs.
+
+        There are 2^20 sets at most.
+        """
         keys = np.union1d(np.asarray(first).item().keys, np.asarray(second).item().keys)
         if keys.size > 20:
             raise ParameterError("value", keys.size, "at most 20 keys, whose sets can be listed")
@@ -157,17 +171,17 @@ class KeptKeys(Support):
         )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
-        """Return whether outputs are keys."""
+        """Return whether outputs have the type of keys: whole numbers or strings."""
         return outputs.dtype.kind in "iU"
 
 
 def kept_rows(keys: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return rows of keys, with a filler where a key is not kept."""
+    """Return a row of keys for each row of the mask, with a `filler` where a key is not kept."""
     return np.where(mask, keys, filler(keys))
 
 
 def filler(keys: NDArray[Any]) -> Any:
-    """Return what stands for no key."""
+    """Return what stands for a key that is not kept: an empty string, or -1."""
     return "" if keys.dtype.kind == "U" else -1
 
 

@@ -1,6 +1,9 @@
-"""Mechanisms that compare scores, and those that release the index of the winner.
+"""Base classes of mechanisms that compare noisy scores, and of those that release the winner.
 
-With exact arithmetic scores are rounded to a grid, and the noise is wider by as much.
+Each candidate has a score; between neighbours a score moves by at most ``sensitivity``, and the
+winner is the index of a high score.  With exact arithmetic scores are rounded to a grid, and the
+noise is wider, to make up for what rounding adds to the sensitivity.  The functions below the
+classes are arithmetic that several of the mechanisms share.
 
 References: McSherry & Talwar (2007); Dong, Durfee & Rogers (2020); Mironov (2012) for the attack on
 floats; proofs in docs/proofs/exact_selection.md.
@@ -23,7 +26,8 @@ from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Candidates, Mechanism, Scores, draw_shape
 from mechanisms.exact_noise import rounding_grid as grid
 
-LARGEST_GAP = 1e300
+LARGEST_GAP = 1e300  # larger differences of scores, over the scale, are cut to this
+# from scores (a row for each user), a scale, a size and a generator to the indices of winners
 Sampler = Callable[[Array, float, int | None, np.random.Generator], NDArray[np.intp]]
 
 
@@ -50,10 +54,11 @@ class ScoreMechanism(Mechanism):
 
     @property
     def charged_sensitivity(self) -> float:
-        """The sensitivity that the loss states, over ``scale``.
+        """The sensitivity that the loss states, divided by ``scale``.
 
-        That of the scores, which wider noise makes true of rounded ones; and one step of the grid
-        more where a step is more than the sensitivity.
+        It is that of the scores: the wider noise of exact arithmetic makes up for rounding.  Where
+        a step of the grid is more than the sensitivity, noise is not widened, and one step is added
+        to the sensitivity instead.
         """
         if self.arithmetic is EXACT and self.drawn_scale == self.scale:
             return round_up(self.sensitivity + grid.grid_step(self.scale))
@@ -137,16 +142,19 @@ class SelectionMechanism(ScoreMechanism):
 
     @property
     def _score_range(self) -> float:
-        # The largest change of the gap of two scores between neighbours, over the scale.
+        # How much the gap of two scores changes between neighbours at most, over the scale: both
+        # scores may move, in opposite directions unless they are monotone.
         return round_up_ratio((1 if self.monotone else 2) * self.charged_sensitivity, self.scale)
 
     @property
     def _rounding_error(self) -> float:
-        # Each of the two scores is rounded by at most half a step.
+        # How much rounding adds at most to the gap between the best score and the winner's: each
+        # of the two is rounded by at most half a step.
         return grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
 
     def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
-        # The gap of two candidates, over the scale, shrinks by the range.
+        # Scores of two candidates whose gap is ``gap`` scales, and a neighbour where it is less by
+        # the largest change, `_score_range`.
         return two_candidate_pair(gap * self.scale, self.sensitivity, self.monotone)
 
 
@@ -164,10 +172,10 @@ def drawn_winners(
 
 
 def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:
-    """Return ``(scores - origin) / scale`` of any floats, kept within ``+-FAR``."""
+    """Return ``(scores - origin) / scale`` of any floats, kept within ``+-LARGEST_GAP``."""
     with np.errstate(over="ignore"):  # halves can be subtracted; the quotient may still be inf
-        height = (scores / 2 - np.asarray(origin) / 2) / (scale / 2)
-    clipped: Array = np.minimum(np.maximum(height, -LARGEST_GAP), LARGEST_GAP)
+        quotient = (scores / 2 - np.asarray(origin) / 2) / (scale / 2)
+    clipped: Array = np.minimum(np.maximum(quotient, -LARGEST_GAP), LARGEST_GAP)
     return clipped
 
 
@@ -177,12 +185,15 @@ def scaled_gap_to_best(scores: Array, scale: float) -> Array:
 
 
 def recentred_large_scores(scores: Array, scale: float) -> Array:
-    """Return the scores, shifted where they are so large that floats would lose the noise."""
+    """Return the scores; if one is 1e6 scales or more from 0, the best of each row is moved to 0.
+
+    Noise that is added to much larger floats would lose its digits.
+    """
     if max(scores.max(initial=0.0), -scores.min(initial=0.0)) < 1e6 * scale:
         return scores
     with np.errstate(over="ignore"):  # minus infinity never wins, as it should
-        moved: Array = scores - scores.max(axis=-1, keepdims=True)
-    return moved
+        recentred: Array = scores - scores.max(axis=-1, keepdims=True)
+    return recentred
 
 
 def entries_at(table: Array, index: NDArray[np.intp]) -> Array:
@@ -205,7 +216,9 @@ def log_probability_of_output(log_probabilities: Array, output: ArrayLike, each:
 def worst_gap(range_: float, epsilon: float) -> float:
     """Return the gap of two scores, over the scale, that has the largest delta at ``epsilon``.
 
-    The odds then have log-ratios t and t - range with t = (epsilon + range) / 2.
+    The first candidate wins with odds e^gap, and with odds e^(gap - range) on the neighbour.  At
+    the gap returned, the log-ratios of the chances that the first and the second win are t and
+    t - range, with t = (epsilon + range) / 2.
     """
     t = (epsilon + range_) / 2
     return math.log(math.expm1(range_ - t) / -math.expm1(-t)) if range_ < 700 else range_ - t
@@ -214,9 +227,9 @@ def worst_gap(range_: float, epsilon: float) -> float:
 def two_candidate_pair(
     gap: float, sensitivity: float, monotone: bool = False
 ) -> tuple[Array, Array]:
-    """Return scores of two candidates ``gap`` apart, and the neighbour with the smallest gap.
+    """Return scores of two candidates ``gap`` apart, and the neighbour whose gap is least.
 
-    Both scores move, towards each other; of monotone ones the first moves alone.
+    Both scores move, towards each other; if scores are monotone, the first moves alone.
     """
     rise = 0.0 if monotone else sensitivity
     return np.array([gap, 0.0]), np.array([gap - sensitivity, rise])

@@ -1,4 +1,9 @@
-"""Reports on a sphere whose density is constant on caps around the value."""
+"""Reports on a sphere whose density depends only on the height along the value, in steps.
+
+A mechanism such as PrivUnit reports a point of a sphere, more likely in a cap around the value.  A
+hockey-stick divergence of two values is then a sum over finitely many cells, the intersections of
+the slices around both; this file has the shares of the sphere that these cells have.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,9 @@ from mechanisms.base import Cells, Support
 class SphereSupport(Support):
     """The sphere of a radius; the density is constant between ``heights`` along the value.
 
-    The measure is the share of the sphere.  Two values along two lines need a single height.
+    A height is the product of the unit vectors of an output and of the value, and stands for its
+    opposite, too.  The measure is the share of the sphere.  Two values along two lines need a
+    single height.
     """
 
     dimension: int
@@ -47,6 +54,7 @@ class SphereSupport(Support):
         return Cells(outputs, measure, lambda output: self._slice_index(output, axis))
 
     def _cap_intersections(self, axis: Array, other_axis: Array) -> Cells:
+        """Return the intersections of the slices along two axes."""
         # In the plane of both lines a uniform point has a uniform angle, and length above r with
         # probability (1 - r^2)^((p-2)/2).  So caps whose centres are an angle t apart share
         # 1/pi int_{t/2}^{arccos h} (1 - h^2 / cos^2 x)^((p-2)/2) dx of the sphere.
@@ -59,7 +67,7 @@ class SphereSupport(Support):
         separation, reach = float(np.arccos(np.clip(axis @ other_axis, -1, 1))), math.acos(height)
 
         def lens(angle: float) -> float:
-            # x = arccos h - s^2 is smooth in s, and panels get ever finer towards 0
+            # With x = arccos h - s^2 the integrand is smooth in s; panels get finer towards 0.
             end = math.sqrt(max(reach - angle / 2, 0.0))
             nodes, weights, _ = gauss_legendre_panels(
                 end * np.append(0.0, 2.0 ** np.arange(-30, 1))
@@ -97,9 +105,11 @@ class SphereSupport(Support):
 
     @property
     def _signed_heights(self) -> Array:
+        """The heights of both signs, in ascending order: the ends of the slices."""
         return np.array(sorted({side * h for h in self.heights for side in (-1.0, 1.0)}))
 
     def _slice_index(self, output: NDArray[Any], axis: Array) -> NDArray[np.intp]:
+        """Return in which slice along the axis each output lies, from the lowest one."""
         return np.searchsorted(self._signed_heights, np.asarray(output) @ axis / self.radius)
 
     def _share_below(self, height: Any) -> Array:

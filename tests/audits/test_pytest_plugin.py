@@ -361,14 +361,20 @@ def test_what_the_accountant_refutes_is_not_sampled(session):
     assert "the plan of Peek" in found["test_plan_overclaimed"]
 
 
-def test_the_line_to_repeat_repeats_it(session, pytester):
-    done = session(FALSE, "--dp-seed", "3", "--dp-runs", "50000")
-    for name in ("test_function", "test_losses", "test_fixture"):
+@pytest.mark.parametrize(
+    "names",
+    [("test_function", "test_losses", "test_fixture"), pytest.param((), marks=pytest.mark.slow)],
+    ids=["in this process", "as it would be pasted"],
+)
+def test_the_line_to_repeat_repeats_it(names, session, pytester):
+    chosen = "test_function or test_losses or test_fixture"
+    done = session(FALSE, "--dp-seed", "3", "--dp-runs", "20000", "-k", chosen)
+    for name in names or ["test_function"]:
         block = blocks(said(done))[name]
         line = next(one for one in block.splitlines() if "  repeat  " in one).partition("repeat")[2]
         command, words = shlex.split(line)[:3], shlex.split(line)[3:]
         assert command == ["python", "-m", "pytest"]
-        if name == "test_function":  # as it would be pasted
+        if not names:
             again = subprocess.run(
                 [sys.executable, *command[1:], *words], capture_output=True, text=True, check=False
             )

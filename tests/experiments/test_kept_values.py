@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import audits_in_reverse
 from experiments.__main__ import main
 from experiments.catalogue import FIGURES
 from experiments.datasets import SHARED
@@ -25,7 +26,7 @@ SLOW = {
     "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
     "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
     "sign-votes-signals", "frank-wolfe-width", "sparse-regression-whole", "intervals",
-    "planning-gap",
+    "planning-gap", "lower-bounds-tracing",
 }  # fmt: skip
 # exact ties, of steps without noise, are decided by the last bit, and so by the processor
 TIES = {"lower-bounds-tracing"}
@@ -50,6 +51,25 @@ def test_the_quick_form_prints_what_it_printed(run, name):
     found = values_in(said + "".join(path.read_text() for path in folder.glob("*.csv")))
     near = {"rel": 0.1, "abs": 0.25} if name in TIES else {"rel": 0.015, "abs": 1e-12}
     assert found == pytest.approx(kept, **near)
+
+
+def kept_of_tracing():
+    """The kept numbers of the first fit's row, and those of each row of the second table."""
+    kept = json.loads(KEPT.read_text())["lower-bounds-tracing"]
+    names = list(audits_in_reverse.traced_cases())
+    rows = kept[-6 * len(names) :]
+    return kept[6:18], {name: rows[6 * at : 6 * at + 6] for at, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("name", ["`GaussianFrankWolfe` on the l2 ball", "`ThresholdedMean`"])
+def test_a_row_of_the_tracing_table_is_as_kept(name):
+    found = values_in(audits_in_reverse.traced_row(name, 2, 2, 0).replace(name, ""))
+    assert found == pytest.approx(kept_of_tracing()[1][name], rel=0.1, abs=0.25)
+
+
+def test_a_row_of_one_traced_fit_is_as_kept():
+    found = values_in(audits_in_reverse.one_fit(0, quick=True, seed=0))
+    assert found == pytest.approx(kept_of_tracing()[0], rel=0.1, abs=0.25)
 
 
 def test_every_experiment_is_kept():

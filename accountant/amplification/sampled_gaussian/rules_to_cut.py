@@ -6,11 +6,15 @@ oscillates on the real line.  The integral is the same along the curve
 
     x(t) = c - w ln(1 + e^-t) + i h / (1 + e^t),    -oo < t < oo,
 
-which comes from the line Im x = h and approaches the cut; there |r^s| falls with the frequency
-Im s.  With h = 0 it runs on the real line, for real s.  The rule in t has equal steps and errs as
-e^{-2 pi d / step}, d the half-width (`STRIP`) of a strip of complex t on which Re x <= c.
+which begins on the line Im x = h, far to the left, and ends at the cut on the real line; w is its
+width and h its height.  Above the real line |r^s| falls with the frequency Im s.  With h = 0 the
+curve is the real line, which serves for real s.  The trapezoid rule in t has equal steps and errs
+as e^{-2 pi d / step}, where d is the half-width (`STRIP`) of a strip of complex t on which Re x <=
+c.
 
-Proof: `docs/proofs/sampled_gaussian.md`, the cut.
+A rule is a `Line`: points x, losses ln r(x), logarithms of weights times n(x), and what bounds the
+error.  The cumulants of releases whose largest outputs are cut off use these rules
+(`sampled_gaussian_tail`).  Proof: `docs/proofs/sampled_gaussian.md`, the cut.
 """
 
 from __future__ import annotations
@@ -31,14 +35,14 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_mixture_at, logsumexp
 
-STRIP = 0.97 * math.pi / 4  # half-width in Im t: up to pi / 4 the strip stays left of the cut
-STRIP_NATS = 45.0  # 2 pi d / step: the rule errs by e^-45 = 3e-20 of the integrals on its edges
-LAST_PARAMETER = 36.0  # t: x is then within e^-36 of the cut
-STRIP_DEPTH = 2.5  # of the strip in x, which raises |n| by e^{2.5^2 / 2} = 23
-# ln r(c)^p for the largest real power p that the rule on the real line serves: its end depends
-# on p, and e^250 is far above all moments that are asked for.
+STRIP = 0.97 * math.pi / 4  # d, half-width in Im t; Re x <= c on strips of up to pi / 4 (h = w)
+STRIP_NATS = 45.0  # 2 pi d / step: the rule errs by about e^-45 = 3e-20 of integrals on its edges
+LAST_PARAMETER = 36.0  # the largest t of a rule: x is then within w e^-36 of the cut
+STRIP_DEPTH = 2.5  # the largest |Im x| on a strip, where |n| is up to e^{2.5^2 / 2} = 23 n(Re x)
+# ln r(c)^p for the largest real power p that the rule on the real line is made for.  The last point
+# of the rule depends on p; e^250 is far above all moments that are asked for.
 LOG_PEAK = 250.0
-ROUGH_STRIDE = 3  # of the points in a rule for estimates, which then errs by e^-15
+ROUGH_STRIDE = 3  # a rule for estimates has every third point, and so errs by about e^-15
 
 
 @functools.lru_cache(maxsize=1024)
@@ -52,17 +56,17 @@ def cut_line(mu: float, rate: float, cut: float) -> Line:
 
 @functools.lru_cache(maxsize=4)
 def short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
-    """Return losses and log-masses for estimates: every third point of the real line's rule."""
+    """Return losses and log-masses of every third point of the real line's rule, for estimates."""
     line = cut_line(mu, rate, cut)
     log_mass = line.log_mass[::ROUGH_STRIDE]
-    # Estimates raise the sum to powers, so that its total must be exact: 1 - Phi(-c).
+    # Estimates raise the sum to powers, so that its total must be exact: 1 - P(N(0, 1) > c).
     log_mass = log_mass - logsumexp(log_mass) + math.log1p(-line.lost)
     return line.loss[::ROUGH_STRIDE], log_mass
 
 
 @functools.lru_cache(maxsize=512)
 def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -> Line:
-    """Return the rule on the curve of this width and height, for s with ``Re s = power``."""
+    """Return the rule on the curve whose width and height are equal, for ``Re s = power``."""
     return _rule_to(mu, rate, cut, (height, height, STRIP), power)
 
 
@@ -71,8 +75,9 @@ def _rule_to(
 ) -> Line:
     """Return the rule on the curve of a shape (w, h, d), for powers about this one.
 
-    Its error is `Line.missed` times the integral of |n r^s dx/dt| on the edges Im t = +-d of the
-    strip, which are summed on the same points, and what lies beyond the last point.
+    The error of its sum has two parts: `Line.missed` times the integral of |n r^s dx/dt| on the
+    edges Im t = +-d of the strip, which is summed over the same t, and what lies beyond the last
+    point.
     """
     width, height, strip = shape
     t, step, log_beyond = places_to_cut(mu, rate, cut, width, strip, power)
@@ -89,6 +94,8 @@ def _rule_to(
     edge_mass = (edge_x.imag**2 - edge_x.real**2 - math.log(2 * math.pi)) / 2
     edge_mass += np.log(edge_count * step * np.abs(edge_speed))
     missed = 2 * math.exp(-STRIP_NATS)
+    # What lies beyond the last point is one more term on the edge: its loss is ln r(c), the largest
+    # one, and its mass is divided by ``missed``, with which users multiply the edge.
     return rule_on(mu, rate, x, step * speed, missed)._replace(
         edge=np.append(edge, log_ratio(mu, rate, cut)),
         edge_mass=np.append(edge_mass, log_beyond - math.log(missed)),
@@ -105,15 +112,17 @@ def places_to_cut(
     power: float,
     nats: float = STRIP_NATS,
 ) -> tuple[Any, float, float]:
-    """Return parameters t, their distance, and ``ln`` of what lies beyond them, over r(c)^Re s.
+    """Return the parameters t, their distance, and ``ln B``, where B r(c)^p lies beyond the last t.
 
-    They end where that is e^-nats at the ``power``, or at `LAST_PARAMETER`.
+    B r(c)^p bounds the integral of |n r^s| beyond the last t at real part p.  The last t is the
+    first one where that is at most e^-nats at the ``power``, or else `LAST_PARAMETER`.
     """
     step = 2 * math.pi * strip / nats
     leftmost = -(cut + TAIL_DEVIATIONS) / width
     t: Any = leftmost + step * np.arange(math.ceil((LAST_PARAMETER - leftmost) / step) + 1)
-    # From t on, on the curve and on both edges: |dx| <= 2 w dt / (1 + e^t), so that the path has
-    # the length 2 w ln(1 + e^-t); Re x >= c - w (l + min(l, 0.35)) with l = ln(1 + e^-t).
+    # From t on, on the curve and on both edges: |dx| <= 2 w dt / (1 + e^t), so that the path has at
+    # most the length 2 w l with l = ln(1 + e^-t); and Re x >= c - w (l + min(l, 0.35)), where the
+    # second term is what Im t may move the curve to the left.
     softplus = np.logaddexp(0.0, -t)
     least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
     log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + STRIP_DEPTH**2 / 2
@@ -123,13 +132,13 @@ def places_to_cut(
 
 
 def log_ratio(mu: float, rate: float, x: float) -> float:
-    """Return ``ln r(x)``."""
+    """Return the privacy loss ``ln r(x)`` at a real output."""
     return log_mixture_at(mu * x - mu * mu / 2, rate)
 
 
 def place_on_curve(t: Any, cut: float, width: float, height: Any) -> tuple[Complex, Complex]:
     """Return ``x(t) = cut - width ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
-    # Exponentials of |t| alone would overflow: e^{-|t|} serves both signs.
+    # e^{-t} overflows at large negative t, and e^t at large positive t; e^{-|t|} never does.
     is_positive = np.real(t) > 0
     small = np.exp(np.where(is_positive, -t, t))
     logistic = np.where(is_positive, small, 1.0) / (1 + small)  # 1 / (1 + e^t)

@@ -42,17 +42,19 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
 
-BISECTIONS = 20  # of an estimate
+BISECTIONS = 20  # steps of the search in `rough_epsilon`
 SQRT_TWO = math.sqrt(2)
-# A rule of at most 700 points serves all smaller powers at once; a longer one only those of its
-# class, as shorter rules would do for the rest.
+# A rule of at most 700 points serves all smaller powers at once.  A longer one serves only those of
+# its class, because shorter rules are enough for the others.
 SHORT_RULE = 700
-STEEP_MU = 4.0  # above it the points of a rule grow fast with the power: classes are narrower
-# An estimate sums outputs to 13 deviations in steps of .45, and beyond e^{-38.6^2 / 2}, which is
-# 0 as a float, some outputs far out by their logarithms, where a large power has its mass.
+# For a larger mu the points of a rule grow fast with the power, so that classes are narrower.
+STEEP_MU = 4.0
+# The sum of an estimate has outputs from -13 to mu + 13, but not above 38.6, where n(x) is 0 as a
+# float, in steps of 0.45, or 0.9 / mu if that is less.
 ROUGH_STEP, ROUGH_REACH, ROUGH_END = 0.45, 13.0, 38.6
-FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # over the end of the estimate's steps
-SHORTEST_ROUGH_STEP = 1e-3  # for a mu above 900
+# Further outputs of an estimate, as multiples of its last one: a large power has its mass there.
+FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)
+SHORTEST_ROUGH_STEP = 1e-3  # the least step of an estimate, for a mu above 900
 HIGHEST_BOUND_LINE = 8.0  # eta: the bound on the line Im x = eta falls to e^{-eta^2 / 2} at best
 
 
@@ -116,7 +118,7 @@ class SampledGaussian:
 
     @property
     def _octaves(self) -> float:
-        """How many octaves of the power are a class, which has one rule."""
+        """The width of a class of powers in octaves; all powers of a class have one rule."""
         return 2.0 if self.mu < STEEP_MU else 0.25
 
     def _class_of(self, power: Array) -> Array:
@@ -130,7 +132,7 @@ class SampledGaussian:
         return real_line(self.mu, self.rate, power)
 
     def rough_cgf(self, a: Array) -> Array:
-        """Return about ``ln E e^{aL}`` at real ``a``, from a short sum: no bound follows."""
+        """Return about ``ln E e^{aL}`` at real ``a``, from a short sum that proves no bound."""
         mass, loss, far_mass, far_loss = rough_rule(self.mu, self.rate)
         power = self._power(a)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -34,13 +34,14 @@ from accountant.numerics.rounding import ULP
 
 # Above it N(0, 1) and N(mu, 1) overlap by e^{-mu^2/8} = e^-78: closed bounds are exact.
 MAX_MU = 25.0
-MAX_POINTS = 2**21  # of the grid of one order: 16 MB; an order that needs more has no bound here
+# Points of the grid of one order, at most: 16 MB.  An order that needs more has no bound here.
+MAX_POINTS = 2**21
 NATS = 37.0  # the rule misses about e^-37 of I
 # Ends of a grid, left and right, beyond which the integral is bounded and added to the error.
 NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
 SHARED_REACH = 64.0  # deviations: orders that move the mass no farther share one grid
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
-TINY = 1e-300  # for a divergence that is not 0, but too small for a float
+TINY = 1e-300  # stands for a divergence that is not 0, but too small for a float
 
 
 @final

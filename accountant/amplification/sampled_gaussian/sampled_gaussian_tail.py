@@ -47,17 +47,17 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import ULP, UNDERFLOW
 
-# A cut so far out, in deviations times max(mu, 1), leaves a tail of e^-80000, which no delta sees;
-# the rule up to it has thousands of points, and the contour of all outputs is as good.
+# The farthest cut, in deviations times max(mu, 1).  It leaves a tail of e^-80000, which no delta
+# sees; the rule up to it has thousands of points, and the contour of all outputs is as good.
 MAX_CUT = 400.0
 # Q(the other losses add up to less than -s), at most.  What that adds to delta is a share of it.
 RETURN_CHANCE = 1e-13
 RETURN_NATS = -math.log(RETURN_CHANCE)
 # For equal releases of so small mu and rates closed bounds on s are within a half of the best.
 CLOSED_BOUND_MU, CLOSED_BOUND_RATE = 0.6, 0.05
-# Parameters t of Chernoff's bound that are tried, over the best one of a normal sum.
+# Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum.
 CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
-DECAY_NATS = 60.0  # to which the product of all characteristic functions is wanted
+DECAY_NATS = 60.0  # the product of all characteristic functions is bounded down to e^-60
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +200,10 @@ def _cumulant_at(part: TruncatedSampledGaussian, a: float) -> tuple[Array, Array
 
 
 def curves_of_decay(part: TruncatedSampledGaussian, a: float, releases: int) -> Decay:
-    """Return curves that bound the transform of one of many releases."""
+    """Return curves that bound the characteristic function of one of ``releases`` releases."""
     mu, rate, cut, power, highest = part.mu, part.rate, part.cut, a + 1, part.height
-    # Of one of many factors, each near 1, fewer digits are enough: share, sum, and 12 more nats.
+    # One of n factors, each near 1, needs fewer digits: its share of the nats of the product, ln n
+    # for the sum of the errors, and 12 more.
     nats = min(DECAY_NATS / releases + math.log(releases) + 12, STRIP_NATS)
     t, step, beyond = places_to_cut(mu, rate, cut, highest, STRIP, power, nats)
     x, speed = place_on_curve(t, cut, highest, 0.0)

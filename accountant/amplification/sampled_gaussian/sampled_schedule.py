@@ -40,13 +40,13 @@ LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G a
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
 MAX_LOG_GROWTH = 1.2
-STEP_BITS = 12  # of the distance of points: its multiples are exact floats
+STEP_BITS = 12  # binary digits of the distance of points, so that its multiples are exact floats
 BLOCK_SIZE = 2**20  # entries of a matrix that are in memory together: 8 MB
-# Different releases that are treated one by one where that takes about a millisecond each; real
-# orders of more are bounded by those of corners (see `corners`).
+# The most different releases that are treated one by one, which takes about a millisecond each.  Of
+# more of them, cumulants at real orders are bounded by those of corners (see `corners`).
 MAX_SEPARATE_LOSSES = 500
-CORNERS = 16  # to an octave of mu, and to a factor e of the odds
-PRODUCT_TERMS = 128  # of a sum in `products`, which then stays in the cache
+CORNERS = 16  # cells to an octave of mu, and to a factor e of the odds
+PRODUCT_TERMS = 128  # terms that `products` adds at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True, slots=True)

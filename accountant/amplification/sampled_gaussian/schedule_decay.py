@@ -24,13 +24,13 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPAR
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
-CELLS = 16  # on either side of the mode
+CELLS = 16  # cells on either side of the mode
 # Ends of the cells, in deviations mu from the mode, up to 6.4.  Cells grow outwards: the part
 # that is far to the right is the longest in the loss, so that its transform falls first.
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
-NEWTON_STEPS = 8  # to the mode; any centre gives a valid bound
+NEWTON_STEPS = 8  # steps of Newton's method to the mode; any other centre gives a valid bound too
 ROUNDED_DOWN = 1 - 1e-9  # a factor that is more than the round-off of masses and lengths
-LENGTHS_PER_OCTAVE = 16  # classes of lengths
+LENGTHS_PER_OCTAVE = 16  # classes of lengths of intervals in one octave
 SIDE_LOBES = 0.21724  # the greatest |sin x / x| beyond its first zero
 
 

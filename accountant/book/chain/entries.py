@@ -1,12 +1,18 @@
-"""The entries of a log: a hash chains each to the one before, and keys say how to find it.
+"""The entries of a book's log: each is chained to the one before by a hash, and found by keys.
 
-The kinds of entries are "book", the first; "dataset", an opening; "terms", a change of it;
-"reserve", which charges a release before it reads data, and "release" or "failed", which answers
-it; "plan", which charges all releases of a plan, and "step", which records one of them; "seed",
-which names a seeded stream of noise; "index", which brings the key of an old entry into the index.
+A book is a database with an append-only log of privacy charges.  An entry is a JSON object (its
+facts) with a number, ``seq``, counted from 1.
 
-The hash of an entry covers the entry and the hash before it.  The last entry under a key says how
-things stand: what a data set has spent, its terms, what an author or a bucket of people spent.
+The kinds of entries are "book", the first entry; "dataset", which opens a data set; "terms", which
+changes its terms; "reserve", which charges a release before it reads data, and "release" or
+"failed", which record its answer or its failure; "plan", which charges all releases of a plan, and
+"step", which records one of them; "seed", which names a seeded stream of noise; "index", which
+adds the key of an old entry to the index of keys.
+
+The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
+entry may have several keys, and many entries may have the same key.  The last entry under a key
+states the present values: what a data set has spent, its terms, or what an author or a bucket (a
+public part of the users, such as a region) has spent.
 """
 
 from __future__ import annotations
@@ -20,17 +26,18 @@ import msgspec
 
 from accountant.errors import LedgerCorrupt
 
-FIRST_PREDECESSOR = "0" * 64  # what the first entry follows
+FIRST_PREDECESSOR = "0" * 64  # stands for the hash before the first entry
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 TERMS = "terms"  # the kind of entries that change the terms of a data set
-# what a decoder may raise for a body that it does not understand
+# The exceptions that a decoder may raise for the text of an entry that it does not understand.
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
-# a fact of a run of a plan that was set aside: the number of the entry that paid for it
+# The opening of a data set may charge several runs of a plan at once: they are set aside.  The
+# entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
 
 
 class ChainHead(NamedTuple):
-    """The end of a chain: the number of its entries, and the hash of the last one."""
+    """The end of a chain: the number of its last entry, which counts them all, and its hash."""
 
     seq: int
     hash: str
@@ -40,7 +47,7 @@ class ChainHead(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """One entry of a log, as it was read and checked."""
+    """One entry of a log: its number, its hash and its facts."""
 
     seq: int
     hash: str
@@ -53,24 +60,30 @@ class LogEntry(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind, such as dataset, terms, plan, reserve, step, release or failed."""
+        """Return the kind of the entry, as listed at the head of this file."""
         return str(self.facts["kind"])
 
     @property
     def latest(self) -> str:
-        """Return the latest time that the log had seen; clocks may run back."""
+        """Return the latest time of this entry and all before it.
+
+        It differs from the time of the entry only where the clock was set back.
+        """
         return str(self.facts.get("latest", self.facts["time"]))
 
     @property
     def index_root(self) -> int | None:
-        """Return the number of the last entry under a key; None where entries have no index yet."""
+        """Return the number of the last entry, up to this one, that has keys: the index's root.
+
+        It is None in a log that was written without an index.
+        """
         return self.seq if "index" in self.facts else self.facts.get("root")
 
     @property
     def own_keys(self) -> list[str]:
-        """Return the keys it must be found by, whether or not it has an index yet."""
+        """Return the keys by which the entry must be found, whether or not the log has an index."""
         key, dataset = self.facts["key"], self.facts["dataset"]
-        # Noise is looked for in the index of the database alone.
+        # Keys of noise are only in the index of the database, not in that of the log.
         keys = [] if key is None or key.startswith("noise:") else [key]
         if self.kind in CHARGING_KINDS:
             author_keys = [author_key(dataset, self.facts["author"])] if "own" in self.facts else []
@@ -90,17 +103,17 @@ def canonical_json(facts: dict[str, Any]) -> str:
 
 
 def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
-    """Return the facts of an entry of a book, from its body."""
+    """Return the facts of an entry of a book from its text, or raise `LedgerCorrupt`."""
     facts: Any = None
     try:
         facts = msgspec.json.decode(body)
     except UNDECODED:
-        # The standard library reads what it writes itself: NaN, or half a surrogate pair.
+        # msgspec refuses NaN and half of a surrogate pair; the standard library reads both.
         with suppress(ValueError, TypeError, RecursionError):
             facts = json.loads(body)
         if facts is None:
             raise LedgerCorrupt(book, "an entry is not JSON", seq) from None
-    # They are looked up one by one: a comparison of sets of keys takes five times as long.
+    # The names are looked up one by one: comparing sets of names takes five times as long.
     is_entry = (
         isinstance(facts, dict)
         and facts.get("seq") == seq
@@ -115,12 +128,12 @@ def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
 
 
 def next_hash(previous: str, body: str) -> str:
-    """Return the SHA-256 of the previous hash and the entry."""
+    """Return the SHA-256 of the previous hash followed by the text of the entry."""
     return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()
 
 
 def digest(raw: Any) -> str:
-    """Return the SHA-256 of an attachment; in a damaged database it may not be bytes."""
+    """Return the SHA-256 of attached bytes, or "" if a damaged database returned no bytes."""
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
 
 

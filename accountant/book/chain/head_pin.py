@@ -1,4 +1,8 @@
-"""The head of a log, stored in another place: a book restored from a backup is shorter."""
+"""The pin of a book: a file in another place that has the head of the log.
+
+The head is the number and the hash of the last entry.  If the book is replaced by an older copy,
+such as a backup, its log is shorter than the pin says, and the charges that are lost are noticed.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from pathlib import Path
 from accountant.book.chain.entries import ChainHead
 from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 
+# The digits of the number, and the bytes of the line "number:hash\n" with a hash of 64 digits.
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
 
 

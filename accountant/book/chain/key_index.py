@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-BITS = 256
+BITS = 256  # bits of the hash of a key, and the depth of the trie
 Node = Sequence[Any]  # a key, and the path of the entry under it
 NodesOf = Callable[[int], Sequence[Node]]  # the nodes of the entry with a number, oldest first
 

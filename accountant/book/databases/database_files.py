@@ -1,8 +1,4 @@
-"""Checks where a book in SQLite may be stored: one plain file, with one name, on a local disk.
-
-`checked_path` checks the file, and `file_system` tells its caller which type of file system it is
-on.
-"""
+"""Checks of the file in which SQLite stores a book: a plain file with one name, on a local disk."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ from pathlib import Path
 
 from accountant.errors import ParameterError
 
-# file systems of the network have no shared memory between machines, which the log needs
+# Types of network file systems.  SQLite's write-ahead log needs shared memory, which processes on
+# different machines do not have.
 NETWORK_FILE_SYSTEMS = {
     "nfs",
     "nfs4",
@@ -30,7 +27,7 @@ NETWORK_FILE_SYSTEMS = {
 
 
 class MissingBook(ParameterError):
-    """There is no file, in a folder that could have it."""
+    """The folder exists, but there is no file with the name of the book."""
 
 
 def checked_path(path: str, create: bool) -> Path:
@@ -40,14 +37,15 @@ def checked_path(path: str, create: bool) -> Path:
     try:
         real = Path(path).resolve()
         there, folder = real.exists(), real.parent.is_dir()
-        # a path that is still a link is in a circle; Python below 3.13 raises instead
+        # A resolved path that is still a link is in a circle; Python below 3.13 raises instead.
         unfit = real.is_symlink() or (there and not real.is_file()) or not (there or create)
         if not folder or unfit:
             missing = folder and not there and not real.is_symlink()
             error = MissingBook if missing else ParameterError
             raise error("url", path, "a book that exists, or a new one in a folder")
         if there and real.stat().st_nlink > 1:
-            # SQLite names its log after the file: two names are two logs, and spends are lost
+            # SQLite names its log after the file: with two names there are two logs, and charges
+            # are lost.
             allowed = "a file of one name, without another hard link to it"
             raise ParameterError("url", path, allowed)
     except (OSError, RuntimeError) as error:  # the name is too long, or links form a circle
@@ -57,7 +55,10 @@ def checked_path(path: str, create: bool) -> Path:
 
 
 def file_system(folder: Path) -> str:
-    """Return the type of the folder's file system, or an empty string if it is unknown."""
+    """Return the type of the file system of a folder, or "" if it is unknown.
+
+    It is the type of the mount with the longest path that contains the folder.
+    """
     try:
         lines = Path("/proc/self/mounts").read_text().splitlines()
     except OSError:

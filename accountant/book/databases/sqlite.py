@@ -24,14 +24,16 @@ from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
-APPLICATION_ID = 0x64706174  # how the file says that it is a book
+APPLICATION_ID = 0x64706174  # the number in the header of the file that marks it as a book
 LARGEST_NOTE = (1 << 31) - 1  # the number in the file's header has 32 bits and a sign
+# Triggers that refuse to change or delete entries.
 APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
     for verb in ("UPDATE", "DELETE")
 )
-DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+# The error codes of a file that cannot be written, with the error numbers of the operating system
+# that stand for them.
 UNWRITABLE = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,
@@ -80,7 +82,7 @@ class SQLite:
             except OSError as error:
                 problem = f"{self.name}: has no log ahead: {error.strerror}"
                 raise LedgerUnwritable(error.errno, problem) from None
-        # NORMAL synchronises checkpoints; commits are flushed by `_flush`
+        # NORMAL synchronises at checkpoints only; `_flush` flushes the commits.
         pragmas = ("synchronous = NORMAL", "checkpoint_fullfsync = 1", "cell_size_check = 1")
         for pragma in pragmas:
             db.execute(f"PRAGMA {pragma}")
@@ -93,7 +95,7 @@ class SQLite:
             return "rwc"
         if folder or self._beside("-shm").exists():
             return "ro"
-        # the file of locks that reading needs cannot be made here, and no one else has made it
+        # Reading needs a file of locks, which does not exist and cannot be made here.
         if self._beside("-wal").exists() and self._beside("-wal").stat().st_size:
             problem = "was not closed: copy it with its -wal file to a disk that can be written"
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: {problem}")
@@ -170,7 +172,8 @@ class SQLite:
             raise LedgerCorrupt(self.name, f"{why}; close it and open it again")
 
     def _begin(self, begin: str) -> None:
-        # SQLite's own waiting sleeps up to 0.1 s at a time; a spend takes less than a millisecond
+        # SQLite's own waiting sleeps up to 0.1 s at a time, but a charge takes less than 1 ms: this
+        # loop sleeps 0.2 to 2 ms.
         give_up = time.monotonic() + self._wait
         while True:
             try:

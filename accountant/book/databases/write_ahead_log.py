@@ -1,11 +1,21 @@
 """Finds a flipped bit in SQLite's write-ahead log before SQLite reads it.
 
-SQLite takes the log to end at the first frame whose checksum is wrong, as after a power cut, and
-drops the commits behind it: one flipped bit would give back what they spent.  A frame that was cut
-off differs from what was meant in whole sectors.  A frame that one bit would make right was whole
-once, so the log is damaged.
+The log is a header and a sequence of frames; each frame is a header and one page of the database.
+SQLite takes the log to end at the first frame whose checksum is wrong, as it is after a power cut,
+and ignores all commits from there on.  So one flipped bit could undo commits, and with them the
+privacy charges that they recorded.  After a power cut whole sectors of a frame are missing.  If
+flipping one bit makes frame and checksum agree, the frame was written completely, and the log was
+damaged later.
 
-References: the WAL format, section 4 of https://sqlite.org/fileformat2.html.
+The checksum is a pair of sums (s, t) modulo 2^32.  It starts at the checksum of the header, and
+each pair (x, y) of 32-bit words takes
+
+    (s, t)  to  (s + t + x, s + 2 t + x + y).
+
+It runs over the first two words and the page of every frame.  So a frame's checksum is a linear map
+of the checksum before it, plus a weighted sum of the frame's words.
+
+Reference: the WAL format, section 4 of https://sqlite.org/fileformat2.html.
 """
 
 from __future__ import annotations
@@ -19,15 +29,19 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-HEADER, FRAME_HEADER = 32, 24  # bytes
-MAGIC = {0x377F0682: "<", 0x377F0683: ">"}  # the byte order of the words that are summed
-WORD = 1 << 32
-FRAMES_PER_READ = 1024
+HEADER, FRAME_HEADER = 32, 24  # lengths in bytes of the header of the log, and of each frame
+# The first word of the log says in which byte order the words are summed.
+MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
+WORD = 1 << 32  # the sums are taken modulo this
+FRAMES_PER_READ = 1024  # frames that are read from the file at a time
 Sums = tuple[int, int]
 
 
 def has_flipped_bit(path: Path) -> bool:
-    """Return whether one bit of the log would make its first wrong checksum right."""
+    """Return whether one flipped bit explains why the log's first wrong header or frame is wrong.
+
+    A frame is wrong if its checksum is, or if its salt is not the salt of the log.
+    """
     try:
         with path.open("rb") as file:
             return _has_flipped_bit(file)
@@ -42,17 +56,18 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
     if not _is_header(header):
         return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
     magic, _, page, _, *salt, checksum_1, checksum_2 = struct.unpack(">8I", header)
-    length, sums = FRAME_HEADER + page, (checksum_1, checksum_2)
-    while raw := file.read(length * FRAMES_PER_READ):
-        raw = raw[: len(raw) // length * length]
-        fields = np.frombuffer(raw, ">u4").reshape(-1, length // 4)[:, 2:6].tolist()
+    frame_length, sums = FRAME_HEADER + page, (checksum_1, checksum_2)
+    while raw := file.read(frame_length * FRAMES_PER_READ):
+        raw = raw[: len(raw) // frame_length * frame_length]
+        fields = np.frombuffer(raw, ">u4").reshape(-1, frame_length // 4)[:, 2:6].tolist()
         for (*frame_salt, stored_1, stored_2), frame_sums in zip(
             fields, _frame_sums(raw, page, magic), strict=True
         ):
             computed = _next_sums(sums, frame_sums, page)
-            bits = _distance(frame_salt, salt)
-            if bits:
-                return bits == 1 and (stored_1, stored_2) == computed
+            salt_distance = _distance(frame_salt, salt)
+            # The checksum does not cover the salt.  Frames of an older log have another salt.
+            if salt_distance:
+                return salt_distance == 1 and (stored_1, stored_2) == computed
             if (stored_1, stored_2) != computed:
                 return _is_one_bit_off((stored_1, stored_2), computed, page)
             sums = computed
@@ -60,6 +75,7 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
 
 
 def _is_header(header: bytes) -> bool:
+    """Return whether the magic number, the page size and the checksum of a header are right."""
     magic, _, page, _, _, _, *stored = struct.unpack(">8I", header)
     if magic not in MAGIC or not 512 <= page <= 65536 or page & (page - 1):
         return False
@@ -68,13 +84,13 @@ def _is_header(header: bytes) -> bool:
 
 
 def _flipped(raw: bytes, bit: int) -> bytes:
-    bent = bytearray(raw)
-    bent[bit // 8] ^= 1 << bit % 8
-    return bytes(bent)
+    flipped_bytes = bytearray(raw)
+    flipped_bytes[bit // 8] ^= 1 << bit % 8
+    return bytes(flipped_bytes)
 
 
 def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
-    """Return what each frame adds to the sums: its first two words, and its page."""
+    """Return the weighted sums of each frame's first two words and its page, for s and for t."""
     frame_words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
     summed = np.delete(frame_words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
     frame_sums: list[list[int]] = (summed @ _weights(summed.shape[1] // 2)).tolist()
@@ -83,11 +99,14 @@ def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
 
 @cache
 def _weights(pairs: int) -> NDArray[np.uint32]:
-    """Return the weight of each word in both sums, which are taken modulo 2^32."""
+    """Return the weights of each word in s and t after so many pairs, in the order of the words.
+
+    If the pairs after a pair (x, y) take (s, t) to (a s + b t, c s + d t), then x, which is added
+    to both sums, has the weights (a + b, c + d), and y, which is added to t, has (b, d).
+    """
     rows: list[list[int]] = []
-    a, b, c, d = 1, 0, 0, 1  # the map of the sums from after a pair to the end
+    a, b, c, d = 1, 0, 0, 1  # no pair comes after the last one
     for _ in range(pairs):
-        # a pair (x, y) takes (s, t) to (s + t + x, s + 2 t + x + y)
         rows += [[b % WORD, d % WORD], [(a + b) % WORD, (c + d) % WORD]]
         a, b, c, d = a + b, a + 2 * b, c + d, c + 2 * d
     return np.array(rows[::-1], dtype=np.uint32)
@@ -95,7 +114,7 @@ def _weights(pairs: int) -> NDArray[np.uint32]:
 
 @cache
 def _carry(pairs: int) -> tuple[int, int, int, int]:
-    """Return the matrix that takes the sums before some pairs of words to those after them."""
+    """Return (a, b, c, d): so many pairs of zeros take (s, t) to (a s + b t, c s + d t)."""
     a, b, c, d = 1, 0, 0, 1
     for _ in range(pairs):
         a, b, c, d = (a + b) % WORD, (a + 2 * b) % WORD, (c + d) % WORD, (c + 2 * d) % WORD
@@ -103,26 +122,33 @@ def _carry(pairs: int) -> tuple[int, int, int, int]:
 
 
 def _next_sums(before: Sums, frame_sums: list[int], page: int) -> Sums:
+    """Return the checksum of a frame from the one before it and its own weighted sums."""
     (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
     return (a * s + b * t + frame_sums[0]) % WORD, (c * s + d * t + frame_sums[1]) % WORD
 
 
 def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
-    """Return whether one bit of the sums, or of the words, explains the difference."""
+    """Return whether one bit of the stored sums, or of the summed words, explains the difference.
+
+    A flipped bit k of a word with the weights (v, w) changes the sums by (v, w) 2^k or by its
+    negative, modulo 2^32.
+    """
     if _distance(stored, computed) == 1:
         return True
-    missing = np.array([(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32)
+    difference = np.array(
+        [(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32
+    )
     weights = _weights((8 + page) // 8)
     powers = np.uint32(1) << np.arange(32, dtype=np.uint32)
-    moved = weights[:, :, None] * powers
+    word_changes = weights[:, :, None] * powers
     return bool(
-        np.any(np.all(moved == missing[:, None], axis=1))
-        or np.any(np.all(moved == (np.uint32(0) - missing)[:, None], axis=1))
+        np.any(np.all(word_changes == difference[:, None], axis=1))
+        or np.any(np.all(word_changes == (np.uint32(0) - difference)[:, None], axis=1))
     )
 
 
 def _distance(stored: Sequence[int], expected: Sequence[int]) -> int:
-    """Return the number of bits in which words differ."""
+    """Return the number of bits in which two lists of words differ."""
     return sum(
         (stored_word ^ expected_word).bit_count()
         for stored_word, expected_word in zip(stored, expected, strict=True)

@@ -1,6 +1,9 @@
-"""Proofs that a data set asks for: a plan is opened only with a proof of its cost that checks.
+"""Proofs of plans: a data set may refuse every plan whose cost is not proved.
 
-The proof is checked before anything is spent, and its digest stands in the log as a public fact.
+With ``verified=True``, of a book or of one data set, a plan is charged only with a proof that its
+epsilon, at the delta of the budget, is within the budget; releases outside of plans are refused.
+The proof is checked before anything is spent.  Its digest, delta and upper end of epsilon are then
+written to the log as a public fact.
 """
 
 from __future__ import annotations
@@ -14,13 +17,17 @@ from accountant.formatting import format_upper
 from accountant.plans.plan import Plan
 from accountant.proofs.checked_proof import CheckedProof, Proof, checked_proof, shown_delta
 
+# a SHA-256 digest of a proof, as an entry of the log names it
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def proof_for(
     plan: Plan, budget: Budget, proof: Proof | CheckedProof | None, verified: bool
 ) -> CheckedProof | None:
-    """Return the proof of a plan, checked; refuse a missing one where the data set wants one."""
+    """Return the proof of a plan, checked and within the budget; None if none was given.
+
+    Where ``verified`` is true a missing proof is refused.
+    """
     if proof is None:
         if verified:
             refuse_unproved(budget)
@@ -50,7 +57,7 @@ def refuse_unplanned() -> None:
 
 
 def refuse_above(proof: CheckedProof, budget: Budget) -> None:
-    """Refuse a proof that does not show the plan to be within a budget."""
+    """Refuse a proof for another delta than the budget's, or of an epsilon above the budget's."""
     if proof.delta != budget.delta or proof.epsilon > budget.epsilon:
         at = f"{format_upper(proof.epsilon, 9)} at delta {shown_delta(proof.delta)}"
         allowed = (
@@ -61,7 +68,12 @@ def refuse_above(proof: CheckedProof, budget: Budget) -> None:
 
 
 def is_stated(facts: dict[str, Any], budget: Budget) -> bool:
-    """Return whether the entry of a plan names a proof of a cost within the budget."""
+    """Return whether a plan's entry in the log states a proof of a cost within the budget.
+
+    ``facts`` are the facts of the entry.  The proof itself is not checked again: its digest has the
+    form of one, its delta is the budget's, and its upper end of epsilon is at most the budget's and
+    the entry's ``certified`` epsilon, if it has one.
+    """
     proof = facts.get("proof")
     return (
         isinstance(proof, dict)

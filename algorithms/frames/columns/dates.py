@@ -1,4 +1,7 @@
-"""A column of dates: public bounds, and bins of the calendar."""
+"""The kind `Date`: a column of dates with public bounds, which can be put into calendar bins.
+
+Dates count as numbers of days since 1970-01-01.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, ColumnKind, missing_in_words
 
 PERIODS = OneOf(("day", "week", "month", "quarter", "year"))
-EPOCH = dt.date(1970, 1, 1).toordinal()
+EPOCH = dt.date(1970, 1, 1).toordinal()  # day 0 of the numbers, in days of Python's calendar
 ISO = "a date, such as '2026-03-31' or datetime.date(2026, 3, 31)"
-MONTHS = {"month": 1, "quarter": 3, "year": 12}
+MONTHS = {"month": 1, "quarter": 3, "year": 12}  # lengths of periods, in months
 
 
 @final
@@ -24,7 +27,8 @@ MONTHS = {"month": 1, "quarter": 3, "year": 12}
 class Date(ColumnKind):
     """A column of dates, or of times whose date counts, with public bounds.
 
-    Dates beyond are clipped to the bounds.  Of times with a zone it is the date in that zone.
+    Dates beyond the bounds are clipped to them.  A time with a zone counts as the date in that
+    zone.
 
     Parameters
     ----------
@@ -71,7 +75,7 @@ class Date(ColumnKind):
 
     @property
     def rule(self) -> str:
-        """What counts as what, in words."""
+        """How values are clipped or replaced before they count, in words."""
         return f"clipped to {self.low} .. {self.high}, {missing_in_words(self.missing)}"
 
     def edges(self, bins: Any) -> tuple[float, ...]:
@@ -80,7 +84,8 @@ class Date(ColumnKind):
         Parameters
         ----------
         bins : str or tuple of datetime.date
-            A period of the calendar, or the edges: each bin has its lower end, the last one both.
+            A period of the calendar, or the edges of the bins.  A bin holds its lower edge and not
+            its upper one; the last bin holds both.
 
         Returns
         -------

@@ -1,4 +1,8 @@
-"""What all kinds of columns have: the types they fit, and what a missing value counts as."""
+"""The base class of the kinds of columns that a schema declares for a data frame.
+
+A kind says which types of a frame library it fits, which values are public (bounds or labels), and
+what a missing value counts as.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,19 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-DROP = "drop"  # a row whose value is missing does not count
+DROP = "drop"  # the choice that a row whose value is missing does not count
+# Regular expressions of the names that frame libraries give to types of columns, in lower case and
+# without the digits at the end ("int64" is an "int").
 NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
 TEXTS = r"object|str|string|large_string|string_view|category|categorical|enum|dictionary"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnKind:
-    """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`."""
+    """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`.
+
+    ``types`` is a regular expression of the types that fit, and ``kind`` the name of the kind.
+    """
 
     types: ClassVar[str]
     kind: ClassVar[str]
@@ -26,7 +35,10 @@ class ColumnKind:
 
     @property
     def filled(self) -> Any:
-        """What a missing value counts as in sums, or "drop"."""
+        """What a missing value counts as in sums, as a number where columns have bounds; or "drop".
+
+        For dates it is a number of days.
+        """
         return self.missing
 
     def fits(self, type_name: str) -> bool:
@@ -40,19 +52,19 @@ class ColumnKind:
         Returns
         -------
         bool
-            Without a look at the rows.
+            The answer, which depends on the type alone and not on the rows.
         """
         return re.fullmatch(rf"({self.types})\d*", type_name.lower()) is not None
 
     @property
     def labels(self) -> tuple[str | int | bool, ...]:
-        """The public values, where there are few."""
+        """The public values of a column of labels, in order; empty for all other kinds."""
         return ()
 
     @property
     @abstractmethod
     def rule(self) -> str:
-        """What counts as what, in words."""
+        """How values are clipped or replaced before they count, in words."""
 
     @property
     def bounds(self) -> tuple[float, float] | None:

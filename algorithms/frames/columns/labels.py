@@ -1,4 +1,4 @@
-"""Columns of few values that are public: flags and categories."""
+"""The kinds `Flag` and `Category`: columns of few values, all of which are public."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Flag(ColumnKind):
 
     @property
     def rule(self) -> str:
-        """What counts as what, in words."""
+        """How values are read and replaced before they count, in words."""
         return f"False or True, {missing_in_words(self.missing)}"
 
 
@@ -105,12 +105,12 @@ class Category(ColumnKind):
 
     @property
     def labels(self) -> tuple[str | int, ...]:
-        """The public labels, with the one of missing values."""
+        """The public labels; the label of missing values comes last where it is a further one."""
         complete = self.missing == DROP or self.missing in self.categories
         return self.categories if complete else (*self.categories, self.missing)
 
     @property
     def rule(self) -> str:
-        """What counts as what, in words."""
+        """How values are read and replaced before they count, in words."""
         missing_rule = missing_in_words(self.missing).replace("without one", "with none of them")
         return f"{len(self.categories)} public labels, {missing_rule}"

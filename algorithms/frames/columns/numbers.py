@@ -1,4 +1,4 @@
-"""Columns of numbers with public bounds."""
+"""The kinds `Number` and `Integer`: columns of numbers that are clipped to public bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from accountant.errors import ParameterError
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words
 
-WHOLE_BOUND = IntegerRange(-(2**30), 2**30)  # sums of 2^32 rows then fit into 64 bits
+# The bounds that an `Integer` may have: sums of 2^32 rows then fit into 64 bits.
+WHOLE_BOUND = IntegerRange(-(2**30), 2**30)
 MISSING_NUMBER = '"drop", or a number within the bounds'
 
 
@@ -44,7 +45,8 @@ class Number(ColumnKind):
 
     def __post_init__(self) -> None:
         low, high = REAL.check("low", self.low), REAL.check("high", self.high)
-        if not low < high <= 1e300 or high - low < 1e-300:  # half of a smaller range would be 0
+        # Bounds above 1e300 and ranges below 1e-300 are refused: they are near the ends of floats.
+        if not low < high <= 1e300 or high - low < 1e-300:
             allowed = f"a number above low, which is {low:g}: Number(low, high)"
             raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)
@@ -104,7 +106,7 @@ class Integer(ColumnKind):
 
 
 def _set_bounds(kind: Number | Integer, low: float, high: float) -> None:
-    """Set checked bounds, and what a missing number counts as."""
+    """Set the fields of a frozen column: checked bounds, and what a missing number counts as."""
     object.__setattr__(kind, "low", low)
     object.__setattr__(kind, "high", high)
     if kind.missing == DROP:

@@ -1,7 +1,9 @@
-"""Scores of quantiles of numbers that lie on workers: few places around each are brought here.
+"""Quantiles of numbers that lie on workers: few places around each quantile are brought here.
 
-Workers hold how many rows of a cell are at each point of the grid.  They are asked how many lie
-below some points, until the points of a window of ranks are known; then for those of the window.
+A number moves to a point of a public grid (`ValueGrid`).  A point has 2^16 places, over which equal
+numbers are spread.  Workers hold how many rows of a cell are at each point.  They are asked how
+many rows lie below some points, until the points of a window of ranks are known; then for the
+counts at the points of the window.
 
 References: docs/proofs/frames.md, section 10.
 """
@@ -33,7 +35,7 @@ from algorithms.statistics.quantile_scores import (
     ValueGrid,
 )
 
-MOST_ASKED = 2**13  # points of one question to workers
+MOST_ASKED = 2**13  # points in one question to workers, about
 TABLES = 16  # joined tables that stay with the workers, at most
 PLACES = 1 << PLACE_BITS  # places of one point of the grid
 
@@ -59,7 +61,10 @@ class PointCounts(NamedTuple):
         return counts_below
 
     def within(self, cells: IndexArray, lows: IndexArray, highs: IndexArray) -> PointCounts:
-        """Return the points from ``lows`` to ``highs``, with the number of the question as cell."""
+        """Return the points of each cell from its ``lows`` to its ``highs``, as one table.
+
+        In place of the cell the table has the number of the question, its index in ``cells``.
+        """
         windows = []
         for at, (cell, low, high) in enumerate(zip(cells, lows, highs, strict=True)):
             start, stop = np.searchsorted(self.cells, [cell, cell + 1])
@@ -103,6 +108,7 @@ class WorkerRanks:
         self._tables = dask.persist(*map(join, groups))
 
     def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
+        """Return the answers of all tables to a question, joined by ``add``."""
         import dask
 
         task = dask.delayed(Quiet(question))

@@ -80,9 +80,10 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
 
 
 def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
-    """``max_d floor(k/2) 2 d^2 / k^2 (1 - m^2)`` and its d.
+    """``max_d floor(k/2) 2 d^2 / k^2 (1 - m^2)`` over relative shifts d of pairs, and its d.
 
-    m is the root mean square correlation that reports allow with a pair's sign.
+    m is the largest root mean square correlation of an estimate with a pair's sign that the reports
+    allow (`sign_error`).
     """
     informations = np.array([report_information(k, float(d), epsilon) for d in SHIFTS])
     risks = k // 2 * 2 * SHIFTS**2 / k**2 * sign_error(n * informations / (k // 2))

@@ -105,9 +105,10 @@ def private_mean(
 
 
 def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
-    """``max_d d^2 (1 - m^2)`` and its d at unit radius.
+    """``max_d d^2 (1 - m^2)`` over means d of the signs, and its d, at unit radius.
 
-    m is the root mean square correlation that reports allow with a sign.
+    m is the largest root mean square correlation of an estimate with a sign that the reports allow
+    (`sign_error`).
     """
     informations = [user_information(dimension, float(d), epsilon) for d in SHIFTS]
     risks = SHIFTS**2 * sign_error(n * np.array(informations) / dimension)
@@ -118,8 +119,9 @@ def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
 def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
     """``max_w p / (n J(w) + p pi^2 / w^2)`` and its w at unit radius, by van Trees' inequality.
 
-    ``J(w) = min(2 (A - 1 - ln A) / (1 - w^2)^2, p / (1 - w^2))`` bounds the trace of a report's
-    Fisher information if means are at most w.  It holds for sequential interaction, too.
+    w is the width of the prior: the mean of each sign is at most w in size.  With p the dimension
+    and D the `posterior_divergence`, ``J(w) = min(2 D / (1 - w^2)^2, p / (1 - w^2))`` bounds the
+    trace of a report's Fisher information.  It holds for sequential interaction, too.
     """
     widths = SHIFTS[:-1]
     variance_factor = 1 - widths**2
@@ -183,7 +185,8 @@ def fingerprint_risk(
 ) -> tuple[float, int]:
     """``g^2 k / n^2 (1 - k b)`` at its best k, and this k.
 
-    The data are k independent uniform directions, each g times, and zeros; b is `max_correlation`.
+    The data are k independent uniform directions, each g (``copies``) times, and zeros; b is
+    `max_correlation`.
     """
     b = max_correlation(copies, dimension, epsilon, delta)
     half = max(1, math.floor(1 / (2 * b)))
@@ -207,7 +210,10 @@ def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -
 
 
 def cap_square(dimension: int, reach: float) -> float:
-    """``min_h h^2 + e^K E (U^2 - h^2) 1{U > h}``, U a coordinate of a uniform direction."""
+    """``min_h h^2 + e^K E (U^2 - h^2) 1{U > h}``, U a coordinate of a uniform direction.
+
+    K is ``reach``, the epsilon of all copies together.
+    """
     from scipy.special import betaincc, betainccinv
 
     if dimension == 1:

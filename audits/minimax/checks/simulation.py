@@ -1,4 +1,9 @@
-"""Beyond enumeration: the decoding rate of the best known protocol on large data, and its bound."""
+"""A check of the bound on private decoding by simulation, for data too large to enumerate.
+
+One of 2p points v = +-e_j is drawn, users draw records (x, y) whose label y correlates with <x, v>
+(`SignedBasis`), and each releases one private bit.  The best known protocol guesses the point from
+the bits.  How often it is right must not exceed what `most_right` allows to any protocol.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +18,31 @@ from audits.minimax.decoding.decoding_rates import most_right
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-_EPSILON = Interval(0.0, 300.0, "(]")
+_EPSILON = Interval(0.0, 300.0, "(]")  # the epsilons that are admitted: up to that of the bound
 
 
 def count_right_decodes(
     family: SignedBasis, n: int, epsilon: float, runs: int, rng: Rng = 0
 ) -> int:
-    """How often in ``runs`` the point is decoded: user i answers for coordinate ``i mod p``.
+    """Simulate ``runs`` data sets of n users, and return in how many the point is decoded.
 
-    Each reports the sign ``y x_j`` by randomised response, epsilon-LDP without interaction.  The
-    decoded point is the likeliest, whose coordinate has the largest sum.
+    User i answers for coordinate j = i mod p: the sign of ``y x_j``, which is kept with probability
+    ``e^eps / (1 + e^eps)`` and else turned.  This randomised response is epsilon-LDP without
+    interaction.  The decoded point is the one whose coordinate has the sum of answers with the
+    largest absolute value, with its sign.
     """
     n, runs = IntegerRange(1).check("n", n), IntegerRange(1).check("runs", runs)
     epsilon, source = _EPSILON.check("epsilon", epsilon), generator(rng)
     coordinate = np.arange(n) % family.p
-    right = 0
+    right_count = 0
     for _ in range(runs):
-        which = int(source.integers(family.points))
-        x, y = family.sample(which, n, source)
+        point = int(source.integers(family.points))
+        x, y = family.sample(point, n, source)
         signs = np.sign(y) * x[np.arange(n), coordinate]
         reports = np.where(source.random(n) < 1 / (1 + math.exp(-epsilon)), signs, -signs)
         sums = np.bincount(coordinate, reports, minlength=family.p)
-        right += family.decode(sums.astype(float)) == which
-    return right
+        right_count += family.decode(sums.astype(float)) == point
+    return right_count
 
 
 def simulated_check(
@@ -43,7 +50,7 @@ def simulated_check(
 ) -> Check:
     """Check the bound on decoding by simulating the best known protocol.
 
-    User i answers for coordinate ``i mod p`` by randomised response.
+    User i answers for coordinate ``i mod p`` by randomised response, see `count_right_decodes`.
 
     Parameters
     ----------

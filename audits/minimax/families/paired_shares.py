@@ -173,11 +173,12 @@ def report_information(k: int, shift: float, epsilon: float) -> float:
     """Upper bound in nats on the information of one report about the pairs' signs; rounded up."""
     epsilon = POSITIVE.check("epsilon", epsilon)
     # Let 1 + L be the likelihood ratio of a report, E = e^epsilon, d = shift, t = d tanh(eps / 2).
-    # E[(1+L) ln(1+L)] of a symmetric L in [-t, t] is at most c_2(t) E[L^2], and E[L^2] at most
-    # d^2 / k f (E-1)^2 / (1 + f (E-1))^2, if the report favours one label of each of f k pairs
+    # E[(1+L) ln(1+L)] of a symmetric L in [-t, t] is at most c_2(t) E[L^2], where c_2 is
+    # `entropy_factor`, and E[L^2] is at most d^2 / k f (E-1)^2 / (1 + f (E-1))^2, if the report
+    # favours one label of each of f k pairs.
     curve = entropy_factor(shift * math.tanh(epsilon / 2))
     inverse = math.exp(-epsilon)
-    # as a function of f this has one peak, at f = 1 / (E - 1); f k is a whole number
+    # As a function of f this has one peak, at f = 1 / (E - 1), and f k is a whole number.
     share = integers_near(k * inverse / (1 - inverse) if inverse < 1 else k, k // 2) / k
     uneven = share * (1 - inverse) ** 2 / (inverse + share * (1 - inverse)) ** 2
     spread = curve * shift**2 / k * float(uneven.max())

@@ -294,7 +294,8 @@ class SignCopies:
 def user_information(dimension: int, shift: float, epsilon: float) -> float:
     """Upper bound in nats on a report's information about the point, rounded up.
 
-    ``min(d^2 (A - 1 - ln A), p phi(d))``; see the proof.
+    It is the lesser of ``d^2`` times the `posterior_divergence` and p times the `sign_information`
+    of d, where d is the shift and p the dimension.
     """
     private = shift * shift * posterior_divergence(epsilon)
     return round_up(min(private, dimension * float(sign_information(np.array(shift)))))

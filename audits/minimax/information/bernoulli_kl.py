@@ -1,4 +1,9 @@
-"""From information to the probability of a right guess: Bernoulli divergences, inverted."""
+"""From information to the probability of a right guess: Bernoulli divergences, inverted.
+
+Minimax lower bounds use it so: of many points one is chosen at random, private data carry little
+information about it (in nats), and therefore no guess of the point is right with a large
+probability.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from collections.abc import Callable
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.numerics.search import least_float_that
 
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # relative: by how much the information and the answer are rounded up
 
 
 def kl(p: float, q: float) -> float:
@@ -22,7 +27,7 @@ def kl(p: float, q: float) -> float:
 
 
 def _log_ratio(p: float, q: float, difference: float) -> float:
-    """``ln(p / q)``, of ``difference = p - q``."""
+    """``ln(p / q)``, where ``difference`` is p - q."""
     close = abs(difference) < q / 2
     return math.log1p(difference / q) if close else math.log(p) - math.log(q)
 

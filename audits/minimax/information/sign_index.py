@@ -1,4 +1,8 @@
-"""Vectors of signs by their number: bits of integers of any size."""
+"""Vectors of signs and their numbers: the bits of an integer of any size are the signs.
+
+A hard family whose points are all vectors of signs has 2^dimension points, more than a float can
+count.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Information in private reports about a random sign, in nats, and the error of guessing the sign.
 
-Minimax lower bounds use it so: an epsilon-LDP report carries little information, and little
-information leaves a large error on each sign of a hard family.
+A minimax lower bound takes a hard family of data, which independent fair signs choose.  An
+epsilon-LDP report carries little information (`posterior_divergence`), and an estimate that has
+little information about a sign errs about it (`sign_error`), so that every estimate has a large
+error for some member of the family.
 
 Proofs: `docs/proofs/minimax_mean.md`.
 """
@@ -22,44 +24,48 @@ SMALL = 1e-3  # below this epsilon the bound epsilon^2 / 8 is used, as A - 1 - l
 
 
 def posterior_divergence(epsilon: float) -> float:
-    """The largest KL divergence of a posterior from its prior under ``epsilon``; rounded up.
+    """The largest KL divergence of posterior from prior, given an epsilon-LDP report; rounded up.
 
-    In nats, ``A - 1 - ln A`` with ``A = epsilon / (1 - e^-epsilon)``, for every prior; at most
-    ``epsilon^2 / 8``, which it approaches for a small epsilon.
+    It is ``A - 1 - ln A`` nats with ``A = epsilon / (1 - e^-epsilon)``: no prior of a user's data
+    has a larger one.  It is at most ``epsilon^2 / 8``, which it approaches for a small epsilon.
     """
     epsilon = POSITIVE.check("epsilon", epsilon)
     if epsilon < SMALL:
         return round_up(epsilon * epsilon / 8)
     excess = epsilon / -math.expm1(-epsilon) - 1
-    # At most ten digits cancel in x - ln(1 + x) for x > 5e-4.
+    # The excess x is about 5e-4 or more, so that x - ln(1 + x), about x^2 / 2 if x is small, loses
+    # about four digits at most.  It is rounded up by more: by 1e7 units in the last place.
     return round_up(excess - math.log1p(excess), 1e7)
 
 
 def sign_information(mean: Array) -> Array:
-    """KL divergence of a sign of mean m from a fair sign: ``ln 2`` minus its entropy.
+    """KL divergence, in nats, of a sign of mean m from a fair sign: ``ln 2`` minus its entropy.
 
-    ``((1 + m) ln(1 + m) + (1 - m) ln(1 - m)) / 2``; below m = 0.01 by its series.
+    It is ``((1 + m) ln(1 + m) + (1 - m) ln(1 - m)) / 2``, elementwise for m in [0, 1]; below
+    m = 0.01, where the two terms cancel, it is computed by its series in m.
     """
     m = np.clip(np.asarray(mean, dtype=float), 0.0, 1.0)
-    low = np.where(m < 1, m, 0.0)
-    inside = ((1 + low) * np.log1p(low) + (1 - low) * np.log1p(-low)) / 2
-    # the two terms cancel if m is small
+    m_below_one = np.where(m < 1, m, 0.0)
+    divergence = (
+        (1 + m_below_one) * np.log1p(m_below_one) + (1 - m_below_one) * np.log1p(-m_below_one)
+    ) / 2
     series = m**2 * (1 / 2 + m**2 * (1 / 12 + m**2 * (1 / 30 + m**2 / 56)))
-    inside = np.where(m < 1e-2, series, inside)
-    information: Array = np.where(m < 1, inside, math.log(2))
+    divergence = np.where(m < 1e-2, series, divergence)
+    information: Array = np.where(m < 1, divergence, math.log(2))
     return information
 
 
 def sign_error(information: Array) -> Array:
-    """Least ``E (guess - sign)^2`` of a fair sign given information in nats; rounded down.
+    """Lower bound on ``E (guess - sign)^2`` of a fair sign, elementwise; rounded down.
 
-    ``1 - m^2`` for the m whose `sign_information` is the information.
+    The guess sees data with this much mutual information with the sign, in nats.  The bound is
+    ``1 - m^2`` for the m whose `sign_information` is the information, and 0 from ``ln 2`` on.
     """
     nats = np.asarray(information, dtype=float)
 
-    def enough(m: Array) -> NDArray[np.bool_]:
+    def has_information(m: Array) -> NDArray[np.bool_]:
         return np.asarray((sign_information(m) >= nats * (1 + 1e-12)) | (m >= 1))
 
-    magnitude = furthest_that(enough, np.ones_like(nats), np.zeros_like(nats))
+    magnitude = furthest_that(has_information, np.ones_like(nats), np.zeros_like(nats))
     error: Array = np.where(nats >= math.log(2), 0.0, np.maximum(1 - magnitude * magnitude, 0.0))
     return error * (1 - 1e-12)

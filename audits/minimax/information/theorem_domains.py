@@ -14,9 +14,9 @@ INTERACTION = OneOf(get_args(Interaction))
 LOSS = OneOf(get_args(Loss))
 USERS = IntegerRange(1)
 DIMENSION = IntegerRange(1, 10**9)
-# the squares of e^eps are floats up to here
+# up to this epsilon the square of e^epsilon is a float
 LOCAL_EPSILON = Interval(0.0, 300.0)
-# of noise or a slope: with those squares, and any n, all products are floats
+# The scale of noise, or a slope: products with those squares and any n are then floats.
 SCALE = Interval(1e-6, 1e6)
 
 

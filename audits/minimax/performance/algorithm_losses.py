@@ -1,10 +1,9 @@
-"""One run of each algorithm of the project on a lower bound's hard family: its loss.
+"""The loss of one run of each algorithm of the project on the hard family of a lower bound.
 
-A lower bound is proved from a family of points, whose distributions of data are hard to tell apart.
-A run draws a point and data from its distribution, runs the algorithm, and returns the loss against
-the point's parameter.  The mean of many such losses is the algorithm's risk.  In all functions
-``setting`` has the sizes of the problem and ``rng`` draws data and noise.  ``noise`` is a factor
-from 0 to 1 of the algorithm's noise.
+A loss function takes (setting, bound, rng, noise).  It draws a point of the hard family
+(``bound.construction``) and data for this point, runs the algorithm, and returns how far its answer
+is from the truth, in the loss of the problem.  ``setting`` has the sizes of the problem and the
+privacy parameters.  ``noise`` is 1 for a private run and 0 for the same run without noise.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Setting = Mapping[str, Any]
 
 
 def squared_distance(estimate: Array, truth: Array) -> float:
-    """The squared Euclidean distance of an estimate from the true parameter."""
+    """Squared Euclidean distance."""
     return float(np.square(np.asarray(estimate) - truth).sum())
 
 
@@ -36,7 +35,7 @@ def uniform_index(points: int, rng: np.random.Generator) -> int:
 
 
 def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
-    """The loss of an estimator of (X, y): its distance to the parameter, to a power.
+    """A loss function of an estimator fitted on (X, y): its distance to the parameter, to a power.
 
     ``make(setting)`` gives the estimator, ``family(setting, bound)`` the family if the bound has
     none.
@@ -55,7 +54,7 @@ def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
 
 
 def nearby_parameter(setting: Setting, bound: LowerBound) -> SignedBasis:
-    """One coefficient of about the size at which the bound's error arises."""
+    """A family with one coefficient of the size ``2 bound.value``, at most 1."""
     return SignedBasis(setting["p"], min(1.0, 2 * bound.value))
 
 
@@ -75,7 +74,7 @@ def chi_squared_epsilon(setting: Setting) -> float:
 def label_sgd_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """Excess risk of one pass of gradients on the linear loss."""
+    """Excess risk of one pass of gradient steps on the linear loss, by `LabelSGD`."""
     from algorithms.label_privacy.label_sgd import LabelSGD
 
     family: Any = bound.construction
@@ -85,7 +84,7 @@ def label_sgd_loss(
         epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
     )
     labels = family.sample(which, setting["n"], data)
-    # LabelSGD's linear loss falls where the family's rises
+    # The linear losses of LabelSGD and of the family have opposite signs.
     theta = -EstimatorAdapter.of(model).run((labels, np.ones((len(labels), 1))), theirs, noise)[
         :, 0
     ]
@@ -93,7 +92,7 @@ def label_sgd_loss(
 
 
 def family_loss(make: Any) -> Any:
-    """The squared error of an algorithm, ``make(setting)``, on the bound's family."""
+    """A loss function of the estimator ``make(setting)``: its squared error on the family."""
 
     def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
         family: Any = bound.construction
@@ -109,7 +108,7 @@ def family_loss(make: Any) -> Any:
 def central_mean_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """The error of `PrivateMean`, which is the same on all data: here on zeros."""
+    """The squared error of `PrivateMean` on zeros; its law is the same on all data."""
     del bound
     zeros = np.zeros((setting["n"], setting["dimension"]))
     return squared_distance(
@@ -128,7 +127,7 @@ def private_mean_estimator(setting: Setting) -> Any:
 def selection_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """The gap of the candidate that `PrivateSelection` chooses; without noise it is the best."""
+    """How far the chosen candidate of `PrivateSelection` is below the best; 0 without noise."""
     from algorithms.statistics.private_selection import PrivateSelection
 
     family: Any = bound.construction
@@ -163,7 +162,7 @@ def ridge_loss(rows: Array, theta: Array) -> float:
 
 
 def least_ridge_loss(rows: Array, steps: int = 500) -> float:
-    """The least `ridge_loss` on the unit l1 ball, by Nesterov's accelerated projected gradients."""
+    """The least `ridge_loss` over the l1 ball, by Nesterov's accelerated projected gradients."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
     smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
@@ -176,7 +175,7 @@ def least_ridge_loss(rows: Array, steps: int = 500) -> float:
 
 
 def project_to_l1_ball(vector: Array) -> Array:
-    """The nearest point of the unit l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
     if np.abs(vector).sum() <= 1:
         return vector
     sizes = np.sort(np.abs(vector))[::-1]

@@ -1,4 +1,12 @@
-"""Which algorithms of the project are compared with which bound."""
+"""The table of the project's algorithms, each with the minimax problem that it solves.
+
+For each entry a report compares three numbers: the mean loss of the algorithm on the problem's hard
+family, the upper bound on risk of its theorem if there is one, and the minimax lower bound.
+
+A setting has the sizes of a problem: n records or users, p or ``dimension`` coordinates, k labels
+or candidates, s non-zero coefficients, ``noise_bound`` on the labels' noise, and the privacy
+parameters ``epsilon``, ``delta`` or ``rho``.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +35,10 @@ TheoremBound = Callable[[Setting, LowerBound], float | None]
 class AlgorithmEntry:
     """An algorithm for a problem of `problems.PROBLEMS`.
 
-    ``loss(setting, bound, rng, noise)`` is the loss of one run on the hard family;
-    ``theorem_bound`` is the upper bound of its theorem, None if that does not apply.  ``setting``
-    is an example.
+    ``loss(setting, bound, rng, noise)`` is the loss of one run on the hard family of the lower
+    bound ``bound``; ``noise`` is 1 for a private run and 0 for one without noise.
+    ``theorem_bound(setting, bound)`` is the upper bound on risk of its theorem, None if that does
+    not apply.  ``setting`` is an example, used where the user gives no values.
     """
 
     problem: str
@@ -40,6 +49,11 @@ class AlgorithmEntry:
 
 
 def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) -> LossFunction:
+    """The loss of one round of `LocalIHT` for one coefficient, at the epsilon of a setting.
+
+    With ``clipped`` residuals are clipped at half of the noise bound.
+    """
+
     def make(setting: Setting) -> Any:
         from algorithms.sparse_regression.local_iht import LocalIHT
 
@@ -57,6 +71,7 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
 
 
 def _label_iht(setting: Setting) -> Any:
+    """`LabelIHT` with bounded noise; a label is at most ``sqrt(s)`` plus its noise."""
     from algorithms.base.hard_thresholding import default_step
     from algorithms.sparse_regression.label_iht import LabelIHT
 
@@ -79,6 +94,7 @@ def _lasso(setting: Setting) -> Any:
 
 
 def _erm(setting: Setting) -> Any:
+    """`SparseERM` with the squared loss; rows of signs have the norm ``sqrt(p)``."""
     from algorithms.sparse_regression.sparse_erm import SparseERM
 
     return SparseERM(
@@ -106,7 +122,9 @@ def _local_histogram(setting: Setting) -> Any:
     return LocalHistogram(k=setting["k"], epsilon=setting["epsilon"])
 
 
+# The example for private records, of which each user reports one, in turn.
 _RECORDS = {"n": 10_000, "p": 20, "epsilon": 0.5, "interaction": "sequential"}
+# The example for the central model, in which a trusted curator has all records.
 _CENTRAL = {"n": 2_000, "p": 64, "s": 1, "epsilon": 1.0, "delta": 1e-6}
 ALGORITHM_TABLE = (
     AlgorithmEntry(
@@ -211,5 +229,5 @@ ALGORITHM_TABLE = (
 
 
 def algorithms_for(problem: str) -> tuple[AlgorithmEntry, ...]:
-    """The algorithms of a problem."""
+    """The entries of a problem, in the order of the table."""
     return tuple(entry for entry in ALGORITHM_TABLE if entry.problem == problem)

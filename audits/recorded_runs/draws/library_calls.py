@@ -1,4 +1,11 @@
-"""Mechanisms of diffprivlib and measurements of OpenDP: one call on the tape each."""
+"""Replacements for mechanisms of diffprivlib and measurements of OpenDP within a recorded run.
+
+An audit records a function on data and replays it on their neighbour.  Within such a run a call of
+one of these libraries is one event on the `Tape`: its whole output is recorded, and the replay gets
+the same output.  The event states the loss that the library's own parameters declare, what must be
+equal in both runs, and the value whose move is compared with the sensitivity.  Draws inside the
+call are not recorded (``running(None)``).
+"""
 
 from __future__ import annotations
 
@@ -19,8 +26,9 @@ from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import EventKind, current_tape, running
 
 NO_PARAMETERS = {"random_state", "accountant"}  # attributes that may differ between runs
-# The privacy of these functions is not that of noise which is added to a value: a quantile by the
-# exponential mechanism on intervals between records, and an objective with a random term.
+# Functions of diffprivlib, by module and name, that are recorded as a whole.  Their privacy is not
+# that of noise which is added to a value: the first is a quantile by the exponential mechanism on
+# intervals between records, the second minimises an objective with a random term.
 MECHANISMS_OF_DIFFPRIVLIB = (
     ("diffprivlib.tools.quantiles", "quantile"),
     ("diffprivlib.models.logistic_regression", "_logistic_regression_path"),
@@ -29,7 +37,11 @@ Replacement = tuple[Any, str, Any]
 
 
 def library_patches() -> Iterator[Replacement]:
-    """What to replace in the libraries that are loaded: owner, name, replacement."""
+    """What to replace in those of the libraries that are loaded: owner, name, replacement.
+
+    Replaced are ``randomise`` of every mechanism of diffprivlib, the functions above, and the call
+    of an OpenDP measurement.
+    """
     kind: Any
     mechanisms = sys.modules.get("diffprivlib.mechanisms")
     if mechanisms is not None:
@@ -54,7 +66,7 @@ def _all_subclasses(kind: Any) -> Iterator[Any]:
 
 
 def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of diffprivlib that costs its argument ``epsilon``."""
+    """A function like this one of diffprivlib, whose call costs its argument ``epsilon``."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -82,7 +94,11 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The method ``randomise`` of a mechanism of diffprivlib."""
+    """A method like ``randomise`` of a mechanism of diffprivlib, recorded with its parameters.
+
+    The value is the first argument, or the attribute ``utility`` of a mechanism without arguments,
+    whose sensitivity is in the maximum norm.
+    """
 
     @functools.wraps(function)
     def randomise(self: Any, *values: Any) -> Any:
@@ -102,7 +118,7 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
         argument = use(values[0]) if values else facts.pop("utility", None)
         sensitivity = facts.get("sensitivity")
         if not _is_numeric(argument) or not isinstance(sensitivity, (int, float)):
-            # a function, or a matrix whose norm is the mechanism's own
+            # The argument is a function, or the mechanism measures moves in a norm of its own.
             argument = sensitivity = None
         event = tape.event(
             EventKind.CALL,
@@ -128,6 +144,7 @@ def _is_numeric(value: Any) -> bool:
 
 
 def _loss_of_parameters(mechanism: Any) -> Loss | None:
+    """The loss by the attributes epsilon and delta of a mechanism; None if it has no epsilon."""
     epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0) or 0.0
     if epsilon is None:
         return None
@@ -135,7 +152,7 @@ def _loss_of_parameters(mechanism: Any) -> Loss | None:
 
 
 def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The call of a measurement of OpenDP."""
+    """A function like the call of an OpenDP measurement, recorded with the loss of its map."""
 
     @functools.wraps(function)
     def call(self: Any, argument: Any) -> Any:
@@ -147,7 +164,9 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             with running(None):
                 return function(self, use(argument))
 
-        # the map gives the loss at distance 1, the largest distance between neighbours
+        # Neighbours are taken to be at distance 1 in the measurement's input metric.  That of a
+        # metric of data sets (SymmetricDistance and others) counts records; that of numbers or
+        # vectors (AbsoluteDistance, L1Distance, L2Distance) is how far the argument itself moves.
         numeric_argument = use(argument) if _is_numeric(use(argument)) else None
         metric = str(self.input_metric)
         is_metric_of_data = (
@@ -170,6 +189,7 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _loss_at_one(measurement: Any) -> Loss | None:
+    """The loss that a measurement's map gives for distance 1; None if it is no number."""
     distances: tuple[Any, ...] = (1.0, 1)
     for distance in distances:
         try:

@@ -1,8 +1,10 @@
-"""Generators of numpy that record their draws on the tape of a run.
+"""Generators of numpy that record their draws: followed noise, and frozen coins.
 
-Draws of noise return arrays whose noise is followed through the code; other draws, the coins,
-return plain numbers, which a second run gets from the first.  Outside of a run the generators are
-those of numpy.
+Within a recorded run the methods of these generators write each draw to the `Tape`; the replay on
+the neighbour gets the recorded numbers.  Draws in the table `NOISE` are handed out as followed
+numbers, as they may hide private values.  Draws in the table `COINS`, such as those that choose
+samples or batches, are handed out plain, and are the same in both runs.  Draws whose parameters may
+be private are in `parametric_draws`.
 """
 
 from __future__ import annotations
@@ -34,14 +36,21 @@ PLAIN_STATE: Any = np.random.RandomState
 def recorded_noise(
     tape: Tape, name: str, table: DrawTable, draw: Any, bound_arguments: dict[str, Any]
 ) -> Any:
-    """Draw noise on the tape and return it followed."""
+    """Draw noise on the tape and return it followed.
+
+    ``draw`` makes the plain numbers; ``table`` says which of the ``bound_arguments``, the arguments
+    by name, are the location and the scale.  Noise at a public place, and coins with a part for
+    each record, are returned plain.
+    """
     arguments = {key: use(value) for key, value in bound_arguments.items()}
     size, out = arguments.get("size"), arguments.get("out")
-    # the noise is location + factor x noise of this law, whose own scale is the spread
+    # What is drawn is location + factor x noise, where the noise has this law and the scale
+    # ``spread``.
     location = arguments.get(table.place, 0.0)
     factor, spread = 1.0, arguments[table.spread] if table.spread else 1.0
     parameters = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
-    if table.law == "geometric":  # each further trial costs -log(1 - p)
+    if table.law == "geometric":
+        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
         with np.errstate(all="ignore"):
             spread = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
     if name == "uniform":
@@ -54,7 +63,7 @@ def recorded_noise(
         return _public_numbers(tape, name, draw, equal, out)
     event = tape.event(EventKind.DRAW, name, draw, equal=parameters)
     shape = event.shape
-    # one uniform number per record is probably the coin that samples the record
+    # One uniform number for each record is probably the coin that samples the record.
     event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
     numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
     factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
@@ -83,6 +92,7 @@ def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out
 
 
 def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
+    """A method of a generator that draws noise, recorded within a run."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -105,6 +115,7 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
 
 def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
+    """A method of a generator that draws coins, recorded within a run."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -136,6 +147,7 @@ def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
+    """A method of `PARAMETRIC`, recorded within a run."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -154,6 +166,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
 
 
 def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
+    """The method ``permutation``: the tape gives the order, which is applied to this run's data."""
     tape = current_tape()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
@@ -165,7 +178,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 
 def _order(base: Any, source: Any, count: int) -> Any:
-    """A random order of ``count`` places, which is not recorded."""
+    """A random order that is drawn without recording."""
     with running(None):
         return base.permutation(source, count)
 
@@ -209,7 +222,7 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
 
 
 def _methods(base: Any) -> dict[str, Any]:
-    """The recording methods in place of those that a class of numpy has, by name."""
+    """All recording methods of a class of generators, by name."""
     methods: dict[str, Any] = {}
     for name, table in NOISE.items():
         if hasattr(base, name):
@@ -225,7 +238,7 @@ def _methods(base: Any) -> dict[str, Any]:
 
 
 class _LooksLikeBase(type):
-    """A class whose instances are all of the base's, as it stands in for the base."""
+    """A class that counts every instance of its base as its own, as it replaces the base."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.__mro__[1])
@@ -271,7 +284,7 @@ def new_generator(seed: Any = None) -> Any:
     if seed is None:
         return RecordingGenerator(np.random.PCG64(tape.entropy.spawn(1)[0]))
     if not isinstance(seed, (np.random.BitGenerator, np.random.SeedSequence)):
-        # a seed that is computed from private data reveals them
+        # A seed that is computed from private data reveals them, so it must be equal in both runs.
         tape.event(EventKind.CALL, "default_rng", lambda: None, equal={"seed": use(seed)})
     return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
 

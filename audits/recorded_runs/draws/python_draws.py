@@ -1,4 +1,11 @@
-"""Generators of Python's `random` and `secrets` that record their draws."""
+"""Generators of Python's `random` and `secrets` that record their draws.
+
+While an audit records a run, these classes stand in for those of Python.  Each draw becomes an
+event on the run's tape.  Uniform, Gaussian and exponential numbers are followed through the code as
+noise; draws of bits, samples and orders are handed out as they are.  In the second run, on the
+neighbouring data, the tape hands out the outputs of the first run.  Outside of a run the classes
+draw as Python's own do.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +21,9 @@ from audits.recorded_runs.draws.parametric_draws import choice, permuted_places,
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import EventKind, current_tape, running
 
-PLAIN_RANDOM = random.Random
+PLAIN_RANDOM = random.Random  # Python's own class, kept here because the module's is replaced
+# The draws that are noise: their arguments with defaults, their law, and the names of the arguments
+# of location and scale.
 TABLES = {
     "random": DrawTable({}, "uniform"),
     "uniform": DrawTable({"a": None, "b": None}, "uniform"),
@@ -25,9 +34,16 @@ TABLES = {
 
 
 class RecordingRandom(PLAIN_RANDOM):
-    """Python's generator, which records within a run; its other methods draw through these."""
+    """Python's generator, which records within a run.
+
+    The methods that are not overridden here call those that are, and so are recorded by them.
+    """
 
     def _noise(self, name: str, draw: Any, parameters: dict[str, Any]) -> Any:
+        """Return a number drawn by ``draw``: within a run, a followed one of the law in `TABLES`.
+
+        Code that is being imported is not part of the run.
+        """
         tape = current_tape()
         if tape is None or is_importing():
             return draw()
@@ -43,23 +59,23 @@ class RecordingRandom(PLAIN_RANDOM):
         return self._noise("random", lambda: PLAIN_RANDOM.random(self), {})
 
     def uniform(self, a: Any, b: Any) -> Any:
-        """A uniform number between two."""
+        """A uniform number between a and b."""
         a, b = use(a), use(b)
         draw = lambda: PLAIN_RANDOM.uniform(self, a, b)  # noqa: E731
         return self._noise("uniform", draw, {"low": a, "high": b})
 
     def gauss(self, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-        """A Gaussian number."""
+        """A Gaussian number of this mean and standard deviation."""
         draw = lambda: PLAIN_RANDOM.gauss(self, use(mu), use(sigma))  # noqa: E731
         return self._noise("gauss", draw, {"mu": mu, "sigma": sigma})
 
     def normalvariate(self, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
-        """A Gaussian number."""
+        """A Gaussian number of this mean and standard deviation."""
         draw = lambda: PLAIN_RANDOM.normalvariate(self, use(mu), use(sigma))  # noqa: E731
         return self._noise("normalvariate", draw, {"mu": mu, "sigma": sigma})
 
     def expovariate(self, lambd: Any = 1.0) -> Any:
-        """An exponential number."""
+        """An exponential number of rate ``lambd``, whose scale is ``1 / lambd``."""
         draw = lambda: PLAIN_RANDOM.expovariate(self, use(lambd))  # noqa: E731
         return self._noise("expovariate", draw, {"scale": 1 / use(lambd)})
 
@@ -80,7 +96,7 @@ class RecordingRandom(PLAIN_RANDOM):
     def choices(
         self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
     ) -> Any:
-        """Choose k elements, which may be equal; the weights may be private."""
+        """Choose k elements with replacement, by weights that may be private."""
         tape = current_tape()
         if tape is None:
             return PLAIN_RANDOM.choices(self, population, weights, cum_weights=cum_weights, k=k)
@@ -98,7 +114,7 @@ class RecordingRandom(PLAIN_RANDOM):
         return [population[index] for index in places]
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> Any:
-        """Choose k different elements."""
+        """Choose k elements without replacement."""
         tape = current_tape()
         if tape is None or counts is not None:
             return PLAIN_RANDOM.sample(self, population, k, counts=counts)
@@ -111,7 +127,7 @@ class RecordingRandom(PLAIN_RANDOM):
         return [population[index] for index in places]
 
     def shuffle(self, x: Any) -> None:
-        """Shuffle in place."""
+        """Put the elements of a list into a random order, in place."""
         tape = current_tape()
         if tape is None:
             PLAIN_RANDOM.shuffle(self, x)
@@ -128,7 +144,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
 
 class RecordingSystemRandom(RecordingRandom):
-    """Stands in for the system's entropy: within a run it is seeded, so that runs repeat."""
+    """Stands in for `random.SystemRandom`: within a run it is seeded, so that runs repeat."""
 
     def __init__(self, seed: Any = None) -> None:
         tape = current_tape()
@@ -136,14 +152,14 @@ class RecordingSystemRandom(RecordingRandom):
         del seed
 
     def seed(self, *arguments: Any, **options: Any) -> None:
-        """Seed the generator; only its constructor may."""
+        """Seed the generator in its constructor; later calls do nothing."""
         if not hasattr(self, "_seeded"):
             self._seeded = True
             super().seed(*arguments, **options)
 
 
 class UnseededRandom(RecordingRandom):
-    """Python's generator; without a seed it draws from the run's own entropy."""
+    """Stands in for `random.Random`: within a run, no seed means one from the run's own entropy."""
 
     def __init__(self, x: Any = None) -> None:
         tape = current_tape()
@@ -151,4 +167,5 @@ class UnseededRandom(RecordingRandom):
 
 
 def _seed_from(tape: Any) -> int:
+    """Return a new seed from the entropy of the run."""
     return int(tape.entropy.spawn(1)[0].generate_state(1)[0])

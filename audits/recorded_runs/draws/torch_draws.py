@@ -1,8 +1,4 @@
-"""Draws of PyTorch on the tape of a run.
-
-Draws of noise return followed tensors: they remember the noise in them, and do their arithmetic as
-followed arrays of numpy.
-"""
+"""Draws of PyTorch: followed tensors, which do their arithmetic as followed arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.tape import EventKind, current_tape
 
-# torch's name of a function or method: the name of numpy's that does the same on followed arrays
+# functions and operators of tensors, and the ufunc of numpy that follows the noise in them
 UFUNCS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
     "true_divide": "true_divide", "neg": "negative", "gt": "greater", "ge": "greater_equal",
@@ -26,6 +22,7 @@ UFUNCS = {
     "log1p": "log1p", "sqrt": "sqrt", "exp": "exp", "cos": "cos", "sin": "sin",
     "expm1": "expm1", "square": "square",
 }  # fmt: skip
+# Methods of tensors that keep noise in sight, and the method of arrays that is called instead.
 METHODS = {
     "reshape": "reshape", "view": "reshape", "flatten": "reshape", "squeeze": "squeeze",
     "clone": "copy", "detach": "copy", "contiguous": "copy", "cpu": "copy", "to": "copy",
@@ -49,6 +46,8 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
 
 
 def _recording_or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The recording function within a run, and the plain one outside of runs."""
+
     def call(*arguments: Any, **options: Any) -> Any:
         return (plain if current_tape() is None else draw)(*arguments, **options)
 
@@ -56,6 +55,11 @@ def _recording_or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> 
 
 
 def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any) -> Any:
+    """A tensor of location + noise of this law and scale, drawn on the tape and followed.
+
+    Of uniform noise ``spread`` is the width.  Without a ``size`` the shape is that of the
+    parameters; ``kind`` is the type of the tensor.
+    """
     tape: Any = current_tape()  # the caller has checked that a tape is active
     location, spread = _array(location), _array(spread)
     shape = (
@@ -89,6 +93,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
 
 
 def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """Recording versions of torch's functions that draw noise: owner, name, function."""
     default = torch.get_default_dtype
 
     def shape_of(size: Any) -> Any:
@@ -193,6 +198,8 @@ def _tensor_of(value: Any) -> Any:
 
 
 def _tensor_class(torch: Any) -> Any:
+    """The class of followed tensors, made when torch is there."""
+
     class FollowedTensor(torch.Tensor):  # type: ignore[misc]
         """A tensor that remembers its noise."""
 
@@ -213,7 +220,10 @@ def _tensor_class(torch: Any) -> Any:
 
 
 def _call_of_torch(function: Any, arguments: Any, options: Any) -> Any:
-    """Call a function of torch of which an argument is followed."""
+    """Call a function of torch of which an argument is followed.
+
+    Arithmetic and indexing give followed tensors; any other function uses its arguments.
+    """
     function_name: str = getattr(function, "__name__", "")
     if function_name in ("__get__", "as_subclass", "__set__", "size", "dim"):
         return function(*arguments, **options)

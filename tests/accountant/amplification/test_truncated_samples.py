@@ -19,8 +19,10 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     least_return,
     truncated,
 )
+from accountant.composition.composition import Composition, EpsilonProblem
+from accountant.composition.engine import certify
 from accountant.composition.grid_certificate import grid_certificate
-from accountant.composition.truncated_contour import TruncatedContour
+from accountant.composition.truncated_contour import TruncatedContour, TruncatedContourEngine
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 tail = statistics.NormalDist().cdf
@@ -211,7 +213,8 @@ def test_an_estimate_starts_near_epsilon():
 def test_nearly_equal_losses_cost_what_equal_ones_cost(noise, rate, count):
     # every one of them is at least `noise`, and at most a little more
     mu = 1 / (noise * (1 + 1e-10 * np.arange(count)))
-    found = Tight().certify(Sequential(steps(mu, np.full(count, rate))), 1e-6)
+    composition = Composition([(step, 1) for step in steps(mu, np.full(count, rate))])
+    found = certify(EpsilonProblem(composition, 1e-6, 1e-6), (TruncatedContourEngine(),))
     least = Tight().certify(count * PoissonSampled(GaussianLoss(1 / noise), rate), 1e-6)
     assert found.engine == "truncated contour"
     assert found.lower <= least.upper

@@ -108,12 +108,17 @@ def test_other_processes_change_no_bit(data):
 
 
 @contextlib.contextmanager
-def cluster_of_two():
+def cluster_of_two(*, processes=True):
+    """Two workers that are sent all bytes, in processes of their own or in threads of this one."""
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=2,
+            threads_per_worker=1,
+            processes=processes,
+            protocol="tcp://",
+            dashboard_address=":0",
         ) as cluster,
         Client(cluster) as client,
         client.get_executor() as pool,
@@ -129,12 +134,13 @@ def held(client, x, y, scattered=False):
     return WorkerChunks(there, lengths, x.shape)
 
 
-def test_a_cluster_changes_no_bit(data):
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_cluster_changes_no_bit(processes, data):
     x, y = data[0][:300], data[1][:300]
     coordinates = LocalIHT(epsilon=8.0, sparsity=2, noise_bound=0.1, random_state=0)
     every = (LOCAL, LABEL, CENTRAL)
     expected = [one.fit(x, y).coef_.tobytes() for one in (*every, LOCAL, coordinates)]
-    with cluster_of_two() as (client, pool):
+    with cluster_of_two(processes=processes) as (client, pool):
         found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in every]
         there = held(client, x, y)
         found += [one.fit(there, executor=pool).coef_.tobytes() for one in (LOCAL, coordinates)]

@@ -149,7 +149,7 @@ def test_the_excess_is_below_its_bound(convex, average):
     def loss(theta):
         return np.mean((x @ theta - y) ** 2)
 
-    least = loss(GaussianFrankWolfe("squared", convex, 1e6, 1e-6, rounds=3000).fit(x, y).coef_)
+    least = loss(GaussianFrankWolfe("squared", convex, 1e6, 1e-6, rounds=1000).fit(x, y).coef_)
     made = GaussianFrankWolfe("squared", convex, 1.0, 1e-6, rounds=20, average=average)
     excess = [loss(made.set_params(random_state=s).fit(x, y).coef_) - least for s in range(20)]
     bound = made.utility_bound(x.shape, loss(made.set_params().coef_ * 0) - least)

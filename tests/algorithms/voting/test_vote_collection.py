@@ -1,5 +1,7 @@
 """Votes of machines that fail, are late, vote twice or nonsense; on threads, processes and Dask."""
 
+import contextlib
+import os
 import threading
 import time
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -220,21 +222,30 @@ def test_what_gets_lost_on_the_way_is_null():
     assert (votes[2::5, 0] == 1).all()
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextlib.contextmanager
+def client_of_two(*, processes):
+    """Two workers that are sent all bytes, in processes of their own or in threads of this one."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0"
+            n_workers=2,
+            processes=processes,
+            protocol="tcp://",
+            threads_per_worker=1,
+            dashboard_address=":0",
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
 
 
-def test_it_runs_on_a_cluster_of_processes(client):
-    import os
+@pytest.fixture(scope="module")
+def client():
+    with client_of_two(processes=False) as client:
+        yield client
 
+
+def test_it_runs_on_a_cluster(client):
     expected = fates_and_signs(None)
     with client.get_executor() as executor:
         # data that are sent, data that lie on the workers, and data that are made there
@@ -244,18 +255,24 @@ def test_it_runs_on_a_cluster_of_processes(client):
         def load(seed):
             return MEANS + np.random.default_rng(seed).normal(size=(50, 11))
 
-        def pid_of(data):
-            # bits of the process that voted: it was none of ours
-            return [int(bit) for bit in f"{os.getpid():032b}"]
-
         made = [lambda seed=seed: load(seed) for seed in range(20)]
         report, signs, _ = fates_and_signs(executor, made)
         assert signs == np.sign(MEANS).tolist()
         assert report.bytes == (5 + 2 * 2,) * 20
+
+
+@pytest.mark.slow
+def test_processes_of_a_cluster_vote():
+    def pid_of(data):
+        # bits of the process that voted: it was none of ours
+        return [int(bit) for bit in f"{os.getpid():032b}"]
+
+    with client_of_two(processes=True) as client, client.get_executor() as executor:
+        made = [lambda seed=seed: np.full((50, 32), float(seed)) for seed in range(20)]
         fit = vote(executor=executor, estimator=pid_of).fit(made)
-        pids = {int("".join(map(str, row)), 2) for row in fit.votes_}
-        assert len(pids) == 2
-        assert os.getpid() not in pids
+    pids = {int("".join(map(str, row)), 2) for row in fit.votes_}
+    assert len(pids) == 2
+    assert os.getpid() not in pids
 
 
 def test_faults_on_a_cluster_are_null_votes(client):

@@ -152,7 +152,7 @@ def folder(tmp_path, monkeypatch):
 
 def words(name, *more):
     return ["target", name, "--epsilon", "1", "--pair", "a.npy", "b.npy", "--allow-import",
-            "--samples", "20000", "--seed", "1", *more]  # fmt: skip
+            "--samples", "4000", "--seed", "1", *more]  # fmt: skip
 
 
 def lives(pid):
@@ -210,7 +210,7 @@ def test_code_that_never_ends_is_stopped(name, folder, capfd):
 
 @pytest.mark.parametrize("name", ["eats", "eats_in_parts"])
 def test_memory_is_limited(name, folder, capfd):
-    assert "--max-memory 0.75" in refused(name, folder, capfd, "--max-memory", "0.75")
+    assert "--max-memory 0.4" in refused(name, folder, capfd, "--max-memory", "0.4")
 
 
 def test_processes_are_limited(folder, capfd):

@@ -69,9 +69,9 @@ def test_sample_size_inverts_the_bound(problem):
 
 
 def test_sample_size_of_a_lasso_and_at_the_ends():
-    n = sample_size("private_lasso", 0.002, 1.0, p=500)
-    assert lower_bound("private_lasso", n=n, p=500, epsilon=1.0).value <= 0.002
-    assert lower_bound("private_lasso", n=n - 1, p=500, epsilon=1.0).value > 0.002
+    n = sample_size("private_lasso", 0.01, 1.0, p=100)
+    assert lower_bound("private_lasso", n=n, p=100, epsilon=1.0).value <= 0.01
+    assert lower_bound("private_lasso", n=n - 1, p=100, epsilon=1.0).value > 0.01
     assert sample_size("sparse_regression", 10.0, 0.5, p=20) == 1
     # the error of a selection is a number of votes, which more users do not make smaller
     with pytest.raises(ParameterError, match="2\\^50"):

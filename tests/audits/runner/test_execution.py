@@ -32,7 +32,7 @@ WORDS = {
     "libraries": ["libraries", "numpy", "--samples", "5000", "--seed", "7"],
     "zoo": ["zoo", "half_the_noise", "noisy_max", "--samples", "3000", "--repeats", "2"],
     "target": ["target", "mine:honest", "--epsilon", "1", "--pair", "a.npy", "b.npy", "--bits",
-               "--allow-import", "--samples", "20000", "--seed", "7"],
+               "--allow-import", "--samples", "4000", "--seed", "7"],
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("command", WORDS)
 HERE = pytest.mark.parametrize("command", [name for name in WORDS if name != "target"])
@@ -48,9 +48,14 @@ def _place(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
+    """Two workers in threads, sent all bytes; a test of `cli/test_run.py` has processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",
+        dashboard_address=":0",
     ) as local:
         yield local.scheduler_address
 
