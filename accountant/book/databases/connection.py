@@ -1,6 +1,6 @@
 """Opens the database of a book, which a URL or a file's name names: SQLite or PostgreSQL.
 
-A wrong name may be a connection string with a password, so errors repeat at most its scheme.
+A wrong URL may hold a password, so an error about it repeats only its scheme.
 """
 
 from __future__ import annotations
