@@ -176,9 +176,9 @@ def array_bytes(array: NDArray[Any]) -> bytes:
         with np.errstate(invalid="ignore"):  # infinite numbers have no lower half
             lower_halves = (mantissas - upper_halves).astype(float)
         lower_halves[~np.isfinite(upper_halves)] = 0.0
-        return upper_halves.tobytes() + lower_halves.tobytes() + exponents.tobytes()
-    contents: bytes = array.tobytes()
-    return contents
+        parts: list[NDArray[Any]] = [upper_halves, lower_halves, exponents]
+        return b"".join(part.tobytes() for part in parts)
+    return array.tobytes()
 
 
 def type_name(value: Any) -> str:
