@@ -251,3 +251,17 @@ def test_padding_of_long_doubles_is_no_part_of_an_output():
         near = np.array([1, 1 + step], np.longdouble)
         assert array_bytes(near[:1]) != array_bytes(near[1:])
         assert array_bytes(1j * near[:1]) != array_bytes(1j * near[1:])
+
+
+def test_large_whole_numbers_of_any_class_differ_from_their_neighbours():
+    def indexed(number):
+        class Indexed:  # without fields: `__index__` alone tells the number
+            __slots__ = ()
+
+            def __index__(self):
+                return number
+
+        return Indexed()
+
+    near = as_output_array([indexed(2**60), indexed(2**60 + 1)])
+    assert np.unique(extract_features(near).category).size == 2

@@ -10,6 +10,7 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
 from audits import Outcome, Primitive, record
+from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -309,3 +310,28 @@ def test_a_generator_that_is_wrapped_again_goes_on_from_where_it_was():
     assert record(two_names_of_one_generator, DATA, FEWER, claim=1.0).sound
     assert is_same
     assert all(is_same)
+
+
+DRAWS = {
+    "permutation of a number": lambda rng: rng.permutation(9),
+    "permutation of rows": lambda rng: rng.permutation(np.arange(12).reshape(6, 2)),
+    "permutation of columns": lambda rng: rng.permutation(np.arange(12).reshape(2, 6), axis=1),
+    "permuted": lambda rng: rng.permuted(np.arange(12).reshape(2, 6), axis=1),
+    "choice": lambda rng: rng.choice(np.arange(20), 5, replace=False),
+    "laplace": lambda rng: rng.laplace(1.0, 2.0, 3),
+    "uniform": lambda rng: rng.uniform(-1.0, 4.0, 3),
+    "integers": lambda rng: rng.integers(100, size=4),
+}
+
+
+def shuffled(rng):
+    rows = np.arange(12).reshape(6, 2)
+    rng.shuffle(rows)
+    return rows
+
+
+@pytest.mark.parametrize("draw", [*DRAWS.values(), shuffled], ids=[*DRAWS, "shuffle"])
+def test_outside_of_a_run_a_recording_generator_draws_what_a_plain_one_draws(draw):
+    recording, plain = RecordingGenerator(np.random.PCG64(5)), np.random.default_rng(5)
+    for _ in range(2):
+        assert np.array_equal(draw(recording), draw(plain))
