@@ -104,8 +104,8 @@ class Reservations:
         plan: Plan,
         facts: dict[str, Any],
         key: str | None,
-        proof: Proof | CheckedProof | None = None,
-        verified: bool = False,
+        proof: Proof | CheckedProof | None,
+        verified: bool,
     ) -> LogEntry:
         """Charge a whole plan to all users; of parallel parts the most expensive one is charged.
 

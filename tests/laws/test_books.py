@@ -244,7 +244,9 @@ def test_a_run_that_was_taken_meanwhile_is_no_proof_for_another():
         patch.setattr(account, "verified", True)
         before = book.head
         with pytest.raises(ParameterError, match="a proof of the plan"):
-            Reservations(account).reserve_plan(plan, {"run": "july", "coins": []}, None)
+            Reservations(account).reserve_plan(
+                plan, {"run": "july", "coins": []}, None, None, verified=False
+            )
         assert (len(seen), book.head) == (2, before)
         patch.undo()
         book.verify()
