@@ -11,10 +11,15 @@ from accountant.composition.engine import Engine, EngineNearEpsilon
 from accountant.composition.enumeration import EnumerationEngine
 from accountant.composition.finite_pairs import FinitePairsEngine
 from accountant.composition.grid_certificate import GridPairsEngine
+from accountant.composition.lattice import LatticeEngine
 from accountant.composition.truncated_contour import TruncatedContourEngine
 
 # these bound delta near an epsilon, and their only error is round-off
-EXACT_ENGINES: tuple[EngineNearEpsilon, ...] = (EnumerationEngine(), ContourEngine())
+EXACT_ENGINES: tuple[EngineNearEpsilon, ...] = (
+    EnumerationEngine(),
+    LatticeEngine(),
+    ContourEngine(),
+)
 ENGINES_NEAR_EPSILON: tuple[EngineNearEpsilon, ...] = (*EXACT_ENGINES, SmoothedContourEngine())
 # these apply to losses whose cumulants are known exactly, up to a bounded round-off
 SUMMING_ENGINES: tuple[Engine, ...] = (*ENGINES_NEAR_EPSILON, TruncatedContourEngine())

@@ -21,6 +21,7 @@ from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.lattice import Lattice
 from accountant.losses import connect_the_dots, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
@@ -141,6 +142,11 @@ TERMS = {
         "enumeration": Dropped(
             Enumeration, "__init__", "self._error += 8 * ULP * (size + count)", "pass"
         ),
+        "lattice": Dropped(
+            Lattice, "_bounds", "total - noise - alias, total + noise", "total - alias, total"
+        ),
+        "aliases": Dropped(Lattice, "_bounds", "total - noise - alias", "total - noise"),
+        "terms": Dropped(Lattice, "integrate", "error + turn", "turn"),
     },
     "finite pairs": {
         "gaps": Dropped(

@@ -19,6 +19,7 @@ from accountant.amplification.sampled_ratio_filon import FilonRule
 from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
+from accountant.composition.lattice import Lattice
 from accountant.losses import laplace
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import lognormal_lattice
@@ -59,6 +60,13 @@ UNSEEN = {
     Dropped(Enumeration, "__init__", "_mismatch += 4 * ULP", "_mismatch += 0 * ULP"): (
         "the error of the logarithms of masses is larger by their size"
     ),
+    Dropped(Lattice, "integrate", "error + turn", "error"): (
+        "the error of the cumulant has an ulp of the same phases"
+    ),
+    Dropped(Lattice, "_bounds", "2 * self._height_error + "): (
+        "the error of the cumulant at the nodes has that at the tilt in it"
+    ),
+    Dropped(Lattice, "_bounds", " + 4 * ULP * size"): "32 ulps of all terms are more",
     Dropped(SumOnGrid, "delta", "error = self.error_2 * size + ", "error = "): (
         "of positive masses the other round-off is more: both together are seen"
         " (round_off_forgotten in lattices.py)"

@@ -49,7 +49,7 @@ FIGURES = {
     "a": (1000 * GaussianLoss(0.01), 1e-6, 1.3675714750843067, "closed form", 1e-11),
     "b": (DP_SGD, 1e-5, 4.3794743600703706, "contour", 1e-8),
     "d": (200 * PureLoss(0.1), 1e-6, 7.1855944576723477, "enumeration", 1e-12),
-    "e": (100 * TEN_ARY, 1e-6, 39.902014886125631, "enumeration", 1e-12),
+    "e": (100 * TEN_ARY, 1e-6, 39.902014886125631, "lattice", 1e-12),
     "g": (MANY, 1e-6, 2.3890228685705721, "contour", 1e-8),
     "64 Laplaces": (64 * LaplaceLoss(1 / 20), 1e-6, 1.7003609253711630, "smoothed contour", 1e-6),
     "10,000 Laplaces": (10_000 * LaplaceLoss(0.01), 1e-6, 4.8762575794006397, "contour", 1e-8),

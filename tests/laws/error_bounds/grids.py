@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from accountant import PairLoss
-from accountant.composition import fft_composition, pld_grid
+from accountant.composition import fft_composition, lattice, pld_grid
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.tilted_law import GridLaw
+from tests.laws.error_bounds.contours import RoughCGF
 
 STEP = 0.125
 
@@ -65,7 +66,7 @@ def _exact_delta(p, q, count, epsilon):
 
 
 def few_outcomes_violation():
-    """Many releases of two outcomes, by all their sums."""
+    """Many releases of two outcomes, by all their sums and by one period of a transform."""
     p, q = 0.7, 0.6
     for count in (1, 40, 300):
         plan = [(PairLoss([p, 1 - p], [q, 1 - q]), count)]
@@ -76,7 +77,25 @@ def few_outcomes_violation():
             low, high = listed.bounds(epsilon)
             if not low <= truth <= high:
                 return f"{count}, {epsilon}: {truth} not in [{low}, {high}] by enumeration"
+            if not _on_a_lattice(plan, 0.5 + share**2, epsilon, truth):
+                return f"{count}, {epsilon}: {truth} is not in the interval of a lattice"
     return ""
+
+
+def _on_a_lattice(plan, a, epsilon, truth):
+    """Whether the truth is in the interval of every lattice, coarse and rough ones included."""
+    for errors, nodes in (
+        ((0.0, 0.0), None), ((0.0, 0.0), 4), ((1e-3, 0.0), None), ((-1e-3, 0.0), None),
+        ((0.0, 1e-3), None), ((0.0, -1e-3), None),
+    ):  # fmt: skip
+        cgf = RoughCGF(plan, *errors)
+        found = lattice.Lattice(cgf, a, epsilon, lattice.common_unit(plan))
+        found.nodes = nodes or found.nodes
+        found.integrate(cgf)
+        low, high = found.bounds(epsilon)
+        if not low <= truth <= high:
+            return False
+    return True
 
 
 def noise_violation():

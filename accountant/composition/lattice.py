@@ -1,0 +1,142 @@
+"""An engine for losses whose values share a unit eta: delta is a finite Fourier sum.
+
+With the summed loss L on the points c + k eta, E e^{zL} has the period 2 pi / eta in Im z.  Hence
+the contour integral for delta is a sum of M terms over one period; its only errors are round-off
+and aliases, losses that are M eta away from where they belong:
+
+    delta(e) = (1/M) sum_j Re[ e^{K(z_j)} G(z_j, e) ],  z_j = a + 2 pi i j / (M eta),
+    G(z, e) = sum over lattice points x > e of e^{-z x} (1 - e^{e - x}).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from accountant.composition.aliasing import aliasing_bound
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.composition import Neighbourhood
+from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
+from accountant.losses.loss import Loss
+from accountant.numerics.logspace import log_interval
+from accountant.numerics.rounding import ULP
+
+MAX_LATTICE_POINTS = 2**18  # terms M of the sum: with more, other engines are quicker
+
+
+def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
+    """Return (offset, unit, mismatch) of the lattice of the sum; None where there is none.
+
+    ``mismatch`` bounds how far a sum may lie from its lattice point, by round-off.
+    """
+    values = []
+    for loss, _ in items:
+        pmf = loss.loss_pmf
+        if pmf is None or len(items) > 1000:
+            return None
+        values.append(pmf[0])
+    gaps = np.concatenate([np.diff(np.sort(atoms)) for atoms in values])
+    gaps = gaps[gaps > 0]
+    size = max((float(np.max(np.abs(atoms), initial=0.0)) for atoms in values), default=0.0)
+    if gaps.size == 0 or size == 0:
+        return None
+    # Euclid's algorithm finds the common divisor of all gaps; remainders below `tiny` are round-off
+    unit, tiny = float(gaps[0]), 1e-9 * size
+    for gap in gaps[1:].tolist():
+        a, b = max(unit, gap), min(unit, gap)
+        while b > tiny:
+            a, b = b, abs(a - b * round(a / b))
+        unit = a
+        if unit < 1e-5 * size:
+            return None
+    mismatch = offset = 0.0
+    for atoms, (_, count) in zip(values, items, strict=True):
+        start = float(np.min(atoms))
+        steps = np.round((atoms - start) / unit)
+        # every value must be on the lattice up to round-off: values are never moved to fit it
+        largest = float(np.max(np.abs(atoms)))
+        if np.max(np.abs(atoms - start - steps * unit)) > 8 * ULP * largest:
+            return None
+        mismatch += 16 * ULP * count * largest
+        offset += count * start
+    return offset, unit, mismatch
+
+
+class Lattice:
+    """The profile of a composition on a lattice, by a contour with real part ``a``."""
+
+    name = "lattice"
+
+    def __init__(
+        self, cgf: PlanCGF, a: float, epsilon: float, lattice: tuple[float, float, float]
+    ) -> None:
+        self.tilt = a
+        self._offset, self.unit, self.mismatch = lattice
+        self._aliases, self._height, self._height_error = aliasing_bound(cgf, a, epsilon)
+        self.nodes = math.ceil(self._aliases.period / self.unit) + 1
+
+    def integrate(self, cgf: PlanCGF) -> None:
+        """Evaluate the terms of the sum on one period."""
+        # half of the nodes suffice: the others are their conjugates
+        self._aliases.period = self.nodes * self.unit
+        j = np.arange(self.nodes // 2 + 1)
+        self._z = self.tilt + 2j * math.pi * j / (self.nodes * self.unit)
+        value, error = cgf.value_at(self._z)
+        # the offset may be large: its phase is computed apart from that of the lattice points
+        with np.errstate(under="ignore"):
+            terms = np.exp(value - self._height - 1j * self._z.imag * self._offset)
+        weight = np.where((j == 0) | (2 * j == self.nodes), 1.0, 2.0) / self.nodes
+        self._terms = terms * weight
+        turn = 4 * ULP * (np.abs(self._z) * abs(self._offset) + 16)
+        self._error = np.abs(self._terms) * (error + turn)
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        return self._bounds(epsilon + self.mismatch)[0], self._bounds(epsilon - self.mismatch)[1]
+
+    def _bounds(self, epsilon: float) -> tuple[float, float]:
+        # the first lattice point above epsilon, and how far it is
+        index = math.floor((epsilon - self._offset) / self.unit) + 1
+        point = index * self.unit
+        above = self._offset + point - epsilon
+        z = self._z
+        first_factor, second_factor = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
+        # G(z, e) = e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], x the first
+        # point above e; the factor e^{-a x} is part of `scale`
+        kernel = 1 / first_factor - math.exp(-above) / second_factor
+        phase = np.exp(-1j * z.imag * point)
+        scale = self._height - self.tilt * (self._offset + point)
+        total = float(np.sum((self._terms * phase * kernel).real))
+        weight = np.abs(1 / first_factor) + np.abs(1 / second_factor)
+        noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
+        noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
+        size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)
+        noise += (2 * self._height_error + 4 * ULP * size) * abs(total)
+        alias = math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
+        return log_interval(total - noise - alias, total + noise, scale)
+
+
+class LatticeEngine(EngineNearEpsilon):
+    """A finite Fourier sum over the lattice of losses whose values share a unit."""
+
+    name = "lattice"
+    planning_cost = 1e5
+
+    def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
+        """Yield the lattice, where the losses have one and it is short."""
+        composition = neighbourhood.composition
+        unit = common_unit(composition.items)
+        if unit is None:
+            return
+        lattice = Lattice(composition.cgf, neighbourhood.tilt, neighbourhood.epsilon, unit)
+        if lattice.nodes > MAX_LATTICE_POINTS:
+            return
+
+        def integrated() -> DeltaBounds:
+            lattice.integrate(composition.cgf)
+            return lattice
+
+        terms, _ = composition.cgf.quadrature_terms(math.pi / lattice.unit)
+        yield Attempt(lattice.nodes * terms, integrated)
