@@ -40,7 +40,7 @@ class ExactCGF(Generic[Member]):
 
     They are closed forms, exact up to round-off.  All methods have a default that is made of
     `HasCumulant`, so a family overrides only what it can do better, or for many losses at a time.
-    Whoever overrides a method keeps its promise, because proved ends of epsilon rest on it:
+    A method that is overridden must keep its promise, because proved ends of epsilon rest on it:
 
     - `sum_cgf` and `cf_ratios` return a value and a number that its error does not exceed, for
       ``Re z > 0``;

@@ -36,7 +36,7 @@ ALLOWED = (
 
 
 class Gates:
-    """The value of ``ledger`` for a fit that somebody else pays for: it charges nothing.
+    """The value of ``ledger`` for a fit that is paid for elsewhere: it charges nothing.
 
     A private search passes it to its fits, whose cost it has paid itself; an audit passes a
     subclass, whose gates record what a fit asks.

@@ -91,3 +91,11 @@ def test_a_tiny_delta_costs_no_more_than_none(plan):
         found = Tight().certify(plan, delta)
         assert found.lower <= found.upper <= least
         assert Tight().epsilons(plan, [delta])[0] <= least
+
+
+def test_losses_that_share_a_unit_are_exact_at_every_delta_too():
+    plan = Sequential([50 * PureLoss(0.01 * k) for k in range(1, 12)])
+    deltas = [1e-8, 1e-6, 1e-3]
+    singly = [Tight().epsilon(plan, delta) for delta in deltas]
+    assert Tight().epsilons(plan, deltas) == pytest.approx(singly, rel=1e-9)
+    assert [Tight().delta(plan, epsilon) for epsilon in singly] == pytest.approx(deltas, rel=1e-9)
