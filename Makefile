@@ -96,7 +96,7 @@ site: $(READY)  ## build the site, and look at three of its pages in a browser
 	$(BIN)/python -m pytest -q -m slow tests/docs/test_site.py
 
 bench: $(READY) $(BENCH_READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
-	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
+	$(BIN)/python -m benchmarks --write docs $(ARGS)
 
 mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
 	$(BIN)/python -m tests.mutation $(ARGS)

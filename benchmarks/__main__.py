@@ -1,9 +1,8 @@
-"""``python -m benchmarks``: every bench, one after another, and the page of what they printed.
+"""``python -m benchmarks``: every bench, one after another, their records and the page of them.
 
 A bench that fails does not stop the others; the exit status is 1, and the last line names it.
-A section of the page carries the date, the commit, the machine and the load of its own run.  Only
-the sections of the benches that were asked for are replaced; what stands outside of the marks of a
-section is written by hand and stays.
+Only the records of the benches that were asked for are replaced.  A record says the date, the
+commit, the machine and the load of its own run; the page is made from all records.
 """
 
 import argparse
@@ -18,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from accountant.files import write_atomically
+from benchmarks.page import FAILED, RECORDS, page_of
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
@@ -31,19 +31,6 @@ WITH_TABLES = {
 # their peers have a folder of their own, for diffprivlib asks for an older scikit-learn
 WITH_PEERS = {"bench_quantiles", "bench_top_k"}
 PEERS = FOLDER.parent / ".venv-bench"
-HEAD = """# Benchmarks
-
-What `make bench` printed. Every bench compares with a named peer, or with a limit that the machine
-sets, in the same run: "2 x" means twice its time, or twice as much. The sizes are the defaults;
-`--help` of a script names its options, and `--quick` only shows that it works. Each section says
-when, at which commit and beside what load it was measured; `make bench ARGS=bench_start` measures
-one section again.
-"""
-
-
-def marks(name: str) -> tuple[str, str]:
-    """Return the comments between which a bench writes its section."""
-    return f"<!-- bench: {name} -->", f"<!-- end of {name} -->"
 
 
 def processor() -> str:
@@ -68,7 +55,7 @@ def commit() -> str:
 
 
 def circumstances() -> str:
-    """Return the date, the commit, the machine, the load and the versions before a bench runs."""
+    """Return the date, the commit, the machine, the versions and the load before a bench runs."""
     versions = []
     for name in LIBRARIES:
         try:
@@ -77,14 +64,14 @@ def circumstances() -> str:
             continue
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     load = ", ".join(f"{mean:.1f}" for mean in os.getloadavg())
-    rows = {
+    facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "commit": commit(),
         "machine": f"{processor()}, {os.cpu_count()} cores, {memory:.0f} GiB",
         "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
         "load": f"{load} (processes that ran in the last 1, 5 and 15 minutes, before the start)",
     }
-    return "\n".join(["| | |", "| --- | --- |", *(f"| {k} | {v} |" for k, v in rows.items())])
+    return "\n".join(f"{word}: {fact}" for word, fact in facts.items())
 
 
 def run(command: list[str]) -> tuple[int, str]:
@@ -97,29 +84,30 @@ def run(command: list[str]) -> tuple[int, str]:
     return child.returncode, "".join(said)
 
 
-def section(name: str, words: list[str], tables: list[str]) -> tuple[int, str]:
-    """Run a bench, and return its exit status and its section of the page."""
+def record(name: str, words: list[str], tables: list[str]) -> tuple[int, str]:
+    """Run a bench, and return its exit status and its record."""
     before, start = circumstances(), time.perf_counter()
     status, said = run([sys.executable, "-m", f"benchmarks.{name}", *words, *tables])
     if status:
-        said += f"failed with exit status {status}\n"
+        said += f"{FAILED} {status}\n"
     folder = PEERS.name if Path(sys.prefix) == PEERS else ".venv"
     command = " ".join([f"{folder}/bin/python -m", f"benchmarks.{name}", *words])
-    first, last = marks(name)
-    body = [f"## {name}", before, f"```\n$ {command}\n{said}```",
-            f"Took {time.perf_counter() - start:.0f} s."]  # fmt: skip
-    return status, "\n\n".join([first, *body, last])
+    took = f"took {time.perf_counter() - start:.0f} s"
+    return status, f"{before}\n\n$ {command}\n{said}\n{took}\n"
 
 
-def with_section(page: str, name: str, text: str) -> str:
-    """Return the page with the section of a bench replaced, or added in the order of names."""
-    first, last = marks(name)
-    if first in page:
-        before, _, rest = page.partition(first)
-        return before + text + rest.partition(last)[2]
-    later = [marks(other)[0] for other in NAMES if other > name and marks(other)[0] in page]
-    place = page.index(later[0]) if later else len(page)
-    return f"{page[:place].rstrip()}\n\n{text}\n\n{page[place:]}".rstrip() + "\n"
+def records_in(docs: Path) -> dict[str, str]:
+    """Return the records of the benches in their order."""
+    paths = {name: docs / RECORDS / f"{name}.txt" for name in NAMES}
+    return {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
+
+
+def write(docs: Path, texts: dict[str, str]) -> None:
+    """Write some records, and the page of all."""
+    (docs / RECORDS).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        write_atomically(docs / RECORDS / f"{name}.txt", text)
+    write_atomically(docs / "benchmarks.md", page_of(records_in(docs)))
 
 
 def main() -> int:
@@ -127,17 +115,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="BENCH", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: the scripts work")
-    parser.add_argument("--write", metavar="FILE", help="replace their sections in this page")
+    parser.add_argument(
+        "--write", metavar="DOCS", help="keep their records and page in this folder"
+    )
+    parser.add_argument("--page", action="store_true", help="run none: make the page again")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
+    if given.page:
+        write(Path(given.write or FOLDER.parent / "docs"), {})
+        return 0
     words = ["--quick"] if given.quick else []
     failed = []
     for name in given.names or NAMES:
         if name in WITH_PEERS and PEERS.exists() and Path(sys.prefix) != PEERS:
             # it says the versions of its own folder
-            write = ["--write", given.write] if given.write else []
-            program = [str(PEERS / "bin" / "python"), "-m", "benchmarks", name, *words, *write]
+            docs = ["--write", given.write] if given.write else []
+            program = [str(PEERS / "bin" / "python"), "-m", "benchmarks", name, *words, *docs]
             failed += [name] * (
                 subprocess.run(program, cwd=FOLDER.parent, check=False).returncode > 0
             )
@@ -145,13 +139,11 @@ def main() -> int:
         print(f"== {name}", flush=True)
         # a bench also writes its tables of other pages
         tables = ["--write"] if given.write and not given.quick and name in WITH_TABLES else []
-        status, text = section(name, words, tables)
+        status, text = record(name, words, tables)
         if status:
             failed.append(name)
         if given.write:  # after each bench: an interrupted run keeps what it measured
-            path = Path(given.write)
-            page = path.read_text(encoding="utf-8") if path.exists() else HEAD
-            write_atomically(path, with_section(page, name, text))
+            write(Path(given.write), {name: text})
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

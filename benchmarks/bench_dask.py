@@ -1,4 +1,8 @@
-"""Users whose data lie on the workers of a Dask cluster, beside the same fit on threads."""
+"""Users whose data lie on the workers of a Dask cluster, beside the same fit on threads.
+
+Workers send each other the rows of blocks that lie in two pieces, and pieces that Dask moves to an
+idle worker.
+"""
 
 import os
 import time

@@ -3,8 +3,6 @@
 Peers (opendp, multi-freq-ldpy) come with the extra `peers`; what is not installed is left out.
 """
 
-import dataclasses
-import functools
 import importlib.util
 import time
 import tracemalloc
@@ -12,33 +10,20 @@ import tracemalloc
 import numpy as np
 
 from accountant import Ledger, Parallel, calibrate
-from accountant.randomness import generator
 from benchmarks.measure import beside, least_seconds, options
 from mechanisms import (
-    AboveThreshold,
     CubeLinf,
     DiscreteGaussian,
     DiscreteLaplace,
-    Exponential,
-    Gaussian,
     HadamardResponse,
     HemisphereL2,
-    Laplace,
-    LazyExponential,
     LocalHashing,
-    NoisyMax,
-    PermuteAndFlip,
-    PiecewiseUniform,
     PrivUnit,
     RandomizedResponse,
-    SparseVector,
-    Staircase,
     SubsetSelection,
-    TruncatedLaplace,
     UnaryEncoding,
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
-from mechanisms.families.bounded_scores import ListedScores
 
 RNG = np.random.default_rng(0)
 
@@ -47,9 +32,9 @@ OPTIONS = options(__doc__)
 USERS = 2_000 if OPTIONS.quick else 1_000_000  # 10 times so many of the cheapest
 
 
-def print_row(name, seconds, peer, peer_seconds, aim=""):
+def print_row(name, seconds, peer, peer_seconds):
     print(f"  {name:44} {seconds * 1e3:9.1f} ms   {beside(seconds, peer_seconds, peer)}"
-          f" ({peer_seconds * 1e3:.1f} ms){aim}")  # fmt: skip
+          f" ({peer_seconds * 1e3:.1f} ms)")  # fmt: skip
 
 
 def exact_noise():
@@ -75,66 +60,6 @@ def exact_noise():
             seconds = least_seconds(lambda: law.draw(count, RNG))
             print(f"  {law!s:44} {count / seconds / 1e6:9.1f} M/s, "
                   f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
-    values = np.zeros(count)
-    words = least_seconds(lambda: RNG.integers(0, 2**64, count, np.uint64))
-    key = generator(None)
-    secret = least_seconds(lambda: key.integers(0, 2**64, count, np.uint64))
-    print(f"  random words: {count / words / 1e6:.0f} M/s by a seed,"
-          f" {count / secret / 1e6:.0f} M/s by the system's key")  # fmt: skip
-    for made in (
-        Laplace(1.0, arithmetic="exact"),
-        Gaussian(1.0, arithmetic="exact"),
-        Staircase(1.0),
-        TruncatedLaplace(1.0, 11.0),
-        PiecewiseUniform(1.0, 0.6224593312018546),
-    ):
-        naive = dataclasses.replace(made, arithmetic="idealised")
-        plain = least_seconds(lambda: naive.release(values, RNG))
-        for name, rng in (("a seed", RNG), ("the system's key", None)):
-            taken = least_seconds(lambda: made.release(values, rng))
-            print_row(f"{type(made).__name__}, exact, {name}", taken, "idealised", plain,
-                      f" {count / taken / 1e6:.1f} M/s")  # fmt: skip
-
-
-def selections():
-    rounds, count = (20, 100) if OPTIONS.quick else (2_000, 1_000)
-    print(f"selection among {count:,} candidates: thousands a second on one core (aim 20), from a"
-          " seed; many draws of one vector, a batch of vectors, one release at a time")  # fmt: skip
-    scores = RNG.normal(scale=3, size=(rounds, count))
-    for make in (
-        Exponential, NoisyMax, functools.partial(NoisyMax, noise="laplace"), PermuteAndFlip,
-        functools.partial(AboveThreshold, 10.0), functools.partial(SparseVector, 10.0, 1.0, 1.5),
-    ):  # fmt: skip
-        for kind in ("exact", "idealised"):
-            made = make(1.5, arithmetic=kind)
-            works = (
-                lambda made=made: made.release(scores[0], RNG, rounds),
-                lambda made=made: made.release(scores, RNG),
-                lambda made=made: [made.release(row, RNG) for row in scores],
-            )
-            rates = [rounds / least_seconds(work) / 1e3 for work in works]
-            name = f"{type(made).__name__} {getattr(made, 'noise', '')}"
-            print(f"  {name:24} {kind:10}" + "".join(f"{rate:12,.1f}" for rate in rates))
-    listed = ListedScores(scores[0])
-    for kind in ("exact", "idealised"):
-        lazy = LazyExponential(1.5, arithmetic=kind)
-        rate = rounds / least_seconds(lambda: lazy.release(listed, RNG, rounds)) / 1e3
-        print(f"  {'LazyExponential':24} {kind:10}{rate:12,.1f}")
-    if importlib.util.find_spec("opendp"):
-        for noise in ("gumbel", "exponential"):
-            some = scores[:200].tolist()
-            release = opendp_noisy_max(noise)
-            rate = len(some) / least_seconds(lambda: [release(row) for row in some]) / 1e3
-            print(f"    opendp noisy max, {noise:12} {rate:12,.1f} one release at a time")
-
-
-def opendp_noisy_max(noise):
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
-    measure = dp.zero_concentrated_divergence() if noise == "gumbel" else dp.max_divergence()
-    return dp.m.make_noisy_max(*space, measure, scale=1.5)
 
 
 def opendp_draws(power, count):
@@ -245,7 +170,6 @@ def memory():
 
 def main():
     exact_noise()
-    selections()
     vectors()
     labels()
     memory()

@@ -1,4 +1,4 @@
-"""Every bench runs in its quick form and prints ratios; the runner keeps what it printed."""
+"""Every bench runs in its quick form and prints ratios; the runner keeps records and their page."""
 
 import importlib
 import importlib.util
@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import bench_top_k
+from benchmarks import bench_top_k, page
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
 # seconds even in their quick form: they start processes, load other libraries, or draw much
 HEAVY = {
-    "bench_accounting", "bench_dask", "bench_dask_frames", "bench_estimators", "bench_first_fit",
+    "bench_accounting", "bench_dask", "bench_dask_frames", "bench_estimators",
     "bench_frames", "bench_frank_wolfe", "bench_honest", "bench_label_sgd", "bench_lasso",
     "bench_ledger", "bench_long_log", "bench_one_run", "bench_planning", "bench_postgres",
     "bench_power", "bench_proofs", "bench_quantiles", "bench_regression",
@@ -29,6 +30,11 @@ ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "be
 
 def ratios(text):
     return [float(word) for word in RATIO.findall(text)]
+
+
+def rows_of(name):
+    """The rows that a bench has on the page."""
+    return [row for rows in page.AREAS.values() for row in rows if row.bench == name]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +57,7 @@ def test_a_bench_prints_its_ratios(name, monkeypatch, capfd):
     assert len(found) >= ratios_needed.get(name, 2), said
     assert all(math.isfinite(one) and one >= 0 for one in found), said
     assert max(found) > 0, said
+    assert any(row.answered(said) for row in rows_of(name)), said
 
 
 @pytest.mark.parametrize("name", sorted(HEAVY))
@@ -79,42 +86,50 @@ def stand_ins(monkeypatch, said):
     monkeypatch.setattr(program, "run", stand_in)
 
 
-def written(monkeypatch, page, *names):
-    """The exit status of the benches, and the page that they wrote."""
-    monkeypatch.setattr(sys, "argv", ["benchmarks", *names, "--write", str(page)])
-    return program.main(), page.read_text()
+def written(monkeypatch, docs, *names):
+    """The exit status of the benches; what they wrote, by the names of the files."""
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *names, "--write", str(docs)])
+    return program.main(), {path.stem: path.read_text() for path in docs.rglob("*.*")}
 
 
 def test_a_failing_bench_stops_no_other_and_is_named(tmp_path, monkeypatch, capfd):
-    said = {"bench_a": "raise SystemExit(3)", "bench_b": "print('2.5 x its peer')"}
+    said = {"bench_start": "raise SystemExit(3)", "bench_b": "print('2.5 x its peer')"}
     stand_ins(monkeypatch, said)
-    status, text = written(monkeypatch, tmp_path / "page.md")
+    status, files = written(monkeypatch, tmp_path)
     assert status == 1
-    assert capfd.readouterr().err == "failed: bench_a\n"
-    assert "failed with exit status 3" in text
-    assert "$ .venv/bin/python -m benchmarks.bench_b\n2.5 x its peer\n" in text
-    for row in ("date | 20", "commit | ", "machine | ", "versions | Python", "load | "):
-        assert text.count(f"| {row}") == len(said)  # each section has its own
-    assert str(ROOT) not in text
+    assert capfd.readouterr().err == "failed: bench_start\n"
+    assert "failed with exit status 3" in files["bench_start"]
+    assert "| failed | [bench_start](records/bench/bench_start.txt) |" in files["benchmarks"]
+    assert "$ .venv/bin/python -m benchmarks.bench_b\n2.5 x its peer\n" in files["bench_b"]
+    for name in said:  # each has its own
+        assert list(page.facts_of(files[name])) == [
+            "date",
+            "commit",
+            "machine",
+            "versions",
+            "load",
+        ]
+    assert str(ROOT) not in "".join(files.values())
 
 
-def test_one_section_is_replaced_and_remarks_stay(tmp_path, monkeypatch):
-    said = {f"bench_{name}": f"print('{name} 1 x its peer')" for name in "abc"}
+def test_one_record_and_its_rows_are_replaced_and_others_stay(tmp_path, monkeypatch):
+    said = dict.fromkeys(("bench_proofs", "bench_start"), "print('2.5 x import numpy')")
     stand_ins(monkeypatch, said)
-    page = tmp_path / "page.md"
-    for name in ("bench_c", "bench_a"):  # a section that is new goes where its name belongs
-        _, text = written(monkeypatch, page, name)
-    assert re.findall("^## (.*)$", text, re.MULTILINE) == ["bench_a", "bench_c"]
-    end = program.marks("bench_a")[1]
-    page.write_text(text.replace(end, f"{end}\n\nA remark written by hand."))
-    said["bench_a"] = "print('a 7 x its peer')"
-    before = page.read_text()
-    _, text = written(monkeypatch, page, "bench_a")
-    assert "A remark written by hand." in text
-    assert "a 7 x its peer" in text
-    assert "a 1 x its peer" not in text
-    section_c = program.marks("bench_c")[0]
-    assert text.partition(section_c)[2] == before.partition(section_c)[2]
+    _, before = written(monkeypatch, tmp_path)
+    said["bench_start"] = "print('7.5 x import numpy')"
+    _, after = written(monkeypatch, tmp_path, "bench_start")
+    assert after["bench_proofs"] == before["bench_proofs"]
+    changed = [
+        line
+        for line in after["benchmarks"].splitlines()
+        if line not in before["benchmarks"].splitlines()
+    ]
+    assert all("(records/bench/bench_start.txt)" in line for line in changed)
+    assert "| 7.5 times its time |" in changed[0]
+    # its other row has a pattern that finds nothing
+    assert (
+        "| not measured | [bench_proofs](records/bench/bench_proofs.txt) |" in after["benchmarks"]
+    )
 
 
 def test_a_bench_with_peers_runs_where_they_are(tmp_path, monkeypatch):
@@ -125,10 +140,10 @@ def test_a_bench_with_peers_runs_where_they_are(tmp_path, monkeypatch):
     python.chmod(0o755)
     monkeypatch.setattr(program, "WITH_PEERS", {"bench_a"})
     monkeypatch.setattr(program, "PEERS", tmp_path / ".venv-bench")
-    monkeypatch.setattr(sys, "argv", ["benchmarks", "--write", "page.md"])
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--write", "docs"])
     assert program.main() == 1
     asked = (python.parent / "asked").read_text()
-    assert asked == "-m benchmarks bench_a --write page.md\n"
+    assert asked == "-m benchmarks bench_a --write docs\n"
 
 
 def test_bench_top_k_fails_without_its_peers_and_names_a_wrong_one(monkeypatch, capsys):
@@ -169,14 +184,53 @@ def test_an_unknown_bench_is_refused(monkeypatch, capsys):
     assert "no such bench: bench_none" in capsys.readouterr().err
 
 
-def test_the_page_holds_every_bench_to_its_end():
-    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
-    assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == program.NAMES
+RECORDS = {path.stem: path.read_text("utf-8") for path in (DOCS / page.RECORDS).glob("*")}
+
+
+def test_every_bench_has_a_record_to_its_end_and_a_row():
+    # a record of other options has a name of its own, such as bench_power-vectors
+    assert {name.partition("-")[0] for name in RECORDS} == set(program.NAMES)
+    assert set(program.NAMES) <= set(RECORDS)
     for name in program.NAMES:
-        first, last = program.marks(name)
-        section = text.partition(first)[2].partition(last)[0]
-        assert re.search(r"\| date \| 20\d\d-.*\n\| commit \| [0-9a-f]{12}", section), name
-        (said,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-        assert re.match(rf"\$ .venv(-bench)?/bin/python -m benchmarks.{name}( --\w+ \w+)?\n", said)
-        assert "failed with exit status" not in said
-        assert "left out" in said or ratios(said), name
+        assert rows_of(name), name
+
+
+@pytest.mark.parametrize("name", sorted(RECORDS))
+def test_a_record_says_when_where_and_by_which_command(name):
+    record, bench = RECORDS[name], name.partition("-")[0]
+    facts = page.facts_of(record)
+    assert list(facts) == ["date", "commit", "machine", "versions", "load"]
+    assert re.match(r"20\d\d-\d\d-\d\d \d\d:\d\d UTC", facts["date"])
+    assert re.fullmatch(r"(shortly before )?[0-9a-f]{12}", facts["commit"])
+    command = (
+        rf'\$ .venv(-bench)?/bin/python (-m benchmarks.{bench}( --\w+ \w+)?|-c ".*{bench}.*")\n'
+    )
+    assert re.match(command, record.partition("\n\n")[2])
+    assert "failed with exit status" not in record
+    assert "left out" in record or ratios(record) or name == "bench_frames-coverage"
+
+
+def test_the_page_is_made_from_the_records():
+    text = (DOCS / "benchmarks.md").read_text("utf-8")
+    assert text == page.page_of(program.records_in(DOCS))
+    assert "| failed |" not in text
+    assert "| not measured |" not in text
+    assert len(text.split()) <= 2000
+
+
+@pytest.mark.parametrize("name", program.NAMES)
+def test_each_number_of_a_row_stands_in_the_record(name):
+    record = RECORDS[name]
+    for row in rows_of(name):
+        shown = " ".join([row.question, row.peer, row.answered(record)])
+        for number in re.findall(r"\d[\d,.]*(?:e[-+]\d+)?", shown):
+            assert re.search(rf"(?<![\d.]){re.escape(number.rstrip(','))}(?![\d])", record), number
+
+
+def test_a_row_shows_the_middle_and_both_ends():
+    row = page.Row("bench_a", "How long?", "a peer", "{} times", rf"{page.NUMBER} x Tight")
+    cases = [f"{ratio} x Tight\n" for ratio in ("1.28e+03", "12.5", "0.5", "7")]
+    assert row.answered("".join(cases)) == "7 (0.5 to 1.28e+03) times"
+    assert row.answered("".join(cases[:2])) == "12.5 to 1.28e+03 times"
+    assert row.answered(cases[0]) == "1.28e+03 times"
+    assert row.answered("nothing") is None
