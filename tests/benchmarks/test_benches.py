@@ -126,7 +126,7 @@ def test_one_record_and_its_rows_are_replaced_and_others_stay(tmp_path, monkeypa
     ]
     assert all("(records/bench/bench_start.txt)" in line for line in changed)
     assert "| 7.5 times its time |" in changed[0]
-    # its other row has a pattern that finds nothing
+    # the patterns of its rows find nothing
     assert (
         "| not measured | [bench_proofs](records/bench/bench_proofs.txt) |" in after["benchmarks"]
     )

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from accountant import Tight
+from benchmarks import bench_proofs, bench_sampling_schemes
 from benchmarks.bench_proofs import plans
+from mechanisms.base.marked_table import table_between
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / "accounting.md", *sorted((DOCS / "records/bench").glob("*.txt"))]
+RECORDS = DOCS / "records/bench"
+PAGES = [DOCS / "accounting.md", *sorted(RECORDS.glob("*.txt"))]
 # a cell of a table, with or without its first bar, or the line of a scheme
 PRINTED = re.compile(
     r"^(?:\| )?(?P<plan>[^|\n]+?)(?: \||: epsilon) "
@@ -52,6 +55,18 @@ def test_a_plan_has_the_same_epsilon_on_every_page(slow):
     # proofs stand in a table and in the output of their bench, schemes in two of each
     assert min(times_printed) >= 2
     assert sum(times >= 4 for times in times_printed) >= 13
+
+
+@pytest.mark.parametrize("bench", [bench_proofs, bench_sampling_schemes])
+def test_a_table_says_what_its_bench_printed(bench):
+    name = bench.__name__.rpartition(".")[2]
+    printed = (RECORDS / f"{name}.txt").read_text("utf-8").splitlines()
+    rows = table_between(bench.PAGE.read_text("utf-8"), bench.MARKS).splitlines()[2:]
+    assert len(rows) >= 15
+    for row in rows:
+        cells = row.removeprefix("| ").removesuffix(" |").split(" | ")
+        (line,) = (one for one in printed if one.startswith((f"{cells[0]} |", f"{cells[0]}: ")))
+        assert [cell for cell in cells if cell not in line] == []
 
 
 def test_another_epsilon_is_found():
