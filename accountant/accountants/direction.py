@@ -39,6 +39,7 @@ from accountant.composition.engine import (
     certify,
     delta_interval,
     least_cost,
+    least_cost_near,
 )
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
@@ -66,7 +67,6 @@ QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough a
 MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice above is too large
-FEW_RELEASES = 19  # sampled releases: contours of so few are long, and certificates are quicker
 MAX_CHOICES = 8  # choices of one part in each parallel that are tried for a lower end
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
@@ -339,20 +339,30 @@ class Direction:
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds on epsilon at ``deltas``, which are positive and descending.
 
-        They are at most about 1e-4 of themselves too large.  Without ``with_envelopes`` the
-        `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
+        They are at most about 1e-4 of themselves too large, and 1e-2 where the losses have no exact
+        cumulants.  Without ``with_envelopes`` the `ENVELOPE_ACCOUNTANTS` are left out where there
+        is another bound.
         """
         composition, losses = self.composition, self.composition.items
         if self.parts or composition.single_loss is not None:
             return [self.certify(delta).upper for delta in deltas]
-        if self._is_few_samples:  # certificates are quicker than contours alone, and narrower
-            coarse = replace(self, width=INEXACT_WIDTH)
-            return [coarse.certify(delta).upper for delta in deltas]
+        coarse = replace(self, width=COARSE_WIDTH)
+        if deltas and self.is_exact:
+            # The bounds of one engine serve many deltas.  Certificates use all engines, and one of
+            # these may be so much quicker that a certificate for each delta costs less.
+            problem = coarse.problem(deltas[len(deltas) // 2])
+            cost = least_cost_near(problem.neighbourhood, ENGINES_NEAR_EPSILON)
+            if len(deltas) * least_cost(problem, ENGINES) < cost:
+                return [coarse.certify(delta).upper for delta in deltas]
         uppers = [math.inf] * len(deltas)
         only_envelopes = all(loss.numerics.determined_by_rdp for loss, _ in losses)
         if deltas and not only_envelopes:
             finite_losses = Composition(with_coarse_cgf(losses, deltas[-1]))
-            uppers = upper_epsilons(finite_losses, deltas, COARSE_WIDTH)
+            quick_uppers = upper_epsilons(finite_losses, deltas, COARSE_WIDTH)
+            uppers = [
+                coarse.certify(delta).upper if upper is None else upper
+                for delta, upper in zip(deltas, quick_uppers, strict=True)
+            ]
         if self.has_envelopes and (with_envelopes or only_envelopes):
             envelopes = [self._envelope_epsilon(delta) for delta in deltas]
             uppers = [min(pair) for pair in zip(uppers, envelopes, strict=True)]
@@ -361,12 +371,6 @@ class Direction:
             self._near_the_largest_loss(interval, delta).upper
             for interval, delta in zip(intervals, deltas, strict=True)
         ]
-
-    @property
-    def _is_few_samples(self) -> bool:
-        composition = self.composition
-        few = composition.releases <= FEW_RELEASES
-        return few and self.is_exact and composition.rough_epsilon(-1.0) is not None
 
     def quick_delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta, close together where an engine is exact."""

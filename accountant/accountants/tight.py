@@ -27,10 +27,6 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan, directions
 
-# relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
-# for the delta of an epsilon is needed
-SAME_DELTA = 5e-10
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -167,7 +163,8 @@ class Tight(Accountant):
         """Return upper bounds on epsilon at many deltas, quicker than `epsilon` at each.
 
         They are at most about 1e-4 of themselves above `epsilon`, for no lower end is proved
-        with them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
+        with them, and 1e-2 where losses have no exact cumulants (shuffling, allocation, exchanged
+        samples).  ``with_envelopes=False`` leaves out accountants that are sharper only where a
         loss covers many pairs: sound, and quicker.
         """
         plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)
@@ -189,7 +186,8 @@ class Tight(Accountant):
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
 
-        It is the least delta at which `epsilon` is at most ``epsilon``, so that the two agree.
+        It is the least delta at which `epsilon` is at most ``epsilon``, up to a share ``width`` of
+        delta, so that the two agree.
 
         Parameters
         ----------
@@ -217,11 +215,13 @@ class Tight(Accountant):
             checked = checked[:1]  # delta is the total variation, the same in both directions
         ends = [direction.quick_delta(epsilon) for direction in checked]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
-        if epsilon == 0 or high - low <= SAME_DELTA * low:
+        if epsilon == 0 or high - low <= self.width * low:
             return min(high, 1.0)
         floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
-        delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
+        delta_upper = least_delta(
+            lambda delta: interval(delta).upper, epsilon, start, floor, self.width
+        )
         return min(delta_upper, high, 1.0)
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:

@@ -24,11 +24,14 @@ from accountant.numerics.search import falling_root
 
 
 @ignore_overflow
-def upper_epsilons(composition: Composition, deltas: Sequence[float], width: float) -> list[float]:
+def upper_epsilons(
+    composition: Composition, deltas: Sequence[float], width: float
+) -> list[float | None]:
     """Return upper bounds at each of ``deltas``, positive and descending.
 
     They are about ``width`` loose, relative to epsilon.  Bounds on delta are made near the middle
-    delta, and again wherever those are too wide.
+    delta, and again wherever those are too wide.  Where the new ones are too wide as well the
+    answer is None.
     """
     if (loss := composition.single_loss) is not None:
         return [closed_form(loss, delta).upper for delta in deltas]
@@ -38,13 +41,13 @@ def upper_epsilons(composition: Composition, deltas: Sequence[float], width: flo
     finite_deltas = [delta - composition.infinity * (1 + 8 * ULP) for delta in deltas]
     logs = [math.log(finite_delta) for finite_delta in finite_deltas if finite_delta > 0]
     bounds = BoundsNearDelta(composition, logs[len(logs) // 2], width) if logs else None
-    uppers = []
+    uppers: list[float | None] = []
     for log in logs:
         upper = None if bounds is None else bounds.epsilon(log)
         if upper is None:
             bounds = BoundsNearDelta(composition, log, width)
-            upper = bounds.epsilon(log, accept_wide=True)
-        uppers.append(upper or 0.0)
+            upper = bounds.epsilon(log)
+        uppers.append(upper)
     return uppers + [math.inf] * (len(deltas) - len(logs))
 
 
@@ -60,7 +63,7 @@ class BoundsNearDelta:
         neighbourhood = Neighbourhood(composition, neighbourhood.tilt, self._start, width)
         self._bounds = _first_narrow_bounds(neighbourhood)
 
-    def epsilon(self, log_delta: float, accept_wide: bool = False) -> float | None:
+    def epsilon(self, log_delta: float) -> float | None:
         """Return an upper bound on epsilon at this delta; None where the bounds are too wide."""
         bounds = self._bounds
         if bounds is None:
@@ -74,7 +77,7 @@ class BoundsNearDelta:
         )
         low, high = bounds.bounds(upper)
         is_narrow = high - low <= 2 * self._width * self._tilt * upper
-        if is_narrow or accept_wide or upper in {0.0, self._max_loss}:
+        if is_narrow or upper in {0.0, self._max_loss}:
             return min(upper, self._max_loss)
         return None
 

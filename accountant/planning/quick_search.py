@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from accountant.accountants.direction import FEW_RELEASES, MAX_CHOICES, Direction
+from accountant.accountants.direction import MAX_CHOICES, Direction
 from accountant.composition.cgf import exact_cgf
 from accountant.composition.exact_cgf import HIGH_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
@@ -26,6 +26,7 @@ ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
 MAX_POINTS = 2**17  # lattice points: a much finer lattice would change the upper end by about 1e-7
 CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
 MAX_RELEASES = 300  # with more releases a lattice is no quicker than `Tight`
+FEW_RELEASES = 19  # sampled releases: contours of so few are long, and lattices are quicker
 FEW_TERMS = 16  # terms of a cumulant: one with more is a quadrature, which takes long
 
 SearchPoints = list[tuple[float, float]]  # ln of cost over the aim, and of the parameter
