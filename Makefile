@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_READY := .venv-bench/.ready
+MUTANTS_READY := .venv-mutants/.ready
 
 # what both ends of the declared versions run: the parts that lean on other packages most
 ENDS_EXTRAS := plot,cluster,postgres,verify
@@ -98,14 +99,21 @@ site: $(READY)  ## build the site, and look at three of its pages in a browser
 bench: $(READY) $(BENCH_READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs $(ARGS)
 
-mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
-	$(BIN)/python -m tests.mutation $(ARGS)
+mutants: $(MUTANTS_READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
+	PYTHONPATH=$(CURDIR) .venv-mutants/bin/python -m tests.mutation $(ARGS)
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) -r requirements.txt
 	$(BIN)/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	touch $(READY)
+
+# Python 3.12 or later, which says cheaply which lines a test runs
+$(MUTANTS_READY): requirements.txt pyproject.toml
+	$(NEWEST_PYTHON) -m venv .venv-mutants
+	.venv-mutants/bin/python $(PIP_INSTALL) -r requirements.txt
+	.venv-mutants/bin/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
+	touch $(MUTANTS_READY)
 
 # whose peers need an older scikit-learn than ours
 $(BENCH_READY): pyproject.toml
@@ -122,4 +130,4 @@ numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="
 	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-docs .venv-bench .mutants site
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .venv-docs .venv-bench .venv-mutants .mutants site

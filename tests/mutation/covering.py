@@ -1,10 +1,11 @@
-"""Which tests run a line, and how long each takes: measured once, file by file."""
+"""Which tests run a line, and how long each takes: measured in one run of the quick suite."""
 
-import hashlib
-import json
+import os
+import subprocess
 import sys
+from collections import defaultdict
 
-from tests.mutation.running import CACHE, ROOT, Watch, start, wait
+from tests.selection.line_coverage import read_lines
 
 # the tests of all rooms, the laws, the references, and the examples of docstrings
 TESTS = (
@@ -17,86 +18,42 @@ LEFT_OUT = (
     "tests/accountant/cli", "tests/accountant/reports", "tests/audits/cli", "tests/audits/report",
     "tests/audits/zoo", "tests/references/arb",
 )  # fmt: skip
-HANG = 1800.0  # seconds that a file of tests may take
 
 
-def files_of_tests():
-    """The files of tests that may judge a mutant."""
-    found = []
-    for given in TESTS:
-        path = ROOT / given
-        files = [path] if path.is_file() else sorted(path.rglob("test_*.py"))
-        found += [str(file.relative_to(ROOT)) for file in files]
-    return [name for name in found if not name.startswith(LEFT_OUT)]
+def measure(tree, folder, workers):
+    """Run the tests in a tree under `tests.selection.line_coverage`, which writes into a folder."""
+    left_out = [f"--ignore={name}" for name in LEFT_OUT]
+    command = [
+        sys.executable, "-m", "pytest", "-q", "-p", "tests.selection.line_coverage",
+        "-p", "no:cacheprovider", "-n", str(workers), "--dist", "loadfile", *left_out, *TESTS,
+    ]  # fmt: skip
+    environment = {
+        **os.environ, "LINE_COVERAGE": str(folder / "lines"), "PYTHONPATH": str(tree),
+        "OPENBLAS_NUM_THREADS": "1",
+    }  # fmt: skip
+    # A test that fails without a mutant is reported here, and judges none.
+    subprocess.run(command, cwd=tree, env=environment, check=False)
 
 
-def _mark(root, names):
-    """What stands for the contents of files."""
-    found = hashlib.sha256()
-    for name in names:
-        found.update(name.encode() + (root / name).read_bytes())
-    return found.hexdigest()
+class LinesOfTests:
+    """The passing tests of a measured folder, and the lines that each runs."""
 
-
-class CoverageMap:
-    """The coverage of each file of tests, kept in the cache under the contents of what it saw."""
-
-    def __init__(self, tree, sources):
-        self.tree, self.folder = tree, CACHE / "coverage"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        mark = _mark(tree, sources)
-        self.marks = {name: _mark(tree, [name]) + mark for name in files_of_tests()}
-        self.seconds = {}
-
-    def measure(self):
-        """Run the files of tests that changed, or all where the sources did."""
-        for name, mark in self.marks.items():
-            kept = self._kept(name)
-            if kept is None:
-                self._measure(name, mark)
-                kept = self._kept(name) or {"failed": [], "skipped": [], "seconds": {}}
-            wrong = {*kept["failed"], *kept["skipped"]}
-            self.seconds |= {
-                test: took for test, took in kept["seconds"].items() if test not in wrong
-            }  # fmt: skip
-
-    def _place(self, name, kind):
-        return self.folder / f"{name.replace('/', '.')}.{kind}"
-
-    def _kept(self, name):
-        place = self._place(name, "json")
-        found = json.loads(place.read_text()) if place.exists() else {}
-        return found if found.get("mark") == self.marks[name] else None
-
-    def _measure(self, name, mark):
-        data, place = self._place(name, "coverage"), self._place(name, "json")
-        data.unlink(missing_ok=True)
-        report = place.with_suffix(".run")
-        status = wait(start(self.tree, [name], Watch(report, coverage=str(data))), HANG)
-        found = json.loads(report.read_text()) if report.exists() else {}
-        if status not in {0, 1, 5} or not found:
-            print(f"{name}: no coverage, status {status}; see {report.with_suffix('.log')}")
-            return
-        for test in found["failed"]:
-            print(f"{test} fails, and judges no mutant", file=sys.stderr)
-        place.write_text(json.dumps({**found, "mark": mark}))
+    def __init__(self, folder):
+        tests = read_lines(sorted(folder.glob("lines.*.json")))
+        self.seconds = {name: seconds for name, (seconds, _, _) in tests.items()}
+        self.tests_by_line = defaultdict(lambda: defaultdict(set))
+        for name, (_, _, lines) in tests.items():
+            for line in lines:
+                path, _, number = line.rpartition(":")
+                self.tests_by_line[path][int(number)].add(name)
 
     def tests_of(self, path, lines):
-        """The tests that run a line of a statement; of all lines where it runs at import."""
-        from coverage import CoverageData
-
-        found = set()
-        for name in self.marks:
-            place = self._place(name, "coverage")
-            if not place.exists():
-                continue
-            data = CoverageData(str(place))
-            data.read()
-            for line, tests in data.contexts_by_lineno(str(self.tree / path)).items():
-                if lines is None or line in lines:
-                    found.update(tests)
-            data.close()
-        return {test: self.seconds[test] for test in found if test in self.seconds}
+        """Return the seconds of each test that runs one of the lines; any line where it is None."""
+        by_line = self.tests_by_line[path]
+        names = set().union(
+            *(by_line[line] for line in list(by_line) if lines is None or line in lines)
+        )
+        return {name: self.seconds[name] for name in names}
 
 
 def in_order(seconds, budget):

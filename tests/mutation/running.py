@@ -15,13 +15,14 @@ import signal
 import sys
 import time
 import traceback
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".mutants"
 TIMED = re.compile(r"standard_seconds|process_time|perf_counter|monotonic|time\.time")
 LIBRARIES = (
-    "coverage", "dp_accounting.pld.privacy_loss_distribution", "hypothesis.strategies", "mpmath",
+    "dp_accounting.pld.privacy_loss_distribution", "hypothesis.strategies", "mpmath",
     "numpy", "pytest", "randomgen", "scipy.fft", "scipy.integrate", "scipy.optimize",
     "scipy.special", "scipy.stats", "sklearn.linear_model", "statsmodels.stats.proportion",
     "typer.testing", "hypothesis.extra.numpy", "tomlkit", "rich.console", "jinja2",
@@ -62,61 +63,54 @@ def copied_tree(tree=CACHE / "tree", names=COPIED):
     return tree
 
 
+def contents_mark(tree):
+    """What stands for all that a tree contains."""
+    mark = sha256()
+    for file in sorted(_files(tree)):
+        mark.update(f"{file.relative_to(tree)}\n".encode() + file.read_bytes())
+    return mark.hexdigest()[:16]
+
+
 def _files(given):
     """A file, or the files of a folder without bytecode."""
     found = [given] if given.is_file() else given.rglob("*")
     return [file for file in found if file.is_file() and "__pycache__" not in file.parts]
 
 
-def processor_seconds():
-    """Processor time of this process and of the children it has waited for."""
-    return sum(os.times()[:4])
-
-
 class Watch:
-    """A pytest plugin: tests of time are left out, each test is timed, the first failure named."""
+    """A pytest plugin that runs chosen tests in order, and names the first failure.
 
-    def __init__(self, report, chosen=None, coverage=None):
-        self.report, self.chosen, self.coverage = report, chosen or {}, coverage
-        self.found = {"seconds": {}, "failed": {}, "skipped": []}
+    Tests of time are left out: they judge the machine.
+    """
+
+    def __init__(self, report, chosen):
+        self.report, self.chosen, self.failed = report, chosen, {}
 
     def pytest_collection_modifyitems(self, items):
-        """Leave out tests of processor time, which judge the machine; take the chosen in order."""
-        items[:] = [item for item in items if not _is_timed(item)]
-        if self.chosen:
-            by_name = {item.nodeid: item for item in items}
-            items[:] = [by_name[name] for name in self.chosen if name in by_name]
+        """Take the chosen tests in order, and leave out those of time."""
+        by_name = {item.nodeid: item for item in items if not _is_timed(item)}
+        items[:] = [by_name[name] for name in self.chosen if name in by_name]
 
     def pytest_runtest_logstart(self, nodeid):
-        """Limit the processor time of a test; coverage is of this test."""
-        self.start = processor_seconds()
-        if self.chosen:
-            allowed = PATIENCE[0] + PATIENCE[1] * self.chosen[nodeid]
-            used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-            resource.setrlimit(resource.RLIMIT_CPU, (int(used + allowed), -1))
-            self.report.write_text(json.dumps({"failed": {nodeid: "its time ran out"}}))
-        if self.coverage:
-            self.coverage.switch_context(nodeid)
+        """Limit the processor time of a test: where it runs out, the report says so already."""
+        allowed = PATIENCE[0] + PATIENCE[1] * self.chosen[nodeid]
+        used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + allowed), -1))
+        self.report.write_text(json.dumps({"failed": {nodeid: "its time ran out"}}))
 
     def pytest_runtest_logreport(self, report):
-        """Keep what a test says."""
+        """Keep the failure of a test."""
         if report.failed:
-            self.found["failed"][report.nodeid] = str(report.longrepr)[-600:]
-        elif report.skipped:
-            self.found["skipped"].append(report.nodeid)
-
-    def pytest_runtest_logfinish(self, nodeid):
-        """Keep how long it took."""
-        self.found["seconds"][nodeid] = processor_seconds() - self.start
+            self.failed[report.nodeid] = str(report.longrepr)[-600:]
 
     def pytest_collectreport(self, report):
         """A file that cannot be imported falls."""
         if report.failed:
-            self.found["failed"][report.nodeid or "collection"] = str(report.longrepr)[-600:]
+            self.failed[report.nodeid or "collection"] = str(report.longrepr)[-600:]
 
     def write(self):
         """Leave the report where the parent finds it."""
-        self.report.write_text(json.dumps(self.found))
+        self.report.write_text(json.dumps({"failed": self.failed}))
 
 
 def _is_timed(item):
@@ -137,19 +131,12 @@ def start(tree, arguments, watch):
     status = 70  # of a runner that failed
     try:
         _become_a_test_run(tree, watch.report.with_suffix(".log"))
-        if watch.chosen:  # the bytecode of a mutant must not outlive it
-            sys.dont_write_bytecode = True
-            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        if watch.coverage:
-            watch.coverage = _started_coverage(tree, watch.coverage)
+        # the bytecode of a mutant must not outlive it
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         import pytest
 
-        status = int(pytest.main(
-            [*QUIETLY, *arguments], [watch]
-        ))  # fmt: skip
-        if watch.coverage:
-            watch.coverage.stop()
-            watch.coverage.save()
+        status = int(pytest.main([*QUIETLY, *arguments], [watch]))
         watch.write()
     except BaseException:
         traceback.print_exc()
@@ -173,16 +160,6 @@ def _become_a_test_run(tree, log):
     sys.path[:] = [str(tree), *(path for path in sys.path if path not in {"", str(ROOT)})]
     os.environ["PYTHONPATH"] = str(tree)
     importlib.invalidate_caches()
-
-
-def _started_coverage(tree, data_file):
-    import coverage
-
-    packages = [str(tree / name) for name in ("accountant", "mechanisms", "algorithms", "audits")]
-    made = coverage.Coverage(data_file, source=packages, config_file=False)
-    made._warn = lambda *words, **more: None
-    made.start()
-    return made
 
 
 def wait(child, seconds):

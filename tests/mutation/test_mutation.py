@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.mutation import report, sampling
-from tests.mutation.covering import files_of_tests, in_order
+from tests.mutation.covering import LinesOfTests, in_order
 from tests.mutation.running import ROOT
 
 SOURCE = '''
@@ -60,6 +60,20 @@ def test_every_room_that_carries_privacy_is_drawn_from():
     assert not drawn & {"accountant/cli/plan.py", "audits/zoo/noise.py"}
 
 
+def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
+    runs = {
+        "gw0": {"lines": ["a.py:1", "a.py:7"], "tests": {"first": [0.5, False, [0, 1]]}},
+        "gw1": {"lines": ["a.py:7", "b.py:7"], "tests": {"second": [2.0, True, [0]]}},
+    }
+    for worker, run in runs.items():
+        (tmp_path / f"lines.{worker}.json").write_text(json.dumps(run))
+    lines_of_tests = LinesOfTests(tmp_path)
+    assert lines_of_tests.tests_of("a.py", range(1, 3)) == {"first": 0.5}
+    assert lines_of_tests.tests_of("a.py", range(7, 8)) == {"first": 0.5, "second": 2.0}
+    assert lines_of_tests.tests_of("a.py", None) == {"first": 0.5, "second": 2.0}
+    assert lines_of_tests.tests_of("b.py", None) == {}  # no passing test runs it
+
+
 def test_one_case_of_every_test_comes_first():
     seconds = {"a[1]": 1.0, "a[2]": 2.0, "b": 9.0, "c": 50.0}
     assert list(in_order(seconds, 20.0)) == ["a[1]", "b", "a[2]"]
@@ -88,7 +102,6 @@ def test_the_page_gets_score_interval_seed_and_commit(tmp_path, monkeypatch):
     assert "old" not in text
 
 
-@pytest.mark.slow  # until the score of the rebuilt core is measured
 def test_the_score_of_the_page_is_of_this_program():
     commits = report.commits_since(report.PAGE.read_text())
     if commits is None:
@@ -141,10 +154,9 @@ def changed(was, becomes):
 PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")
 
 
-@pytest.mark.slow  # it measures coverage, and runs tests three times
+@pytest.mark.slow  # it runs tests three times
 def test_a_mutant_falls_and_an_equivalent_one_does_not(tmp_path):
     file = "tests/audits/statistics/test_single_run.py"
-    assert file in files_of_tests()
     asked = {
         "path": PATH,
         "copied": ["dp_attest", *PACKAGES, "tests", "pyproject.toml"],

@@ -8,9 +8,10 @@ that start processes stay, for their lines are not seen, and so do the guarantee
 """
 
 import argparse
-import json
 from collections import Counter
 from pathlib import Path
+
+from tests.selection.line_coverage import read_lines
 
 LIST = Path(__file__).parent / "slow_cases.txt"
 EXPENSIVE = 0.05  # processor seconds
@@ -27,17 +28,6 @@ HEADER = """\
 # Cases that run in `make thorough` alone: two cheaper cases at least run each of their lines.
 # Written by `python -m tests.selection` from what `tests.selection.line_coverage` measured.
 """
-
-
-def read(paths):
-    """Return of each test its seconds, whether it starts processes, and its lines."""
-    numbers, tests = {}, {}
-    for path in paths:
-        run = json.loads(Path(path).read_text())
-        lines = [numbers.setdefault(line, len(numbers)) for line in run["lines"]]
-        for name, (seconds, has_children, seen) in run["tests"].items():
-            tests[name] = seconds, has_children, {lines[number] for number in seen}
-    return tests
 
 
 def slow_cases(tests):
@@ -60,7 +50,7 @@ def main(arguments=None):
     """Write the list, and print what it saves."""
     parser = argparse.ArgumentParser(prog="python -m tests.selection", description=__doc__)
     parser.add_argument("runs", nargs="+", help="files of tests.selection.line_coverage")
-    tests = read(parser.parse_args(arguments).runs)
+    tests = read_lines(parser.parse_args(arguments).runs)
     slow = slow_cases(tests)
     LIST.write_text(HEADER + "".join(f"{name}\n" for name in slow))
     total = sum(seconds for seconds, _, _ in tests.values())

@@ -2,8 +2,10 @@
 
     LINE_COVERAGE=/tmp/lines python -m pytest -p tests.selection.line_coverage -n 2 --dist loadfile
 
-writes ``/tmp/lines.gw0.json`` and ``/tmp/lines.gw1.json``, from which `tests.selection` chooses.
-A line is noted once a test (`sys.monitoring`), so that this takes little more than the tests.
+writes ``/tmp/lines.gw0.json`` and ``/tmp/lines.gw1.json``.  `tests.selection` chooses the quick
+cases from them, and `tests.mutation` the tests that may notice a changed line.  A line is noted
+once a test (`sys.monitoring`), so that this takes little more than the tests.  A test that failed
+or was skipped is left out.
 """
 
 import json
@@ -29,7 +31,8 @@ class LineCoverage:
 
     def __init__(self):
         self.target = os.environ["LINE_COVERAGE"]
-        self.numbers, self.seen, self.tests, self.has_children = {}, set(), {}, False
+        self.numbers, self.seen, self.tests = {}, set(), {}
+        self.has_children = self.has_passed = False
         monitoring = sys.monitoring
         monitoring.use_tool_id(TOOL, "lines of tests")
         monitoring.register_callback(TOOL, monitoring.events.LINE, self.note)
@@ -52,14 +55,19 @@ class LineCoverage:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         """Keep what one test did."""
-        self.seen, self.has_children = set(), False
+        self.seen, self.has_children, self.has_passed = set(), False, True
         sys.monitoring.restart_events()
         start = sum(os.times()[:4])
         try:
             return (yield)
         finally:
             seconds = round(sum(os.times()[:4]) - start, 3)
-            self.tests[item.nodeid] = [seconds, self.has_children, sorted(self.seen)]
+            if self.has_passed:
+                self.tests[item.nodeid] = [seconds, self.has_children, sorted(self.seen)]
+
+    def pytest_runtest_logreport(self, report):
+        """Note that a test does not pass."""
+        self.has_passed &= report.passed
 
     def pytest_sessionfinish(self):
         """Stop listening, and write the file of this worker."""
@@ -70,6 +78,17 @@ class LineCoverage:
             Path(f"{self.target}.{worker}.json").write_text(
                 json.dumps({"lines": list(self.numbers), "tests": self.tests})
             )
+
+
+def read_lines(paths):
+    """Return of each test its seconds, whether it starts processes, and its lines (`FILE:LINE`)."""
+    shared, tests = {}, {}
+    for path in paths:
+        run = json.loads(Path(path).read_text())
+        lines = [shared.setdefault(line, line) for line in run["lines"]]
+        for name, (seconds, has_children, seen) in run["tests"].items():
+            tests[name] = seconds, has_children, {lines[number] for number in seen}
+    return tests
 
 
 def pytest_configure(config):

@@ -4,7 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from tests.selection.__main__ import LIST, OTHERS, read, slow_cases
+from tests.selection.__main__ import LIST, OTHERS, slow_cases
+from tests.selection.line_coverage import read_lines
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,6 @@ def test_lines_of_two_workers_are_the_same_lines(tmp_path):
     files = [tmp_path / f"lines.gw{number}.json" for number in range(2)]
     for file, run in zip(files, runs, strict=True):
         file.write_text(json.dumps(run))
-    cases = read(files)
+    cases = read_lines(files)
     assert cases["second"][:2] == (0.25, True)
     assert cases["second"][2] < cases["first"][2]
