@@ -70,6 +70,9 @@ def test_a_far_guess_is_followed_down_and_a_small_one_says_nothing():
     near = lattice.epsilon(1e-6, 4.16)
     assert lattice.epsilon(1e-6, 5.0) == pytest.approx(near, rel=1e-9)
     assert lattice.epsilon(1e-6, 3.0) == math.inf
+    # A sum reaches 2 % above its guess.  Where the answer is just beyond, there is none.
+    for share in (0.95, 0.975, 0.979):
+        assert lattice.epsilon(1e-6, share * near) == math.inf
 
 
 def test_the_mass_above_a_cut_is_charged():
