@@ -108,13 +108,6 @@ def utility_bound(
     return 4 * curvature / (iterates + 1) + 4 * gap * gap_factor + noise
 
 
-def optimal_l1_rounds(
-    bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
-) -> int:
-    """Return T* for squared loss over the l1 ball; see `optimal_rounds`."""
-    return optimal_rounds(bounds.curvature(), sensitivity, 2 * features, selection, epsilon, delta)
-
-
 def optimal_rounds(
     curvature: float,
     sensitivity: float,
@@ -185,6 +178,7 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     # deviation 1 / mu.
     deviation = calibrate(lambda scale: GaussianLoss(1 / scale), epsilon=epsilon, delta=delta)
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
-    # One of these two accountants has the least bound of all that `Tight` compares.
+    # Of more than about 30 selections one of these two accountants has the least bound of all that
+    # `Tight` compares; of fewer, `Tight` goes on from where this accountant ended.
     quick_accountant: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
     return 1 / calibrate_near(plan_of, start, epsilon, delta, quick_accountant)

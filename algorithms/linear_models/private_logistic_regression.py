@@ -228,9 +228,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(
-            ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count, average=True
-        )
+        theta = descend(ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
