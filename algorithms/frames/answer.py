@@ -116,7 +116,7 @@ class Answer(FramedAnswer):
         Parameters
         ----------
         level : float
-            Chance that it covers, in (0, 1).  Of counts and whole sums at least that.
+            Probability that it covers, in (0, 1).  Of counts and whole sums at least that.
 
         Returns
         -------

@@ -74,7 +74,7 @@ class QuantileQuery(Question[ListedAnswer]):
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float or None
-        Chance that an interval covers; None releases no intervals.
+        Probability that an interval covers; None releases no intervals.
 
     Examples
     --------

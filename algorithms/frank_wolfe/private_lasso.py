@@ -316,7 +316,7 @@ class PrivateLasso(L1Estimator):
     selection : {"gumbel", "laplace", "permute-and-flip"}
         The selection mechanism.
     x_bound : float
-        Largest absolute feature; larger ones are clipped.
+        Largest absolute feature; larger ones are clipped, in predictions too.
     y_bound : float
         Largest absolute target; larger ones are clipped.
     relation : {"replace-one", "add-remove"} or Adjacency

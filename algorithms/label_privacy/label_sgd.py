@@ -62,9 +62,9 @@ class LabelSGD(PrivateEstimator):
     diameter : float
         Diameter D of the ball of coefficients around 0.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
-        How each label is randomised; "auto" takes the least second moment.
+        How each label is randomised; "auto" takes the one with the least second moment.
     batch_size : int
-        Users in one gradient step.
+        Number of users in one gradient step.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None

@@ -233,7 +233,7 @@ class PrivateLinearRegression(PrivateRegressor):
         Parameters
         ----------
         level : float
-            Coverage of each interval, in (0, 1).
+            Probability that an interval covers its coefficient, in (0, 1).
 
         Returns
         -------

@@ -169,7 +169,8 @@ class LabelRegressor(PrivateRegressor, ABC):
         Parameters
         ----------
         level : float
-            Chance that the interval of a coefficient covers it, in (0, 1), where users are many.
+            Probability that the interval of a coefficient covers it, in (0, 1), where users are
+            many.
 
         Returns
         -------

@@ -168,7 +168,8 @@ class LocalHistogram(PrivateEstimator):
         y : object
             Ignored.
         executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
+            Where blocks of users are processed; None takes threads.  It changes no bit of the
+            result.
         ledger : Budget, Filter, Book, tuple or None
             What the fit draws on, see `PrivateEstimator`; None charges nothing.
 

@@ -149,7 +149,8 @@ class LocalMean(PrivateEstimator):
         y : object
             Ignored.
         executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
+            Where blocks of users are processed; None takes threads.  It changes no bit of the
+            result.
         ledger : Budget, Filter, Book, tuple or None
             What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
@@ -179,8 +180,8 @@ class LocalMean(PrivateEstimator):
         Parameters
         ----------
         level : float
-            Probability that the interval of a coordinate covers its mean, in (0, 1); it is
-            approximate, and holds for many users.
+            Probability that the interval of a coordinate covers its mean, in (0, 1), where users
+            are many.
 
         Returns
         -------

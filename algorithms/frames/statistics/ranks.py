@@ -180,7 +180,7 @@ def top_k(
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float
-        Probability with which an interval covers its number of persons, at least.
+        Probability that an interval covers its number of persons, at least.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
