@@ -135,15 +135,19 @@ class NoisyMax(SelectionMechanism):
         return self._by_weights.drawn_tables if self.noise == "gumbel" else []
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Return scores of two candidates whose gap shrinks by the largest amount."""
+        """Return scores of two candidates whose gap shrinks by the largest amount.
+
+        With Laplace noise it is the best of a list of gaps.
+        """
         if self.noise == "gumbel":
             return self._by_weights.worst_pair(epsilon)
         # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
-        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.
+        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  The best of 401
+        # gaps is near enough for audits, which alone ask for the pair: the loss is an upper bound.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
-        sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
-        return self._pair_with_gap(float(gaps[np.argmax(sticks)]))
+        deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
+        return self._pair_with_gap(float(gaps[np.argmax(deltas)]))
 
     @property
     def _by_weights(self) -> Exponential:
@@ -161,7 +165,7 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     """Return log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
 
     Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores; exact to
-    about 1e-12 relative for the probable winners.
+    about 1e-12 relative for the probable winners.  The sum of all is set to 1.
     """
     s = scores - scores.max()
     # Forty below the largest score no candidate wins more often than e^-40 of the rest.

@@ -70,7 +70,7 @@ def quantiles(
     listed: object = shares
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
-    return _quantiles(column, shares, False, epsilon, delta, level, where, by)
+    return _quantiles(column, shares, epsilon, delta, level, where, by)
 
 
 @answered("quantile('age', 0.9, epsilon=1.0)")
@@ -113,7 +113,7 @@ def quantile(
     >>> print(quantile("age", 0.9, epsilon=1.0, by="job"))
     quantile 0.9 of age by job
     """
-    return _quantiles(column, [share], True, epsilon, delta, level, where, by)
+    return _quantiles(column, [share], epsilon, delta, level, where, by, single=True)
 
 
 @answered("median('age', epsilon=1.0)")
@@ -153,7 +153,7 @@ def median(
     >>> print(median("age", epsilon=1.0))
     quantile 0.5 of age
     """
-    return _quantiles(column, [0.5], True, epsilon, delta, level, where, by)
+    return _quantiles(column, [0.5], epsilon, delta, level, where, by, single=True)
 
 
 @answered("top_k('job', 3, epsilon=1.0)")
@@ -211,14 +211,15 @@ def top_k(
 def _quantiles(
     column: str,
     shares: Sequence[float],
-    single: bool,
     epsilon: float,
     delta: float,
     level: float | None,
     where: Condition | None,
     by: str | Sequence[str] | Mapping[str, Any],
+    *,
+    single: bool = False,
 ) -> QuantileQuery:
-    """Return the query of checked arguments."""
+    """Return the query of checked arguments; ``single`` answers one number without a list."""
     for share in shares:
         if isinstance(share, int | float) and 1 < share <= 100:
             raise ParameterError(
