@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
+from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
@@ -27,7 +27,6 @@ from mechanisms.base import (
 )
 from mechanisms.exact_noise.exact_selection import WeightTable, draw_by_weights
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,

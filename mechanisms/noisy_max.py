@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE, OneOf
+from accountant.domains import BOOLEAN, POSITIVE, OneOf
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -32,7 +32,6 @@ from mechanisms.exact_noise.lazy_laplace import draw_noisy_max
 from mechanisms.exponential import Exponential
 from mechanisms.families.expected_maxima import expected_max_exponential
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
+from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
@@ -27,7 +27,6 @@ from mechanisms.base import (
 )
 from mechanisms.exact_noise.exact_selection import draw_by_flips
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import POSITIVE, REAL
+from accountant.domains import BOOLEAN, POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
@@ -28,7 +28,7 @@ from mechanisms.base import (
     declare,
     param,
 )
-from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
+from mechanisms.families.selection import MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
 # Distances of the edges of cells from an answer, in scales of its noise.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
+from accountant.domains import BOOLEAN, DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
@@ -63,7 +63,6 @@ from algorithms.frank_wolfe.constants import (
 from algorithms.frank_wolfe.dense_scores import StreamedScores, run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
-from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
 

@@ -20,13 +20,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import (
-    NON_NEGATIVE,
-    POSITIVE_DELTA,
-    IntegerRange,
-    Interval,
-    OneOf,
-)
+from accountant.domains import BOOLEAN, NON_NEGATIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
@@ -66,7 +60,6 @@ from algorithms.linear_models.sufficient_statistics import (
     unpacked,
     vector_size,
 )
-from mechanisms.families.selection import BOOLEAN
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
+from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
@@ -56,7 +56,6 @@ from algorithms.linear_models.mapped_plan import (
     signal_of,
     takes_products,
 )
-from mechanisms.families.selection import BOOLEAN
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")

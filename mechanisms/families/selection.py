@@ -14,13 +14,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Candidates, Mechanism, Scores, draw_shape
@@ -80,23 +78,6 @@ class ScoreMechanism(Mechanism):
         """
         scores = np.asarray(value, dtype=float)
         return grid.round_to_grid(scores, self.scale) if self.arithmetic is EXACT else scores
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    """True or False, as a domain."""
-
-    def check(self, argument: str, value: object) -> bool:
-        """Return ``value`` as a bool; the numbers 0 and 1 are refused."""
-        if not isinstance(value, (bool, np.bool_)):
-            raise ParameterError(argument, value, str(self))
-        return bool(value)
-
-    def __str__(self) -> str:
-        return "True or False"
-
-
-BOOLEAN = Boolean()
 
 
 MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
