@@ -20,7 +20,7 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.bounded_range_composition import MAX_ADAPTIVE_RELEASES
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
-from accountant.domains import DELTA, POSITIVE, OneOf
+from accountant.domains import OneOf
 from accountant.losses.gaussian import GaussianLoss
 from accountant.planning.calibration import calibrate, calibrate_near
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
@@ -157,7 +157,6 @@ def noise_scale(
     epsilon: float, delta: float, rounds: int, selection: str, sensitivity: float
 ) -> float:
     """Return the noise scale of one of ``rounds`` selections, ``2 sensitivity / e0``."""
-    epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     return 2 * sensitivity / epsilon_per_selection(epsilon, delta, rounds, selection)
 
 
