@@ -167,7 +167,8 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     about 1e-12 relative for the probable winners.  The sum of all is set to 1.
     """
     s = scores - scores.max()
-    # Forty below the largest score no candidate wins more often than e^-40 of the rest.
+    # Forty below the largest score no candidate wins more often than e^-40 of the rest.  Panels of
+    # the quadrature end at the kinks, and are at most 2 wide.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
     v, weights, _ = gauss_legendre_panels(kinks, 20)
     away = np.abs(v[:, None] - s)

@@ -60,6 +60,7 @@ from mechanisms.families.sphere_support import SphereSupport
 
 ROUND_OFF = 2.0**-49  # absolute error of the probability `_cap_share` from floating-point errors
 MASS_ERROR = 1e-12  # relative error of a cap's mass as scipy computes it
+LEAST_MASS = 1e-290  # a cap of less mass is refused: quotients by it may leave the range of floats
 # The smallest probability outside the cap that `optimised` chooses.  It is far above the distance
 # of floats below 1, so that rounding moves it by a small share of itself.
 REST = 2.0**-36
@@ -270,7 +271,7 @@ class PrivUnit(FixedLengthMeanOracle):
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
         # For delta 0: the odds of keep are e^epsilon times those of the cap's share of the sphere.
         mass = cap_mass(fields.dimension, fields.height)
-        if least_keep(fields) >= 1 or mass < 1e-290:
+        if least_keep(fields) >= 1 or mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
         return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
 
@@ -278,7 +279,7 @@ class PrivUnit(FixedLengthMeanOracle):
     def loss(self) -> PairLoss:
         """The loss of opposite vectors: a report is in one of their caps, or in neither."""
         mass = self._cap_mass
-        if mass < 1e-290:
+        if mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
         # The caps of two values overlap least where these are opposite.  The probability of the
         # other's cap is rounded down by the error of the mass; `moved` allows for more than that.
@@ -372,7 +373,7 @@ def least_keep(mechanism: PrivUnit) -> float:
     stays clearly above 0.
     """
     mass = cap_mass(mechanism.dimension, mechanism.height)
-    if mechanism.arithmetic != EXACT or mass < 1e-290:
+    if mechanism.arithmetic != EXACT or mass < LEAST_MASS:
         return mass
     share_lost = min(2 * lost_share(mechanism.dimension, mass) + 2 * ROUND_OFF, 1.0)
     return mass + (1 - mass) * share_lost
