@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast, final
@@ -53,7 +53,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(ABC):
     """A statistic of the rows of a cell."""
 
     name: ClassVar[str]
