@@ -1,6 +1,9 @@
-"""The statistics of a frame that rank its numbers, or its labels.
+"""The statistics of a frame that rank its numbers (quantiles), or its labels (`top_k`).
 
-References: Kaplan, Schnapp & Stemmer (2022); Durfee & Rogers (2019).
+Each function returns a question, whose plan and release are methods of it.  A call with wrong
+arguments is answered with an example of a right one (`answered`).
+
+References: Kaplan, Schnapp & Stemmer (2022) for quantiles; Durfee & Rogers (2019) for top labels.
 """
 
 from __future__ import annotations
@@ -42,8 +45,9 @@ def quantiles(
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float or None
-        Probability that an interval covers its quantile of the frame.  Intervals take a share
-        1 - level of the cost at most, and a little for a count of the rows; None asks for none.
+        Probability that an interval covers its quantile of the frame.  Intervals take at most a
+        share 1 - level of the cost, which is 5 % at 0.95, and a little for a count of the rows;
+        None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -67,7 +71,7 @@ def quantiles(
       2 times exponential mechanism of scale 4 on ranks
       costs epsilon 1
     """
-    listed: object = shares
+    listed: object = shares  # it may be anything, whatever its annotation says
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
     return _quantiles(column, shares, epsilon, delta, level, where, by)
