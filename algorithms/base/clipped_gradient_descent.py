@@ -179,7 +179,8 @@ class MeanOfClippedGradients:
     ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
     and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
     then the share of records that are not clipped, times ``kept_weight``, if that is positive;
-    with ``squares`` the mean squared length of clipped gradients in place of that share.
+    with ``squares`` the mean squared length of clipped gradients in place of that share.  Before a
+    round the caller sets ``theta``, and ``clip`` and ``squares`` where they change.
     """
 
     def __init__(
