@@ -83,18 +83,7 @@ class Exponential(SelectionMechanism):
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap between the best score and the winner's.
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            ``scale ln(candidates)`` in the units of the scores, and what rounding adds.
-        """
+        """Return ``scale ln(candidates)``, and what rounding adds."""
         # A softmax maximises the expected score over the scale plus the entropy, which is at most
         # the logarithm of the number of candidates.
         return self.drawn_scale * math.log(candidates) + self._rounding_error

@@ -100,18 +100,7 @@ class NoisyMax(SelectionMechanism):
         return table
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap between the best score and the winner's.
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            In the units of the scores.
-        """
+        """Return the bound of `Exponential`, or of the largest of so many Laplace draws."""
         if self.noise == "gumbel":
             return self._by_weights.selection_error(candidates)
         # The noise of the best score has mean 0, and no noise exceeds the largest absolute value.

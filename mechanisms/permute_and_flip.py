@@ -87,18 +87,7 @@ class PermuteAndFlip(SelectionMechanism):
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap (McKenna & Sheldon, Theorem 2).
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            That of `Exponential`, in the units of the scores.
-        """
+        """Return the bound of `Exponential` (McKenna & Sheldon, Theorem 2)."""
         return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property

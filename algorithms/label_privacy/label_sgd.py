@@ -124,20 +124,7 @@ class LabelSGD(PrivateEstimator):
         return Parallel([mechanism] * len(self._user_blocks(users, mechanism)))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the average of all iterates, computed from released values and public rows only.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on the labels, with the plan of `plan` and the public rows.
-        executor : concurrent.futures.Executor or None
-            Where labels are randomised; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray
-            Coefficients, as ``coef_``.
-        """
+        """Return ``coef_``, computed from released values and the ledger's public rows only."""
         return self._run_sgd(ledger, executor)[0]
 
     def fit(

@@ -113,20 +113,7 @@ class LocalMean(PrivateEstimator):
         return mean_randomizer(dimension, epsilon, radius, noise)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the mean of the released reports, shortened to ``radius``.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on the vectors, with the plan of `plan`.
-        executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray of shape (dimension,)
-            A vector of norm at most ``radius``.
-        """
+        """Return the mean of the released reports, (dimension,), shortened to ``radius``."""
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
         mechanism, total = ledger.plan.parts[0], np.zeros(dimension)

@@ -106,6 +106,21 @@ class SelectionMechanism(ScoreMechanism):
             Natural logarithms, of the same shape.
         """
 
+    @abstractmethod
+    def selection_error(self, candidates: int) -> float:
+        """Return an upper bound of the expected gap between the best score and the winner's.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            In the units of the scores.
+        """
+
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the winner; see `Mechanism.log_density`."""
         return log_probability_of_output(
