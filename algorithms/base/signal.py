@@ -5,7 +5,7 @@ at most b, whatever the data are.  Each of T rounds adds noise of deviation s to
 coordinates, so the mean noise of all rounds has a length of about ``s sqrt(d / T)``.
 
 The signal counts as hidden where this is more than half of b.  That was measured on simulated data
-with 5 to 40 features, one of which alone decides all targets: then no estimator predicted much
+with 5 or 40 features, one of which alone decides all targets: then no estimator predicted much
 better than a constant, while some did where the noise was a quarter of b
 (`tests/laws/test_exact_fits.py`).  If a record of n is replaced, the mean moves by at most 2 b / n,
 and rounds that have mu together have s = 2 b sqrt(T) / (n mu): the signal is hidden where
