@@ -98,6 +98,20 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Boolean:
+    """True or False, as a domain."""
+
+    def check(self, argument: str, value: object) -> bool:
+        """Return ``value`` as a bool; the numbers 0 and 1 are refused."""
+        if not isinstance(value, (bool, np.bool_)):
+            raise ParameterError(argument, value, str(self))
+        return bool(value)
+
+    def __str__(self) -> str:
+        return "True or False"
+
+
+@dataclass(frozen=True, slots=True)
 class OrNone:
     """The values of another domain, or None for "not declared"."""
 
@@ -133,6 +147,7 @@ EPSILON = NON_NEGATIVE
 DELTA = Interval(0.0, 1.0, "[)")
 POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 RECORDS = IntegerRange(1)
+BOOLEAN = Boolean()
 
 
 def each_checked(domain: Interval, argument: str, values: object) -> list[float]:

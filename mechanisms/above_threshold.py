@@ -14,7 +14,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE, REAL
+from accountant.domains import BOOLEAN, POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
@@ -34,7 +34,6 @@ from mechanisms.base import (
 )
 from mechanisms.exact_noise.lazy_laplace import draw_first_above
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     ScoreMechanism,
     drawn_winners,

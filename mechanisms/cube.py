@@ -142,7 +142,7 @@ class CubeLinf(FixedLengthMeanOracle):
     def loss(self) -> PairLoss:
         """The loss of three outcomes: corners of this half, of the other half, and between them."""
         density = (1 - self._halfway_share) / 2 / self._mean_weight
-        return response_pair(self.keep * density, (1 - self.keep) * density, 16.0)
+        return response_pair(self.keep * density, (1 - self.keep) * density, ulps=16.0)
 
     @property
     def _halfway_share(self) -> float:

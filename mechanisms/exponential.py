@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
+from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
@@ -27,7 +27,6 @@ from mechanisms.base import (
 )
 from mechanisms.exact_noise.exact_selection import WeightTable, draw_by_weights
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,
@@ -84,18 +83,7 @@ class Exponential(SelectionMechanism):
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap between the best score and the winner's.
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            ``scale ln(candidates)`` in the units of the scores, and what rounding adds.
-        """
+        """Return ``scale ln(candidates)``, and what rounding adds."""
         # A softmax maximises the expected score over the scale plus the entropy, which is at most
         # the logarithm of the number of candidates.
         return self.drawn_scale * math.log(candidates) + self._rounding_error

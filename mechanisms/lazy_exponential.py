@@ -45,7 +45,9 @@ from mechanisms.families.selection import ScoreMechanism
 # A function that takes a number of trials and returns the candidate of each, and whether it is
 # accepted.
 Proposals = Callable[[int], tuple[IndexArray, NDArray[np.bool_]]]
-MAX_REJECTIONS = 16  # rejections of one draw before all scores are computed
+# Rejections of one draw before all scores are computed.  It changes the time only: scores near
+# their bounds are mostly accepted at once.
+MAX_REJECTIONS = 16
 
 
 @final
@@ -83,6 +85,7 @@ class LazyExponential(ScoreMechanism):
         if objects.ndim == 0:
             drawn = self._draw(objects.item(), source, 1 if size is None else size)
             return drawn[0] if size is None else drawn
+        # Users who share an object of scores are drawn together, so that its levels are read once.
         indices: dict[int, list[int]] = {}
         for index, bounded_scores in enumerate(objects.flat):
             indices.setdefault(id(bounded_scores), []).append(index)
@@ -129,7 +132,9 @@ class LazyExponential(ScoreMechanism):
     def _exact_proposals(self, value: BoundedScores, source: np.random.Generator) -> Proposals:
         """Return the same proposals for rounded scores, by coins whose chances are exact.
 
-        Here a proposal may already be rejected when its level is drawn.
+        A `WeightTable` draws the level: a random word of 63 bits lies in the range of one level,
+        and is accepted with the chance that corrects for the ranges' lengths, which are rounded up.
+        So a proposal may already be rejected when its level is drawn.
         """
         rounded, scale = RoundedScores(value, self.scale), self.drawn_scale
         bounds, counts = rounded.levels()
@@ -183,7 +188,7 @@ class LazyExponential(ScoreMechanism):
 
     @property
     def loss(self) -> BoundedRangeLoss:
-        """A bounded range, of ``2 sensitivity / scale`` where rounding needs no more."""
+        """A bounded range, that of `Exponential`: ``2 sensitivity / scale``, or more if rounded."""
         return self._listed.loss
 
     @property

@@ -158,13 +158,14 @@ class LocalHashing(FrequencyOracle):
     @property
     def support(self) -> FiniteRows:
         """All hashes with all buckets."""
-        return FiniteRows((self.prime - 1) * self.prime * self.buckets, self._all_reports)
-
-    def _all_reports(self) -> Reports:
         ends = self.prime - 1, self.prime, self.buckets
-        rows = np.indices(ends, dtype=np.int32).reshape(3, -1).T
-        rows[:, 0] += 1
-        return np.ascontiguousarray(rows)
+
+        def reports() -> Reports:
+            rows = np.indices(ends, dtype=np.int32).reshape(3, -1).T
+            rows[:, 0] += 1  # the factor of a hash is not 0
+            return np.ascontiguousarray(rows)
+
+        return FiniteRows(math.prod(ends), reports)
 
     def _hash(
         self, factor: NDArray[Any], offset: NDArray[Any], labels: NDArray[Any]

@@ -1,5 +1,10 @@
 """Correlated noise for a run of steps: a strategy matrix times the steps, plus Gaussian noise.
 
+A value x has a row for each step, the sum of what all records add in it.  With a strategy matrix C
+the mechanism releases the noisy rows C x + Z, decoded to prefix sums of the steps or to the steps
+themselves.  One record takes part in several steps, as its *participation* says; how far it moves
+C x at most is the sensitivity, and the loss is that of one Gaussian.
+
 References: Li, Miklau, Hay, McGregor & Rastogi (2015); Denisov, McMahan, Rush, Smith & Thakurta
 (2022).  Proofs: `docs/proofs/correlated_noise.md`.
 """

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE, OneOf
+from accountant.domains import BOOLEAN, POSITIVE, OneOf
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -32,7 +32,6 @@ from mechanisms.exact_noise.lazy_laplace import draw_noisy_max
 from mechanisms.exponential import Exponential
 from mechanisms.families.expected_maxima import expected_max_exponential
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,
@@ -101,18 +100,7 @@ class NoisyMax(SelectionMechanism):
         return table
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap between the best score and the winner's.
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            In the units of the scores.
-        """
+        """Return the bound of `Exponential`, or of the largest of so many Laplace draws."""
         if self.noise == "gumbel":
             return self._by_weights.selection_error(candidates)
         # The noise of the best score has mean 0, and no noise exceeds the largest absolute value.
@@ -135,15 +123,19 @@ class NoisyMax(SelectionMechanism):
         return self._by_weights.drawn_tables if self.noise == "gumbel" else []
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Return scores of two candidates whose gap shrinks by the largest amount."""
+        """Return scores of two candidates whose gap shrinks by the largest amount.
+
+        With Laplace noise it is the best of a list of gaps.
+        """
         if self.noise == "gumbel":
             return self._by_weights.worst_pair(epsilon)
         # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
-        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.
+        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  The best of 401
+        # gaps is near enough for audits, which alone ask for the pair: the loss is an upper bound.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
-        sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
-        return self._pair_with_gap(float(gaps[np.argmax(sticks)]))
+        deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
+        return self._pair_with_gap(float(gaps[np.argmax(deltas)]))
 
     @property
     def _by_weights(self) -> Exponential:
@@ -161,10 +153,11 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     """Return log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
 
     Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores; exact to
-    about 1e-12 relative for the probable winners.
+    about 1e-12 relative for the probable winners.  The sum of all is set to 1.
     """
     s = scores - scores.max()
-    # Forty below the largest score no candidate wins more often than e^-40 of the rest.
+    # Forty below the largest score no candidate wins more often than e^-40 of the rest.  Panels of
+    # the quadrature end at the kinks, and are at most 2 wide.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
     v, weights, _ = gauss_legendre_panels(kinks, 20)
     away = np.abs(v[:, None] - s)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
+from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
@@ -27,7 +27,6 @@ from mechanisms.base import (
 )
 from mechanisms.exact_noise.exact_selection import draw_by_flips
 from mechanisms.families.selection import (
-    BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
     drawn_winners,
@@ -88,18 +87,7 @@ class PermuteAndFlip(SelectionMechanism):
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """Return an upper bound of the expected gap (McKenna & Sheldon, Theorem 2).
-
-        Parameters
-        ----------
-        candidates : int
-            Number of candidates.
-
-        Returns
-        -------
-        float
-            That of `Exponential`, in the units of the scores.
-        """
+        """Return the bound of `Exponential` (McKenna & Sheldon, Theorem 2)."""
         return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property

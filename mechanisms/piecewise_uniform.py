@@ -169,12 +169,13 @@ class PiecewiseUniform(MeanOracle):
     @property
     def support(self) -> RealLine:
         """The interval, divided at both ends of the piece."""
-        return RealLine(self._breakpoints)
 
-    def _breakpoints(self, value: float) -> Array:
-        low = float(self._piece_start(np.asarray(value)))
-        cuts = np.array([-self.reach, low, low + self._piece_width, self.reach])
-        return cuts * self.radius
+        def breakpoints(value: float) -> Array:
+            low = float(self._piece_start(np.asarray(value)))
+            cuts = np.array([-self.reach, low, low + self._piece_width, self.reach])
+            return cuts * self.radius
+
+        return RealLine(breakpoints)
 
     def _piece_start(self, numbers: Array) -> Array:
         """Return the lower end of the piece, in units of the radius."""

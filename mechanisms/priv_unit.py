@@ -5,6 +5,12 @@ its line, without bias.  The cap around v has the unit vectors u with <u, v/|v|>
 ``height``.  A report is uniform on the cap with probability ``keep``, else uniform on the rest of
 the sphere, and it has a length at which its expectation is the user's vector.
 
+In this file the *mass* of a cap is the probability that a uniform direction lies in it.  The same
+law of reports is drawn in another way: from the cap with probability b, `_cap_share`, and from the
+whole sphere else, so that keep = b + (1 - b) mass.  Exact draws are of directions of integer
+vectors, for which the mass of a cap is known up to an error; they use a slightly smaller b, which
+pays for the error in privacy (docs/proofs/vectors.md, section 5).
+
 References: Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022).
 """
 
@@ -53,10 +59,13 @@ from mechanisms.families.mean_oracle import (
 from mechanisms.families.sphere_support import SphereSupport
 
 ROUND_OFF = 2.0**-49  # absolute error of the probability `_cap_share` from floating-point errors
-# The smallest probability outside the cap that `optimised` chooses; floats below 1 resolve it.
+MASS_ERROR = 1e-12  # relative error of a cap's mass as scipy computes it
+LEAST_MASS = 1e-290  # a cap of less mass is refused: quotients by it may leave the range of floats
+# The smallest probability outside the cap that `optimised` chooses.  It is far above the distance
+# of floats below 1, so that rounding moves it by a small share of itself.
 REST = 2.0**-36
-# `optimised` chooses caps of at least this share of the sphere, for which exact draws accept at
-# least this share of their proposals.
+# `optimised` chooses caps of at least this mass, for which exact draws accept at least this share
+# of their proposals, so that they are not slow.
 SMALLEST_CAP = 2.0**-24
 LEAST_ACCEPTANCE = 2.0**-11
 
@@ -160,11 +169,14 @@ class PrivUnit(FixedLengthMeanOracle):
     ) -> Array:
         # The report is the direction of a random integer vector: of one in the cap with probability
         # `_cap_share`, else of one anywhere on the sphere.  The law of the latter is the same for
-        # all values.  The rounding to full length and the axis of a zero vector may be public: the
-        # bits of a row depend on its position alone, not on the other rows.
+        # all values.  The random words for the rounding to full length, and for the axis of a zero
+        # vector, may be public.  They are drawn without a look at the value, by the position of a
+        # row alone, and for every outcome of them the report is epsilon-DP: its cap is then a
+        # function of the value (docs/proofs/vectors.md).
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
-        # About so many proposals are needed until one is in the cap, cut off at e^12.
+        # About so many proposals are needed until one is in the cap; no more than e^12 are drawn at
+        # once.
         log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
         trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
@@ -244,10 +256,10 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def _cap_share(self) -> float:
-        """The share b of reports from the cap alone, where the others are from the whole sphere.
+        """The probability b of a draw from the cap alone; other draws are from the whole sphere.
 
-        It is (keep - cap) / (1 - cap), which makes the cap's probability b + (1 - b) cap equal to
-        keep.  Exact reports have a little less.
+        It is (keep - mass) / (1 - mass), which makes the cap's probability b + (1 - b) mass equal
+        to keep.  Exact reports have a little less.
         """
         mass = self._cap_mass
         share = (self.keep - mass) / (1 - mass)
@@ -259,7 +271,7 @@ class PrivUnit(FixedLengthMeanOracle):
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
         # For delta 0: the odds of keep are e^epsilon times those of the cap's share of the sphere.
         mass = cap_mass(fields.dimension, fields.height)
-        if least_keep(fields) >= 1 or mass < 1e-290:
+        if least_keep(fields) >= 1 or mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
         return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
 
@@ -267,17 +279,16 @@ class PrivUnit(FixedLengthMeanOracle):
     def loss(self) -> PairLoss:
         """The loss of opposite vectors: a report is in one of their caps, or in neither."""
         mass = self._cap_mass
-        if mass < 1e-290:
+        if mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
-        # The caps of two values overlap least where these are opposite.  The share of a cap that
-        # scipy computes is good to 1e-12.
-        return response_pair(
-            self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12), moved=4e-12
-        )
+        # The caps of two values overlap least where these are opposite.  The probability of the
+        # other's cap is rounded down by the error of the mass; `moved` allows for more than that.
+        lesser_mass = (1 - self.keep) * mass / (1 - mass) * (1 - MASS_ERROR)
+        return response_pair(self.keep, lesser_mass, moved=4 * MASS_ERROR)
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The share of reports from the cap alone, and the error of a cap's mass in exact draws."""
+        """The probability of a draw from the cap alone, and the error of a cap's mass."""
         exact = self.arithmetic is EXACT
         error = cap_mass_error(self.dimension) if exact else 0.0
         return {"cap_share": self._cap_share, "error": error}
@@ -304,14 +315,18 @@ class PrivUnit(FixedLengthMeanOracle):
 
 
 def cap_mass(dimension: int, height: float) -> float:
-    """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
+    """Return the mass of the cap of a height h, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``.
+
+    It is the share of the sphere, in p dimensions, at or above the height.
+    """
     from scipy.special import betainc, betaincc
 
     half, square = (dimension - 1) / 2, height * height
     if square > 0.5:  # near 1 the square is rounded, and 1 - height is not
         return float(betainc(half, 0.5, (1 - height) * (1 + height))) / 2
     below = float(betainc(0.5, half, square))
-    # The complement of scipy has an error of up to 1e-10, unless it is nearly 1.
+    # The complement 1 - I by scipy is accurate where it is small; where I is below 3/4, 1 - I is
+    # subtracted here, as scipy's complement has an error of up to 1e-10 there.
     return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
 
 
@@ -341,23 +356,24 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def lost_share(dimension: int, mass: float) -> float:
-    """Return by what share of itself exact reports raise 1 - b, b being the cap's share.
+    """Return by what share of itself exact reports raise 1 - b, b being `PrivUnit._cap_share`.
 
-    That pays for the mass of a cap of integer vectors, which differs from axis to axis
-    (docs/proofs/vectors.md), and for floating-point errors.  It is infinite where the mass may be
-    wrong by more than half of itself.
+    With nu the error of the mass of a cap of integer vectors, the proof asks for a 1 - b that is
+    larger by the factor 1 / (1 - nu / mass); `MASS_ERROR` is added four times for the mass itself.
+    It is infinite where the mass may be wrong by more than half of itself.
     """
     error = cap_mass_error(dimension) / mass
-    return error / (1 - error) + 4e-12 if error <= 0.5 else math.inf
+    return error / (1 - error) + 4 * MASS_ERROR if error <= 0.5 else math.inf
 
 
 def least_keep(mechanism: PrivUnit) -> float:
-    """Return the lower bound of ``keep``, at which the share of the cap alone is positive.
+    """Return the lower bound of ``keep``, above which the probability `_cap_share` is positive.
 
-    It is the mass of the cap; for exact reports twice what they lose is added.
+    It is the mass of the cap.  Exact reports lose a share of 1 - b, and twice as much is added: b
+    stays clearly above 0.
     """
     mass = cap_mass(mechanism.dimension, mechanism.height)
-    if mechanism.arithmetic != EXACT or mass < 1e-290:
+    if mechanism.arithmetic != EXACT or mass < LEAST_MASS:
         return mass
     share_lost = min(2 * lost_share(mechanism.dimension, mass) + 2 * ROUND_OFF, 1.0)
     return mass + (1 - mass) * share_lost

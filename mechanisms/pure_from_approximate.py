@@ -1,5 +1,12 @@
 """From an (epsilon, delta) local randomiser to a pure one, by a choice among public samples.
 
+Every user has T samples of the inner mechanism at a public reference value.  Let e^{odds_t} be the
+ratio of the inner densities of sample t at the user's value and at the reference value.  The user
+draws a bit for each sample, 1 with probability p_t = e^{odds_t} / 2, but 1/2 where the odds are
+beyond their limit; and reports the index of a random sample among those of bit 1, or among all of
+them if there is none.  The report depends on the value through bounded odds only, so its loss is
+pure; the chosen sample has about the law of an inner release.
+
 References: Bun, Nelson & Stemmer (2019), Algorithm GenProt.
 """
 
@@ -151,10 +158,10 @@ class PureFromApproximate(PostProcessing):
 
     @property
     def loss(self) -> PureLoss:
-        """The largest odds between any two rows of bit probabilities; see the class.
+        """The largest odds between any two rows of bit probabilities.
 
-        P(t) grows with p_t and falls with every other p_s, so the extremes are one high probability
-        among low ones and one low among high ones.
+        The chance P(t) of index t grows with p_t and falls with every other p_s, so the extremes
+        are one high probability among low ones and one low among high ones.
         """
         lowest, highest = self._extreme_probabilities
         return PureLoss(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import POSITIVE, REAL
+from accountant.domains import BOOLEAN, POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
@@ -28,7 +28,7 @@ from mechanisms.base import (
     declare,
     param,
 )
-from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
+from mechanisms.families.selection import MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
 # Distances of the edges of cells from an answer, in scales of its noise.
@@ -154,9 +154,12 @@ class IndexAndValue(Support):
         """
         scale = self.noise.drawn_scale
         centres = (self.noise.noise_centre(answers) for answers in (first, second))
-        edges = [self._cell_edges(*centre_pair) for centre_pair in zip(*centres, strict=True)]
-        outputs, measure = [], []
-        for index, inner in enumerate(edges):
+        steps = np.concatenate([-CELL_STEPS, CELL_STEPS]) * scale
+        edges, outputs, measure = [], [], []
+        for index, (x, y) in enumerate(zip(*centres, strict=True)):
+            between = x * (1 - CELL_FRACTIONS) + y * CELL_FRACTIONS
+            inner = np.unique(np.concatenate([x + steps, y + steps, between]))
+            edges.append(inner)
             # The integral of e^(-+(x - c) / b) from c - h to c + h is 2 b sinh(h / b) for both
             # signs.  The mass beyond an edge is b times the density there.
             half = scaled_difference(inner[1:], inner[:-1], 2 * scale)
@@ -178,9 +181,3 @@ class IndexAndValue(Support):
             return cell
 
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)
-
-    def _cell_edges(self, first: float, second: float) -> Array:
-        steps = np.concatenate([-CELL_STEPS, CELL_STEPS]) * self.noise.drawn_scale
-        between = first * (1 - CELL_FRACTIONS) + second * CELL_FRACTIONS
-        edges: Array = np.unique(np.concatenate([first + steps, second + steps, between]))
-        return edges

@@ -1,8 +1,10 @@
 """Staircase noise on a number: the smallest expected error of all pure mechanisms.
 
-The density of the noise is constant on steps and falls on both sides of 0.  A *stair* is as wide as
-the sensitivity.  From its upper to its lower part the density falls by the factor e^-epsilon, and
-the next stair begins at the density of the lower part.
+The density of the noise is constant on stretches and falls on both sides of 0.  A *stair* is as
+wide as the sensitivity and has two parts.  From its *upper part*, which is nearer to 0, to its
+lower part the density falls by the factor e^-epsilon, and the next stair begins at the density of
+the lower part.  With exact arithmetic a stair is a whole number of cells of a grid
+(`rounding_grid`).
 
 References: Geng & Viswanath (2014), Theorem 2.
 """
@@ -68,15 +70,15 @@ class ShareOrBest:
         return str(Interval(self.low, self.high))
 
 
-SHARE = ShareOrBest(1e-9, 1 - 1e-9)
+SHARE = ShareOrBest(1e-9, 1 - 1e-9)  # both parts of a stair keep many cells of the grid
 
 
 @final
 @declare
 class Staircase(AdditiveNoise):
-    """Noise whose density falls in steps, each by the factor ``exp(-sensitivity / scale)``.
+    """Noise whose density falls in stairs, each by the factor ``exp(-sensitivity / scale)``.
 
-    Every step is ``sensitivity`` wide: its upper part comes first, a share ``upper`` of the width.
+    A stair is ``sensitivity`` wide: its upper part comes first, a share ``upper`` of the width.
 
     Examples
     --------
@@ -154,16 +156,16 @@ class Staircase(AdditiveNoise):
         return value
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """Return the logarithm of the density's step at ``output - value``."""
+        """Return the logarithm of the density at ``output - value``."""
         distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.drawn_stair
         stair = np.floor(distance)
-        steps = stair + (distance - stair >= self.drawn_upper)
-        terms: Array = math.log(self._top_density) - steps * self._log_ratio
+        falls = stair + (distance - stair >= self.drawn_upper)
+        terms: Array = math.log(self._top_density) - falls * self._log_ratio
         return terms
 
     @property
     def drawn_stair(self) -> float:
-        """The width of a stair as it is drawn: with exact arithmetic a whole number of steps."""
+        """The width of a stair as it is drawn: with exact arithmetic a whole number of cells."""
         if self.arithmetic is EXACT:
             return self._grid_steps.stair * grid.grid_step(self._coarser)
         return self.sensitivity
@@ -177,7 +179,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The stair that is drawn, its upper part as a fraction, and how its levels fall."""
+        """The stair that is drawn, its upper part as a fraction, and how the density falls."""
         if self.arithmetic is EXACT:
             law, step = self._grid_steps, grid.grid_step(self._coarser)
             return {
@@ -197,7 +199,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def _coarser(self) -> float:
-        """The length that sets the grid: 2^40 to 2^41 of its steps."""
+        """The larger of scale and sensitivity, which sets the grid: it is 2^40 to 2^41 cells."""
         return max(self.scale, self.sensitivity)
 
     @property
@@ -222,15 +224,20 @@ class Staircase(AdditiveNoise):
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of three outcomes: a step up, level, a step down."""
+        """The loss of three outcomes: the likelihood ratio is e^fall, 1 or e^-fall.
+
+        The fall is the logarithm of the factor by which the density falls from stair to stair.
+        """
         if not 1e-4 <= self.sensitivity / self.scale <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
-        # To the left of both values the density is e^fall times the other density, and between them
-        # also on the narrower of the two parts of a stair.
+        # The values are one stair apart.  To the left of both the density of the left one is e^fall
+        # times the other: half of its mass.  Between them it is so on the narrower of the two parts
+        # of a stair only, where its density is the highest.
         narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
-        up_a_step = 0.5 + self._top_density * narrower_part * self.drawn_stair
-        return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
+        greater_mass = 0.5 + self._top_density * narrower_part * self.drawn_stair
+        lesser_mass = greater_mass * math.exp(-self._log_ratio)
+        return response_pair(greater_mass, lesser_mass, ulps=16.0)
 
     @property
     def values(self) -> Reals:
@@ -239,7 +246,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def support(self) -> RealLine:
-        """The real line, with the edges of the steps."""
+        """The real line, with the edges of the stairs' parts."""
         # After forty falls of e^-1 the density is below all rounding.
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
@@ -263,8 +270,9 @@ class Staircase(AdditiveNoise):
 def _steps_of_grid(
     scale: float, sensitivity: float, share: float, coarser: float
 ) -> IntegerStaircase:
-    """Return the staircase in whole steps of the grid."""
-    # Rounding moves neighbours apart by less than one step more, so the stair is one step wider.
+    """Return the staircase in whole cells of the grid."""
+    # Rounding moves neighbours apart by less than one cell more.  So the stair is one cell wider
+    # than the sensitivity, and epsilon stays.
     stair = math.floor(sensitivity / grid.grid_step(coarser)) + 1
     upper = min(max(round(share * stair), 1), stair - 1)
     return IntegerStaircase(stair, upper, round_up_ratio(scale, sensitivity))

@@ -167,9 +167,9 @@ class SubsetSelection(FrequencyOracle):
     @property
     def support(self) -> FiniteRows:
         """All sets of the size."""
-        return FiniteRows(math.comb(self.k, self.size), self._all_sets)
 
-    def _all_sets(self) -> Reports:
-        return np.array(
-            list(itertools.combinations(range(self.k), self.size)), self.report_layout[1]
-        )
+        def sets() -> Reports:
+            labels = itertools.combinations(range(self.k), self.size)
+            return np.array(list(labels), self.report_layout[1])
+
+        return FiniteRows(math.comb(self.k, self.size), sets)

@@ -34,7 +34,6 @@ from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
-from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import (
     clipped_rows,
     row_lengths,
@@ -110,18 +109,14 @@ def least_norm(signal: float) -> float:
     return min(LEAST_NORM * math.cbrt(2 * signal / 100), MOST_NORM)
 
 
-def descent_plan(
-    shape: tuple[int, int], budget: tuple[float, float], relation: str, rounds: int | None = None
-) -> Repeat:
+def descent_plan(shape: tuple[int, int], budget: tuple[float, float], relation: str) -> Repeat:
     """Return the plan for ``shape = (records, coefficients)`` and a budget (epsilon, delta).
 
     It repeats a Gaussian release of `BlockVector`'s vector, which has two more coordinates than
-    there are coefficients; without privacy (infinite epsilon), a release without noise.
+    there are coefficients.
     """
     records, size = shape
-    if math.isinf(budget[0]):
-        return Repeat(NoPrivacy(), schedule(math.inf, rounds).rounds)
-    round_count = schedule(signal_length(records, mu_of_budget(*budget), size), rounds).rounds
+    round_count = schedule(signal_length(records, mu_of_budget(*budget), size)).rounds
     sensitivity = vector_sensitivity(records, relation)
     return Repeat(calibrated_gaussian(*budget, round_count, sensitivity, size + 2), round_count)
 

@@ -21,7 +21,6 @@ from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
-from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.row_blocks import (
     clipped_rows,
     ordered_sum,
@@ -180,7 +179,8 @@ class MeanOfClippedGradients:
     ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
     and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
     then the share of records that are not clipped, times ``kept_weight``, if that is positive;
-    with ``squares`` the mean squared length of clipped gradients in place of that share.
+    with ``squares`` the mean squared length of clipped gradients in place of that share.  Before a
+    round the caller sets ``theta``, and ``clip`` and ``squares`` where they change.
     """
 
     def __init__(
@@ -236,22 +236,17 @@ def descend(
     start: Array,
     step: float,
     rounds: int,
-    *,
-    penalty: float = 0.0,
-    radius: float = np.inf,
-    average: bool = False,
 ) -> Array:
-    """Return coefficients of the shape of ``start`` after ``rounds`` noisy gradient steps.
+    """Return the mean of the iterates of ``rounds`` noisy gradient steps from ``start``.
 
-    A step is ``step`` times the mean gradient in units of the clipping norm.  ``penalty`` is the
-    ridge penalty in the same units; ``radius`` is the longest theta.  ``average`` returns the mean
-    of the iterates, with larger weights for later ones, instead of the last.
+    A step is ``step`` times the mean gradient in units of the clipping norm.  Later iterates have
+    larger weights in the mean.
     """
     theta, mean = start, start
     for t in range(1, rounds + 1):
         gradient.theta = theta
         noisy = np.reshape(ledger.release(mechanism, gradient, shape=start.size), start.shape)
-        theta = project_to_ball(theta - step * (noisy + penalty * theta), radius)
+        theta = theta - step * noisy
         # Iterate t of T weighs 2 t / (T (T + 1)) in the mean.
         mean = mean + 2 / (t + 1) * (theta - mean)
-    return mean if average else theta
+    return mean

@@ -257,18 +257,22 @@ class ExactMinimum:
     def _in_the_ball(self, data: Any) -> Array:
         """Return the minimiser in the l1 ball, by projected steps until the gap is closed.
 
-        The rows are centred, which only changes the constant; f - min f <= <g, theta> + r max |g|.
+        The rows are centred, which only changes the constant.  For a convex f with the gradient g
+        at slopes theta, and r the radius, f - min f <= <g, theta> + r max |g|: that is the gap
+        (Jaggi 2013).
         """
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
+        # The spread bounds the largest eigenvalue of the weighted products of centred rows.
         if covariance is None:  # a squared length is at least the largest eigenvalue
             moments = self._mean(BlockMoments(self.rows, self.weights), data)
             spread = float(moments[-2]) - weight * float(centre @ centre)
         else:
             covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
             spread = float(np.linalg.eigvalsh(covariance)[-1])
+        # Steps of one over a bound of the curvature do not overshoot.
         curvature = self.objective.curvature
-        longest = curvature * max(spread, 1e-300)
+        slope_curvature = curvature * max(spread, 1e-300)
         constant_step = 1 / (curvature * weight)
 
         def at(point: Array) -> tuple[float, Array]:
@@ -285,14 +289,18 @@ class ExactMinimum:
         previous, ahead, momentum = point, point, 1.0
         for _ in range(MOST_PROJECTIONS):
             _, gradient = at(ahead)
+            slope_gradient = gradient[:-1]
             point = ahead.copy()
-            point[:-1] = project_to_l1_ball(ahead[:-1] - gradient[:-1] / longest, self.l1_radius)
+            point[:-1] = project_to_l1_ball(
+                ahead[:-1] - slope_gradient / slope_curvature, self.l1_radius
+            )
             point[-1] -= constant_step * gradient[-1]
-            slopes = gradient[:-1]
-            gap = float(slopes @ ahead[:-1]) + self.l1_radius * float(np.abs(slopes).max())
+            largest = float(np.abs(slope_gradient).max())
+            gap = float(slope_gradient @ ahead[:-1]) + self.l1_radius * largest
             if 0 <= gap <= GAP and constant_step * gradient[-1] ** 2 <= GAP:
                 break
-            if float((ahead - point) @ (point - previous)) > 0:  # momentum points upwards
+            # The momentum of Beck & Teboulle starts again where it points upwards.
+            if float((ahead - point) @ (point - previous)) > 0:
                 momentum = 1.0
             following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
             ahead = point + (momentum - 1) / following * (point - previous)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -70,27 +69,6 @@ def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
             stacklevel=3,
         )
     return step
-
-
-def isometry_estimate(
-    features: Any, columns: int, rng: np.random.Generator, trials: int = 50
-) -> float:
-    """Return the largest ``|eigenvalue - 1|`` of ``A'A / n`` over random sets of columns.
-
-    A is made of ``columns`` columns of the features, drawn ``trials`` times, and n is the number of
-    rows.  The result is a lower bound of the restricted isometry constant of that many columns.  It
-    adds no noise, so the features must be public.
-    """
-    rows, width = features.shape
-    if not 1 <= columns <= width:
-        raise ParameterError("columns", columns, f"a whole number from 1 to {width}")
-    worst = 0.0
-    for _ in range(trials):
-        submatrix = features[:, np.sort(rng.choice(width, columns, replace=False))]
-        submatrix = submatrix.toarray() if hasattr(submatrix, "toarray") else np.asarray(submatrix)
-        values = np.linalg.eigvalsh(submatrix.T @ submatrix / rows)
-        worst = max(worst, 1 - float(values[0]), float(values[-1]) - 1)
-    return worst
 
 
 def default_rounds(users: int, features: int) -> int:

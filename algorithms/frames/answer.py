@@ -1,6 +1,10 @@
 """The answer to a question for a statistic: the noisy value, its error, intervals, and a frame.
 
 All of it is computed from the released sums and public facts alone, so it costs no more privacy.
+
+For means and variances, u is where a number lies between the public bounds of its column, from -1
+to 1 (`moments`).  The mean of u is a ratio of two noisy sums, and its variance follows from three;
+both are then put into the units of the column.
 """
 
 from __future__ import annotations
@@ -116,7 +120,7 @@ class Answer(FramedAnswer):
         Parameters
         ----------
         level : float
-            Chance that it covers, in (0, 1).  Of counts and whole sums at least that.
+            Probability that it covers, in (0, 1).  Of counts and whole sums at least that.
 
         Returns
         -------
@@ -165,7 +169,10 @@ def estimate(
 
 
 def _moments(statistic: Moment, sums: Array, mechanism: Noise, public: int) -> tuple[Array, ...]:
-    """Return the rows, the mean and variance of u, and the deviation of what is asked."""
+    """Return, for every cell, about the rows, mean and variance of u, and the answer's deviation.
+
+    The deviation is that of the noise alone, in units of u or of its square.
+    """
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total, *squares = matrix @ sums.T

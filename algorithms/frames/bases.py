@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast, final
@@ -33,7 +33,7 @@ STEPS = 2**30  # in the range of a number, as said above
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What is summed in every cell, with the largest that a row can add.
+    """The numbers that every cell sums: where the contribution of a row can lie, and their unit.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(ABC):
     """A statistic of the rows of a cell."""
 
     name: ClassVar[str]
@@ -77,9 +77,10 @@ class Statistic:
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return some whole numbers of each row, or one for all: `mixed` makes those of the basis.
+        """Return what is added up: arrays of a whole number for each row, or ints for every row.
 
-        None is larger than twice what the basis holds.
+        `mixed` makes the sums of the basis from their sums.  No number is larger, in absolute
+        value, than twice the largest coordinate of the basis.
         """
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
@@ -88,7 +89,7 @@ class Statistic:
         return sums
 
     def usual_error(self, noise: str) -> float:
-        """Return the deviation of the answer for noise of deviation 1, on middling data."""
+        """Return about the deviation of the answer, for noise of deviation 1 on every sum."""
         del noise
         return 1.0
 

@@ -96,7 +96,7 @@ class ListedAnswer(FramedAnswer):
     ends : numpy.ndarray or None
         Lower and upper ends along the last axis; None if none were asked for.
     level : float or None
-        Chance that an interval covers what the frame has.
+        Probability that an interval covers what the frame has.
     noise_scale : float
         The scale of the noise, in rows or in persons.
     backend : str

@@ -1,5 +1,11 @@
 """Quantiles of the rows of every cell of a frame, by the tree of quantiles, with intervals.
 
+All cells take part in each release.  The releases are, in this order: a selection of keys, if the
+keys that sort rows into cells are private; a noisy count of the rows of each cell, if intervals are
+wanted and the count is not public; one release for each level of the tree, the middle quantile of
+every part that is known so far; and the ends of the intervals, as further places on the grid of
+numbers.  `QuantileQuery` is the question with its plan, `CellSearch` the search by these releases.
+
 References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/quantiles.md, docs/proofs/frames.md.
 """
 
@@ -48,9 +54,10 @@ from mechanisms.partition_selection import PartitionSelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
-# share of epsilon for the count, by the number of releases of ends
+# Share of epsilon for the count, by the number of releases of ends: one for a single quantile,
+# whose two ends do not meet, else two.
 COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}
-SLACK = 1 + 1e-12  # covers the rounding of a sum of costs
+SLACK = 1 + 1e-12  # factor of a scale that covers the rounding of a sum of costs
 Places = NDArray[np.int64]
 
 
@@ -74,7 +81,7 @@ class QuantileQuery(Question[ListedAnswer]):
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float or None
-        Chance that an interval covers; None releases no intervals.
+        Probability that an interval covers; None releases no intervals.
 
     Examples
     --------

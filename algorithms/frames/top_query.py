@@ -44,7 +44,7 @@ class TopQuery(Question[ListedAnswer]):
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float
-        Chance that an interval covers.
+        Probability that an interval covers its number of persons, at least.
     keys : tuple of Axis
         What rows are sorted by into cells, of which each has its own labels.
 

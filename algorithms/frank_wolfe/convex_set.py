@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
+from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
@@ -23,7 +23,6 @@ from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.convex_sets import ConvexSet
 from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import convex_set_of
-from mechanisms.families.selection import BOOLEAN
 
 
 @dataclass(eq=False, repr=False)

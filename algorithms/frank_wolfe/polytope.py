@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from accountant.domains import DELTA, POSITIVE, IntegerRange
+from accountant.domains import BOOLEAN, DELTA, POSITIVE, IntegerRange
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
@@ -28,7 +28,6 @@ from algorithms.frank_wolfe.dense_scores import run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import Polytope
 from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import polytope_of
-from mechanisms.families.selection import BOOLEAN
 
 
 @dataclass(eq=False, repr=False)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
+from accountant.domains import BOOLEAN, DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
@@ -63,7 +63,6 @@ from algorithms.frank_wolfe.constants import (
 from algorithms.frank_wolfe.dense_scores import StreamedScores, run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
-from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
 
@@ -98,32 +97,32 @@ class L1Estimator(PrivateRegressor):
         distribution lazily.
         """
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
-        if self._descends(shape, sparse):
-            POSITIVE_DELTA.check("delta", self.delta)
+        records, features = checked_shape(shape)
+        selection = SELECTION.check("selection", self.selection)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        if self._descends((records, features), sparse):
+            POSITIVE_DELTA.check("delta", delta)
             self._bounds(self._descent_radius)
             if self.non_private:
                 return Repeat(NoPrivacy(), 1)
-            records, features = checked_shape(shape)
-            budget = self._checked_epsilon(), self.delta
-            plan = descent_plan((records, features + constant), budget, self.relation)
+            size = features + constant
+            plan = descent_plan((records, size), (epsilon, delta), self.relation)
             return self._warned_plan(plan, features)
-        sensitivity = self._sensitivity(shape)
-        selection = SELECTION.check("selection", self.selection)
+        sensitivity = self._sensitivity(records)
         if self.rounds is None:
             rounds = self.best_rounds(shape)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         rounds += SELECTIONS * constant
-        epsilon = self._checked_epsilon()
         if self.non_private:
             return Repeat(NoPrivacy(), rounds)
-        scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
+        scale = noise_scale(epsilon, delta, rounds, selection, sensitivity)
         vertex_selection: Any
         if sparse and selection == GUMBEL:
             vertex_selection = LazyExponential(scale, sensitivity)
         else:
             vertex_selection = selection_mechanism(scale, sensitivity, selection)
-        return self._warned_plan(Repeat(vertex_selection, rounds), shape[1])
+        return self._warned_plan(Repeat(vertex_selection, rounds), features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
@@ -149,10 +148,12 @@ class L1Estimator(PrivateRegressor):
         epsilon = self._checked_epsilon()
         if self.non_private:
             return MAX_ROUNDS
+        curvature = self._bounds().curvature(self._loss)
+        records, features = checked_shape(shape)
         return optimal_rounds(
-            self._bounds().curvature(self._loss),
-            self._sensitivity(shape),
-            2 * shape[1],
+            curvature,
+            self._sensitivity(records),
+            2 * features,
             SELECTION.check("selection", self.selection),
             epsilon,
             DELTA.check("delta", self.delta),
@@ -200,7 +201,7 @@ class L1Estimator(PrivateRegressor):
         self, ledger: Any, theta: Array, radius: float, executor: Executor | None
     ) -> float:
         """Return the constant that is selected at public coefficients."""
-        sensitivity = self._sensitivity(ledger.shape)
+        sensitivity = self._sensitivity(ledger.shape[0])
         query = ConstantScores(
             self._bounds(), self._loss, theta, radius, self.relation, sensitivity, executor
         )
@@ -217,10 +218,9 @@ class L1Estimator(PrivateRegressor):
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **sparse_argument)
-        bounds, rng = self._bounds(), generator_of(self.random_state)
-        if self._is_descent(plan, X.shape):
-            bounds = self._bounds(self._descent_radius)
-        self.plan_, self.bounds_ = plan, bounds
+        descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
+        self.plan_ = plan
+        self.bounds_ = self._bounds(self._descent_radius) if descends else self._bounds()
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
@@ -229,7 +229,6 @@ class L1Estimator(PrivateRegressor):
             theta = theta if self.fit_intercept else np.append(theta, 0.0)
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
         self._warn_if_not_private("coefficients are")
-        descends = self._is_descent(plan, X.shape)
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
         return self
@@ -242,23 +241,22 @@ class L1Estimator(PrivateRegressor):
         inner: Array = np.asarray(clipped_rows(X, self.bounds_.x) @ self.coef_)
         return inner + self.intercept_
 
-    def _sensitivity(self, shape: tuple[int, ...]) -> float:
-        records, _ = checked_shape(shape)
+    def _sensitivity(self, records: int) -> float:
+        """Return how far one of the records moves the score of a vertex."""
         return self._bounds().score_sensitivity(records, self.relation, self._loss)
 
     def _descends(self, shape: tuple[int, ...], sparse: bool) -> bool:
-        """Whether gradients are released."""
-        records, features = checked_shape(shape)
-        SELECTION.check("selection", self.selection)
-        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
+        """Whether gradients are released by a fit on this shape."""
         method = METHOD.check("method", self.method)
         selections_asked = self.rounds is not None or self.selection != GUMBEL
-        if method != AUTO or selections_asked or (sparse and not self.non_private) or not delta:
+        is_fixed = selections_asked or (sparse and not self.non_private) or not self.delta
+        if method != AUTO or is_fixed:
             return method == DESCENT
         if self.non_private:
             return True
-        size = features + self.fit_intercept
-        return signal_length(records, mu_of_budget(epsilon, delta), size) >= CLEAR
+        records, features = shape
+        mu = mu_of_budget(self._checked_epsilon(), DELTA.check("delta", self.delta))
+        return signal_length(records, mu, features + self.fit_intercept) >= CLEAR
 
     def _is_descent(self, plan: Repeat, shape: tuple[int, ...]) -> bool:
         """Whether the plan is one of gradients."""
@@ -316,7 +314,7 @@ class PrivateLasso(L1Estimator):
     selection : {"gumbel", "laplace", "permute-and-flip"}
         The selection mechanism.
     x_bound : float
-        Largest absolute feature; larger ones are clipped.
+        Largest absolute feature; larger ones are clipped, in predictions too.
     y_bound : float
         Largest absolute target; larger ones are clipped.
     relation : {"replace-one", "add-remove"} or Adjacency

@@ -41,7 +41,7 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     selection : {"gumbel", "laplace", "permute-and-flip"}
         The selection mechanism.
     x_bound : float
-        Largest absolute feature; larger ones are clipped.
+        Largest absolute feature; larger ones are clipped, in predictions too.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours, as in `PrivateLasso`.
     random_state : int, numpy.random.Generator or None

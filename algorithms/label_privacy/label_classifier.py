@@ -127,20 +127,9 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         return self._optimiser(users, len(self._declared_classes())).plan((users, features + 1))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients that the optimiser finds; needs ``classes``.
+        """Return the theta_k of `prepared` rows, (classes, features + 1); needs ``classes``.
 
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on labels as indices of the sorted classes, with the plan of `plan` and the
-            public rows of `prepared`.
-        executor : concurrent.futures.Executor or None
-            Where labels are randomised; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray of shape (classes, features + 1)
-            The theta_k of `prepared` rows, one row for each class.
+        The ledger holds labels as indices of the sorted classes, and the public rows of `prepared`.
         """
         users = ledger.public.shape[0]
         return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)

@@ -62,9 +62,9 @@ class LabelSGD(PrivateEstimator):
     diameter : float
         Diameter D of the ball of coefficients around 0.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
-        How each label is randomised; "auto" takes the least second moment.
+        How each label is randomised; "auto" takes the one with the least second moment.
     batch_size : int
-        Users in one gradient step.
+        Number of users in one gradient step.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -124,20 +124,7 @@ class LabelSGD(PrivateEstimator):
         return Parallel([mechanism] * len(self._user_blocks(users, mechanism)))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the average of all iterates, computed from released values and public rows only.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on the labels, with the plan of `plan` and the public rows.
-        executor : concurrent.futures.Executor or None
-            Where labels are randomised; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray
-            Coefficients, as ``coef_``.
-        """
+        """Return ``coef_``, computed from released values and the ledger's public rows only."""
         return self._run_sgd(ledger, executor)[0]
 
     def fit(

@@ -1,10 +1,15 @@
-"""Decoders of randomised labels: coefficients, and the variance they add.
+"""Decoders of randomised labels: unbiased coefficients of gradients, and their second moment V.
 
-A decoder maps a report to one coefficient for every label: in expectation 1 for the true label
-and 0 for the others.  Gradients weighted by them are unbiased, and V bounds their mean square, in
-squares of the Lipschitz constant; the excess risk grows with sqrt(V).
+There are K labels, of which y is the true one, and g_k is the gradient of the loss if the label is
+k; the server knows all g_k.  A decoder maps a report to coefficients c_1, ..., c_K with E c_y = 1
+and E c_k = 0 for the others, so that ``estimate = sum_k c_k g_k`` is unbiased.  V is the largest
+``E |estimate|^2`` over all gradients no longer than 1; the excess risk grows with sqrt(V).
 
-References: "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
+For a *regular* loss the gradients are ``(s - e_k) x`` for shares s of sum 1, the k-th unit vector
+e_k and a row x, as for the logistic loss: so they are the corners of a regular simplex.
+
+References: "Convex Optimization with Local Label Differential Privacy", Appendix A (labels that a
+report supports) and Appendix B (Duchi's report of a vector).
 """
 
 from __future__ import annotations
@@ -48,6 +53,7 @@ class ReportDecoder(ABC):
 class SupportSetDecoder(ReportDecoder):
     """Reports that support some labels: unary encoding, subset selection, k-ary response.
 
+    A report supports the true label with probability p, and each other label with probability q:
     ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  With
     ``centred`` each coefficient is reduced by a fraction, ``tau / K``, of the excess of the sum:
     this costs no privacy and keeps estimates unbiased.
@@ -67,9 +73,12 @@ class SupportSetDecoder(ReportDecoder):
     @property
     def centring_weight(self) -> float:
         """tau: 0 where coefficients always sum to 1."""
-        # The estimate is tau m + sum_k c_k (g_k - tau m), with m the mean of all gradients.  If
-        # labels are as likely as theta says, sum_k P(k) g_k = 0 for the logistic loss; c_k has
-        # variance v, but v + 1 for the true label: the least mean square is at K v / (K v + 1).
+        # The estimate is tau m + sum_k c_k h_k with h_k = g_k - tau m, m the mean of all gradients.
+        # The bits of unary encoding are independent, and p = 1/2 gives c_k the variance v for a
+        # wrong label and v + 1 for the true one.  So for the label y
+        #     E |estimate|^2 = |g_y|^2 + v sum_k |h_k|^2 + |h_y|^2.
+        # If y has the probabilities P that the model predicts, then sum_k P(k) g_k = 0 for the
+        # logistic loss, and the mean over y has its minimum at tau = K v / (K v + 1).
         if not (self.centred and isinstance(self.mechanism, UnaryEncoding)):
             return 0.0
         weight = self.mechanism.k * self.mechanism.coefficient_variances[1]
@@ -77,13 +86,22 @@ class SupportSetDecoder(ReportDecoder):
 
     @property
     def second_moment(self) -> float:
-        """V: ``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
+        """V, which is ``2 + 4 K e^eps / (e^eps - 1)^2`` for unary encoding.
+
+        With ``centred`` it holds for regular losses.
+        """
         k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
-            # centred, with g_k = p - e_k for shares p and L^2 = 2, the mean square is at most
-            # v (K + K |p|^2 - 2) + 2 |g_y|^2 + 2 tau (p_y - |p|^2) <= 2 K v + 4 = L^2 V
+            # Not centred, independent c_k give |g_y|^2 (1 + v_true) + v_wrong sum_(k != y) |g_k|^2.
+            # Centred, with g_k = s - e_k, whose squared length is at most 2, E |estimate|^2 is at
+            # most v (K + K |s|^2 - 2) + 2 |g_y|^2 + 2 tau (s_y - |s|^2) <= 2 (2 + K v) = 2 V.
             return 1 + true_variance + (k - 1) * wrong_variance
-        # |sum_k c_k g_k|^2 on average, at its worst: g_y = u, and the others' sum is -t u
+        # Let S be the sum of the other labels' gradients, and -cross the covariance of their
+        # coefficients.  Then E |estimate|^2 is
+        #     (1 + v_true) |g_y|^2 - 2 v_true <g_y, S> / (K - 1)
+        #     + (v_wrong + cross) sum_(k != y) |g_k|^2 - cross |S|^2,
+        # which is largest for gradients of length 1 and S = -t g_y, where t <= K - 1 maximises
+        # 2 v_true t / (K - 1) - cross t^2.
         cross = -self._cross_covariance
         t = min(k - 1.0, true_variance / ((k - 1) * cross)) if cross > 0 else k - 1.0
         total = 1 + true_variance + (k - 1) * (wrong_variance + cross)
@@ -91,7 +109,10 @@ class SupportSetDecoder(ReportDecoder):
 
     @property
     def _cross_covariance(self) -> float:
-        """Covariance of two wrong labels' coefficients; with the true one's: -own / (K-1)."""
+        """Covariance of the coefficients of two wrong labels, where all coefficients sum to 1.
+
+        Then the covariance with the true label's coefficient is minus its variance over K - 1.
+        """
         k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         return min(0.0, -(wrong_variance - true_variance / (k - 1)) / (k - 2)) if k > 2 else 0.0
 
@@ -134,13 +155,20 @@ class RotatedGradientDecoder(ReportDecoder):
     @property
     def second_moment(self) -> float:
         """V: ``B^2 + 1 / (1 + B^2)``, or ``B^2`` for two labels; B is a report's length."""
-        # E|estimate|^2 = 2 <c, g> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2, s = |c|: the
-        # smallest ball around points of the unit ball has r^2 + |c|^2 <= 1
+        # With c and r the centre and radius of the smallest ball around all g_k, the estimate is
+        # c + r Z for a report Z of length B with E Z = (g_y - c) / r.  So E |estimate|^2 is
+        #     2 <c, g_y> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2   with s = |c|,
+        # as r^2 + |c|^2 <= 1 for points of the unit ball; its maximum is at s = 1 / (1 + B^2).  For
+        # two labels c is their middle, and the same expectation is |g_y|^2 + r^2 (B^2 - 1) <= B^2.
         square = self.mechanism.length**2
         return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
 
     def second_moments(self, gram: Array) -> Array:
-        """Return ``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``, as only the span counts."""
+        """Return ``|c|^2 + 2 <c, g_y - c> + r^2 B^2 rank / (K - 1)`` for every true label y.
+
+        A report has K - 1 coordinates, each of mean square B^2 / (K - 1).  Those outside of the
+        span of all ``g_k - c``, whose dimension is the rank, have no part in the estimate.
+        """
         weights = smallest_ball_centre(gram[None])[0]
         to_centre = gram @ weights
         square = float(weights @ to_centre)
@@ -177,7 +205,7 @@ class IdentityDecoder(ReportDecoder):
 
 
 def decoder_of(mechanism: Any, classes: int, regular: bool = False) -> ReportDecoder:
-    """Return the decoder of this mechanism's reports, for ``regular`` losses or any."""
+    """Return the decoder of this mechanism's reports, for a ``regular`` loss or for any loss."""
     if isinstance(mechanism, HemisphereL2):
         return RotatedGradientDecoder(mechanism)
     if isinstance(mechanism, NoPrivacy):

@@ -1,5 +1,12 @@
 """Linear regression by a trusted curator: noisy clipped gradients or noisy sufficient statistics.
 
+"statistics" is one release: products of features, and of features with the target.  "descent" is a
+sequence of releases: the *moments* (mean and mean squared length of rows); the *products* of
+features, if noise does not hide them; the *rounds*, each a mean of clipped gradients; and, where
+intervals are wanted, a *closing* gradient that clips hardly any record.  Moments and products make
+a linear *map* of the features, a preconditioner of the descent.  The *signal* is about the length
+of a clipped gradient over the noise of all rounds together (`signal_of`).
+
 References: Song, Chaudhuri & Sarwate (2013); Wang (2018).
 """
 
@@ -13,13 +20,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import (
-    NON_NEGATIVE,
-    POSITIVE_DELTA,
-    IntegerRange,
-    Interval,
-    OneOf,
-)
+from accountant.domains import BOOLEAN, NON_NEGATIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
@@ -59,13 +60,12 @@ from algorithms.linear_models.sufficient_statistics import (
     unpacked,
     vector_size,
 )
-from mechanisms.families.selection import BOOLEAN
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
 BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
 # "auto" releases statistics where the norm of the noise on products is at most this share of the
-# square of a feature at its bound.
+# square of a feature at its bound.  That takes several 100,000 records; on fewer it is much worse.
 QUIET = 1e-3
 
 
@@ -74,11 +74,11 @@ class PrivateLinearRegression(PrivateRegressor):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
     Features and targets are those scaled to the public bounds; data beyond them are clipped.
-    "descent" releases the mean of features and their products, which make a map under which few
-    steps are enough, then noisy mean gradients, each record's clipped to a norm that follows the
-    residuals; "statistics" releases noisy products of features and targets once.  "auto" takes
-    "statistics" where the plan shows that their noise is small, on many records, and "descent"
-    elsewhere.
+    "descent" releases the mean of features and their products, which precondition the descent so
+    that few steps are enough, then noisy mean gradients, each record's clipped to a norm that
+    follows the residuals; "statistics" releases noisy products of features and targets once.
+    "auto" takes "statistics" where the plan shows that their noise is small, on many records, and
+    "descent" elsewhere.
 
     Parameters
     ----------
@@ -172,7 +172,8 @@ class PrivateLinearRegression(PrivateRegressor):
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
         products = takes_products(sizes, mu, shares)
         if method == AUTO:
-            # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
+            # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
+            # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             hidden = self.intervals and not products
             method = STATISTICS if noise <= QUIET * self.x_bound**2 or hidden else DESCENT
@@ -183,8 +184,8 @@ class PrivateLinearRegression(PrivateRegressor):
             count = schedule(self._signal(sizes), rounds).rounds
             plan = private_plan(budget, sizes, count, shares, products, relation)
             return self._warned_plan(plan, features)
-        moved = statistics_sensitivity(records)
-        return calibrated_gaussian(*budget, 1, moved, vector_size(size))
+        moved, releases = statistics_sensitivity(records), 1
+        return calibrated_gaussian(*budget, releases, moved, vector_size(size))
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
@@ -233,7 +234,7 @@ class PrivateLinearRegression(PrivateRegressor):
         Parameters
         ----------
         level : float
-            Coverage of each interval, in (0, 1).
+            Probability that an interval covers its coefficient, in (0, 1).
 
         Returns
         -------
@@ -280,7 +281,7 @@ class PrivateLinearRegression(PrivateRegressor):
     def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (records, features), ridge = ledger.shape, float(self.ridge)
-        # With a shorter bound the round-off of long rows would matter.
+        # With a bound far below the features' own the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(
             ledger,
@@ -306,7 +307,11 @@ class PrivateLinearRegression(PrivateRegressor):
         return CLOSED if BOOLEAN.check("intervals", self.intervals) else SHARES
 
     def _signal(self, sizes: Sizes) -> float:
-        """Return the signal of the rounds, for the share of the budget that remains for them."""
+        """Return the signal of the rounds, for the share of the squared budget that they have.
+
+        The constants of `schedule` were chosen for the rounds' usual share, so the signal is that
+        of the whole budget times the root of the ratio of the two shares.
+        """
         rounds_share, usual_share = (
             1 - shares.moments - shares.products - shares.closing
             for shares in (self._shares(), SHARES)

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
+from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
@@ -56,7 +56,6 @@ from algorithms.linear_models.mapped_plan import (
     signal_of,
     takes_products,
 )
-from mechanisms.families.selection import BOOLEAN
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
@@ -228,9 +227,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(
-            ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count, average=True
-        )
+        theta = descend(ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 

@@ -122,11 +122,16 @@ def unpacked(released: Array, size: int, units: StatisticUnits, scale: float) ->
 
 
 def solved(statistics: Statistics, penalty: Array) -> Array:
-    """Return coefficients; a ridge raises the least eigenvalue to the norm of the noise."""
+    """Return coefficients, with a ridge where noise hides the least eigenvalue of the products.
+
+    With s the norm of the noise over sqrt 2, the ridge is s, but no more than what raises the least
+    eigenvalue to 2 s.
+    """
     values, vectors = np.linalg.eigh(statistics.gram + np.diag(penalty))
-    # A symmetric matrix whose entries have deviation s / sqrt 2 has norm about s sqrt(2 p).
-    level = statistics.gram_noise * math.sqrt(statistics.products.size)
-    ridge = max(0.0, min(level, 2 * level - float(values[0])))
+    # A symmetric p x p matrix of noise with deviation t on its diagonal and t / sqrt 2 off it has a
+    # norm of about t sqrt(2 p).
+    s = statistics.gram_noise * math.sqrt(statistics.products.size)
+    ridge = max(0.0, min(s, 2 * s - float(values[0])))
     values = np.maximum(values, 0.0) + ridge
     values[values <= ROUND_OFF * values[-1]] = np.inf  # no data lie in these directions
     coefficients: Array = vectors @ ((vectors.T @ statistics.products) / values)

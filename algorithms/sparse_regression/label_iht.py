@@ -1,4 +1,7 @@
-"""Sparse regression by hard thresholding when only labels are private.
+"""Sparse regression when only labels are private: subspace pursuit, or hard thresholding.
+
+By default columns are chosen by subspace pursuit (`support_pursuit`) on labels that are reported in
+stages (`label_stages`).  With a ``step`` it is the iterative hard thresholding (IHT) of the paper.
 
 References: Wang & Xu (2021), Algorithms 2 and 5.
 """
@@ -31,9 +34,10 @@ class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
     Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]``,
-    and every user reports once, with noise.  By default later users report what the labels of
-    earlier ones do not explain: residuals are smaller, and so is their noise.  With a ``step`` all
-    labels are noised at once; the rounds of thresholding add no privacy loss.
+    and every user reports once, with noise.  By default subspace pursuit chooses the columns, and
+    users report in stages: a first group reports labels, later groups report what the fit so far
+    does not explain, for residuals are smaller, and so is their noise.  With a ``step`` all labels
+    are noised at once, and rounds of hard thresholding follow, which add no privacy loss.
 
     Parameters
     ----------
@@ -49,7 +53,7 @@ class LabelIHT(LabelRegressor):
         Largest number of rounds; None takes ``log2(users)``.
     step : float or None
         Step size of gradient rounds, as the paper has them; None solves least squares in every
-        round instead, which needs no uncorrelated features, and leaves out columns that noise alone
+        round instead, for which features may be correlated, and leaves out columns that noise alone
         would explain.
     link : str or Link
         The link function f, such as "identity".
@@ -99,7 +103,7 @@ class LabelIHT(LabelRegressor):
     def plan(self, shape: tuple[int, ...]) -> Any:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         plan = super().plan(shape)
-        self._settings(*shape)
+        self._settings(*shape)  # checks them
         return self._staged(plan, self._stage_ends(shape[0]))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -148,7 +152,7 @@ class LabelIHT(LabelRegressor):
             rows = PublicRows(link, data, executor)
             return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
 
-        if len(ends) == 2:
+        if len(ends) == 2:  # one stage
             equations = fit((X, self.noisy_labels(ledger)), self.label_bound)
         else:
             equations = LabelStages(ledger, link, self.label_bound, ends).run(fit)
@@ -157,7 +161,10 @@ class LabelIHT(LabelRegressor):
         return project_to_ball(theta)
 
     def _stage_ends(self, users: int) -> list[int]:
-        """Return where stages of labels begin and end: one stage for gradient steps."""
+        """Return where stages of labels begin and end: one stage for gradient steps.
+
+        Noise that was made pure has no known variance, which stages need to choose clips.
+        """
         at_once = self.step is not None or self.non_private or self.noise == "pure"
         return [0, users] if at_once else stage_ends(users)
 

@@ -34,6 +34,12 @@ PRODUCT_DEVIATION = 0.03
 # ln(features) variances.
 NOISE_ALONE = 3.0
 GRAM_ERROR = 0.1  # relative error of a product or a clip, assumed where measurements are pooled
+# Features lie in [-1, 1], so the means of their squares lie in [0, 1].  A measured square is
+# averaged with the mean of all of them: with equal weights where its noise has this deviation.
+SQUARES_SPREAD = 0.1
+LEAST_MEAN_SQUARE, LEAST_SQUARE = 0.1, 0.05  # of the mean of all squares, and of each after that
+CLEAR_PRODUCT = 2.0  # a product of two features counts where it is more than so many deviations
+LEAST_EIGENVALUE = 0.1  # of the matrix of products, as a share of the mean square
 
 
 class Asker(Protocol):
@@ -144,17 +150,15 @@ class NarrowingRounds:
         )
         deviation = np.sqrt(self.variance / np.maximum(counts, 0.5))
         squares, square_deviation = means[rows == columns], deviation[rows == columns]
-        # Squares of features lie in [0, 1].  Where noise hides each square, their mean replaces it.
-        trusted = 1 / (1 + (square_deviation / 0.1) ** 2)
-        squares = np.clip(
-            trusted * squares + (1 - trusted) * np.clip(squares.mean(), 0.1, 1.0), 0.05, 1.0
-        )
+        trusted = 1 / (1 + (square_deviation / SQUARES_SPREAD) ** 2)
+        mean_square = np.clip(squares.mean(), LEAST_MEAN_SQUARE, 1.0)
+        squares = np.clip(trusted * squares + (1 - trusted) * mean_square, LEAST_SQUARE, 1.0)
         gram = np.zeros((len(candidate_columns), len(candidate_columns)))
-        gram[rows, columns] = np.where(np.abs(means) > 2 * deviation, means, 0.0)
+        gram[rows, columns] = np.where(np.abs(means) > CLEAR_PRODUCT * deviation, means, 0.0)
         gram = gram + gram.T
         np.fill_diagonal(gram, squares)
         values, vectors = np.linalg.eigh(gram)
-        eigenvalue_floor = 0.1 * float(squares.mean())
+        eigenvalue_floor = LEAST_EIGENVALUE * float(squares.mean())
         positive_definite: Array = (vectors * np.maximum(values, eigenvalue_floor)) @ vectors.T
         return positive_definite
 

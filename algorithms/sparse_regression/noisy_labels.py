@@ -45,8 +45,8 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.pure_from_approximate import PureFromApproximate
 
 NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
-USERS_PER_FEATURE = 4
-NEWTON_STEPS = 8
+USERS_PER_FEATURE = 4  # least number of users for each feature, for intervals
+NEWTON_STEPS = 8  # Gauss-Newton steps of least squares, where the link is not linear
 
 
 @lru_cache(maxsize=256)  # a fit asks several times, and a replay in every run
@@ -169,7 +169,8 @@ class LabelRegressor(PrivateRegressor, ABC):
         Parameters
         ----------
         level : float
-            Chance that the interval of a coefficient covers it, in (0, 1), where users are many.
+            Probability that the interval of a coefficient covers it, in (0, 1), where users are
+            many.
 
         Returns
         -------

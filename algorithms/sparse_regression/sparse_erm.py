@@ -19,7 +19,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
+from accountant.domains import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_DELTA,
+    IntegerRange,
+    Interval,
+    OneOf,
+)
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
@@ -46,7 +54,6 @@ from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds,
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.score_classifier import binary_probabilities
 from algorithms.base.signal import gradients_hidden
-from mechanisms.families.selection import BOOLEAN
 
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # the squares are finite floats

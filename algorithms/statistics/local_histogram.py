@@ -117,20 +117,7 @@ class LocalHistogram(PrivateEstimator):
         return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the shares, computed from released reports only.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on the labels, with the plan of `plan`.
-        executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray of shape (k,)
-            Nonnegative shares that sum to 1.
-        """
+        """Return the shares (k,), nonnegative and of sum 1, from released reports only."""
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
         private = isinstance(mechanism, FrequencyOracle)
         # A block has so many users that k bytes for each fill 16 times `CACHE_BYTES`, at least 64.
@@ -168,7 +155,8 @@ class LocalHistogram(PrivateEstimator):
         y : object
             Ignored.
         executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
+            Where blocks of users are processed; None takes threads.  It changes no bit of the
+            result.
         ledger : Budget, Filter, Book, tuple or None
             What the fit draws on, see `PrivateEstimator`; None charges nothing.
 

@@ -113,20 +113,7 @@ class LocalMean(PrivateEstimator):
         return mean_randomizer(dimension, epsilon, radius, noise)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the mean of the released reports, shortened to ``radius``.
-
-        Parameters
-        ----------
-        ledger : Ledger
-            A ledger on the vectors, with the plan of `plan`.
-        executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
-
-        Returns
-        -------
-        numpy.ndarray of shape (dimension,)
-            A vector of norm at most ``radius``.
-        """
+        """Return the mean of the released reports, (dimension,), shortened to ``radius``."""
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
         mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
@@ -149,7 +136,8 @@ class LocalMean(PrivateEstimator):
         y : object
             Ignored.
         executor : concurrent.futures.Executor or None
-            Where blocks of users are processed; None takes threads.
+            Where blocks of users are processed; None takes threads.  It changes no bit of the
+            result.
         ledger : Budget, Filter, Book, tuple or None
             What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
@@ -179,8 +167,8 @@ class LocalMean(PrivateEstimator):
         Parameters
         ----------
         level : float
-            Probability that the interval of a coordinate covers its mean, in (0, 1); it is
-            approximate, and holds for many users.
+            Probability that the interval of a coordinate covers its mean, in (0, 1), where users
+            are many.
 
         Returns
         -------

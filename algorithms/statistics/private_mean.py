@@ -168,8 +168,8 @@ class PrivateMean(PrivateEstimator):
         Parameters
         ----------
         level : float
-            Chance that the interval of a coordinate covers its mean, in (0, 1), where records are
-            many.
+            Probability that the interval of a coordinate covers its mean, in (0, 1), where records
+            are many.
 
         Returns
         -------

@@ -67,8 +67,8 @@ class PrivateQuantiles(PrivateEstimator):
     delta : float
         Target delta, in [0, 1).
     level : float or None
-        Chance, in (0, 1), that an interval covers its quantile of the population; None releases no
-        intervals.  The ends of intervals are quantiles too, and take about two levels more.
+        Probability that an interval covers its quantile of the population, in (0, 1); None releases
+        no intervals.  The ends of intervals are quantiles too, and take about two levels more.
     relation : {"replace-one", "add-remove"} or Adjacency
         How neighbours differ.  The number of records is public where one is replaced; else the
         intervals take a noisy count of them.

@@ -56,7 +56,7 @@ class PrivateTopK(PrivateEstimator):
     delta : float
         Target delta, in [0, 1).
     level : float
-        Chance, in (0, 1), with which every interval covers its count.
+        Probability that an interval covers its count, in (0, 1).
     relation : {"replace-one", "add-remove"} or Adjacency
         How neighbours differ by a person.
     random_state : int, numpy.random.Generator or None

@@ -208,29 +208,29 @@ def end_parts(
     """Return where the lower and the upper ends of ascending quantiles are sought.
 
     ``centres`` are the places of the quantiles, ``scale`` is the scale of the tree that released
-    them, and ``records`` is about the number of records.
+    them, and ``records`` is about the number of records.  A lower end is sought between its
+    quantile and the quantile before it, an upper end between its quantile and the next one; the
+    first and the last place of the grid stand for the quantiles 0 and 1.
     """
     parts: tuple[list[EndPart], list[EndPart]] = ([], [])
-    borders = [0.0, *quantiles, 1.0], [0, *centres, places - 1]
+    border_shares, border_places = [0.0, *quantiles, 1.0], [0, *centres, places - 1]
     for i, (own_noise, ratio) in enumerate(zip(ends.own, ends.ratios, strict=True), 1):
         weight = max(2, math.floor(UNITS * ends.ratio / ratio))
+        end_scale, near = ratio * (scale + GAP), border_places[i]
         for side, opposite in ((-1, 1), (1, -1)):
-            end_scale = ratio * (scale + GAP)
-            share, far = borders[0][i + side], borders[1][i + side]
-            start, own_scale = borders[1][i], own_noise * scale
-            records_lost = _records_lost(quantiles[i - 1], opposite, own_scale, records)
-            # A quantile near the opposite end may be wrong by all records that lie there.
-            k = (
-                math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
-                if records_lost
-                else 0
-            )
-            expected = max(abs(share - borders[0][i]) * records, 1e-9)
-            if k > expected:  # the end lies beyond this part
-                far = start
+            far = border_places[i + side]
+            records_lost = _records_lost(quantiles[i - 1], opposite, own_noise * scale, records)
+            # A quantile near the opposite end may be wrong by all records that lie there, so that
+            # its end is sought so many records further on.
+            further = 0
+            if records_lost:
+                further = math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
+            in_part = max(abs(border_shares[i + side] - border_shares[i]) * records, 1e-9)
+            if further > in_part:  # the end lies beyond this part
+                far = near
             # The exponential law continues beyond a part: this many places hold one scale of it.
-            beyond = min(end_scale / expected * max(abs(far - start), 1), MOST_PLACES / 2)
-            part = EndPart(start, far, weight, 0 if far == start else k, math.ceil(beyond))
+            beyond = min(end_scale / in_part * max(abs(far - near), 1), MOST_PLACES / 2)
+            part = EndPart(near, far, weight, 0 if far == near else further, math.ceil(beyond))
             parts[side > 0].append(part)
     return parts
 
@@ -250,7 +250,11 @@ def ends_found(
     records: float,
     places: int,
 ) -> list[tuple[int, int]]:
-    """Return the places of the lower and upper end of each quantile, from the drawn indices."""
+    """Return the places of the lower and upper end of each quantile, from the drawn indices.
+
+    An end that lies beyond its part is that of the next quantile outwards; of the outermost one it
+    is the first or last place of the grid, as it is where a quantile lies near the end of the data.
+    """
     count = len(quantiles)
     lower, upper = 0, places - 1
     end_places = [[lower] * count, [upper] * count]

@@ -105,15 +105,10 @@ class ValueGrid:
         return value
 
 
-def _reversed_bits() -> IndexArray:
-    """Return the numbers of `PLACE_BITS` bits with their bits in reverse order."""
-    number, reversed_number = np.arange(1 << PLACE_BITS), np.zeros(1 << PLACE_BITS, dtype=np.int64)
-    for bit in range(PLACE_BITS):
-        reversed_number |= ((number >> bit) & 1) << (PLACE_BITS - 1 - bit)
-    return reversed_number
-
-
-SPREAD = _reversed_bits()
+# The numbers of `PLACE_BITS` bits, each with its bits in reverse order: van der Corput's sequence.
+SPREAD: IndexArray = np.zeros(1 << PLACE_BITS, dtype=np.int64)
+for _bit in range(PLACE_BITS):
+    SPREAD |= ((np.arange(1 << PLACE_BITS) >> _bit) & 1) << (PLACE_BITS - 1 - _bit)
 
 
 @dataclass(frozen=True, slots=True)

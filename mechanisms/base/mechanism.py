@@ -28,9 +28,9 @@ from mechanisms.base.parameters import REGISTERED, REQUIRED, param, parameters_o
 from mechanisms.base.supports import Support
 from mechanisms.base.values import Values
 
-SIZE = IntegerRange(0)
-ALWAYS_IN_REPR = ("sensitivity", "arithmetic")
-CACHE_BYTES = 1 << 19  # bytes that are processed at a time
+SIZE = IntegerRange(0)  # how many releases of one value may be asked for
+ALWAYS_IN_REPR = ("sensitivity", "arithmetic")  # fields that are shown at their defaults, too
+CACHE_BYTES = 1 << 19  # bytes that are processed at a time: they fit into a processor's cache
 
 
 class Arithmetic(enum.StrEnum):
@@ -225,10 +225,11 @@ class Mechanism(Release):
             impossible output is seen, of others a wrong type, shape or range.
         """
         value = self.values.example(np.random.default_rng(0))
-        batch = np.empty(1, dtype=object) if np.asarray(value).dtype == object else None
-        values = np.asarray([value]) if batch is None else batch
-        if batch is not None:
-            batch[0] = value
+        if np.asarray(value).dtype == object:
+            values: NDArray[Any] = np.empty(1, dtype=object)
+            values[0] = value
+        else:
+            values = np.asarray([value])
         drawn = np.asarray(self.release(values, 0))
         # All values of users are neighbours of each other, so they have the same possible outputs.
         local = self.relation is Adjacency.LOCAL_REPLACE

@@ -58,7 +58,7 @@ def param(
     text : str
         The meaning, with the unit; a phrase that starts with a small letter.
     typical : tuple
-        One or more allowed values; the first is the default example.
+        One or more allowed values, for examples and tests; examples show the first.
     default : object
         The default; without one the field is required.
     knob : bool
@@ -91,8 +91,9 @@ def declare(cls: type[M]) -> type[M]:
     """Make a frozen dataclass of a `Mechanism` subclass, register it, and complete its docstring.
 
     The sections Parameters, Notes and References of the docstring are composed from the fields that
-    `param` declares and from ``limits`` and ``reference``.  A gate takes declared classes only, so
-    declaring says that the loss is right; the class is final from then on.
+    `param` declares and from the class attributes ``limits`` and ``reference`` (see `Mechanism`).
+    A ledger releases through declared classes only: who declares a class vouches for its loss.  The
+    class is final from then on.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def declare(cls: type[M]) -> type[M]:
     Raises
     ------
     TypeError
-        If another class of this name was declared, or a base is declared.
+        If a class of this name was declared in another place, or a base is declared.
 
     Examples
     --------
@@ -121,7 +122,8 @@ def declare(cls: type[M]) -> type[M]:
     # plan files may name the kinds in the second list
     lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS
     for kinds in lists:
-        # A class that is defined again replaces the earlier one.
+        # A class that is defined again in the same place, as in a notebook, replaces the earlier
+        # one; `declare_release` refuses any other class of its name.
         kinds[:] = [kind for kind in kinds if kind.__name__ != declared.__name__]
         kinds.append(declared)
     return declared
@@ -130,7 +132,8 @@ def declare(cls: type[M]) -> type[M]:
 def _remember_loss(cls: type[Any]) -> None:
     """Replace the property ``loss`` by one that computes the loss once for each mechanism.
 
-    The loss depends on frozen fields alone, and plans ask for it often.
+    The loss depends on frozen fields alone, and plans ask for it often.  `Mechanism` has the slot
+    ``_remembered_loss`` for it.
     """
     compute: Callable[[Any], Any] = cls.loss.fget
 

@@ -6,7 +6,6 @@ values have in common, in place of all outputs.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -163,12 +162,7 @@ def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return keys
 
 
-def bit_rows(length: int, ones: int | None = None) -> NDArray[np.uint8]:
-    """Return all rows of ``length`` bits, or those with exactly ``ones`` ones."""
-    if ones is None:
-        numbers = np.arange(1 << length)[:, None] >> np.arange(length)
-        return (numbers & 1).astype(np.uint8)
-    rows = np.zeros((math.comb(length, ones), length), dtype=np.uint8)
-    for row, chosen in zip(rows, itertools.combinations(range(length), ones), strict=True):
-        row[list(chosen)] = 1
-    return rows
+def bit_rows(length: int) -> NDArray[np.uint8]:
+    """Return all rows of ``length`` bits."""
+    numbers = np.arange(1 << length)[:, None] >> np.arange(length)
+    return (numbers & 1).astype(np.uint8)

@@ -14,19 +14,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Candidates, Mechanism, Scores, draw_shape
 from mechanisms.exact_noise import rounding_grid as grid
 
-LARGEST_GAP = 1e300  # larger differences of scores, over the scale, are cut to this
+LARGEST_GAP = 1e300  # differences of scores, over the scale, are cut to this, a finite float
 # from scores (a row for each user), a scale, a size and a generator to the indices of winners
 Sampler = Callable[[Array, float, int | None, np.random.Generator], NDArray[np.intp]]
 
@@ -47,20 +45,21 @@ class ScoreMechanism(Mechanism):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The scale of the noise, and the step of the grid or 0."""
+        """The scale of the noise, and the step of the grid or 0; see `Mechanism.drawn_numbers`."""
         step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
         monotone = getattr(self, "monotone", False)
         return {"drawn_scale": self.drawn_scale, "step": step, "monotone": monotone}
 
     @property
     def charged_sensitivity(self) -> float:
-        """The sensitivity that the loss states, divided by ``scale``.
+        """The sensitivity from which the loss follows, in the units of the scores.
 
         It is that of the scores: the wider noise of exact arithmetic makes up for rounding.  Where
         a step of the grid is more than the sensitivity, noise is not widened, and one step is added
         to the sensitivity instead.
         """
-        if self.arithmetic is EXACT and self.drawn_scale == self.scale:
+        is_widened = self.drawn_scale > self.scale  # `grid.widened_scale` says where it is not
+        if self.arithmetic is EXACT and not is_widened:
             return round_up(self.sensitivity + grid.grid_step(self.scale))
         return self.sensitivity
 
@@ -79,23 +78,6 @@ class ScoreMechanism(Mechanism):
         """
         scores = np.asarray(value, dtype=float)
         return grid.round_to_grid(scores, self.scale) if self.arithmetic is EXACT else scores
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    """True or False, as a domain."""
-
-    def check(self, argument: str, value: object) -> bool:
-        """Return ``value`` as a bool; the numbers 0 and 1 are refused."""
-        if not isinstance(value, (bool, np.bool_)):
-            raise ParameterError(argument, value, str(self))
-        return bool(value)
-
-    def __str__(self) -> str:
-        return "True or False"
-
-
-BOOLEAN = Boolean()
 
 
 MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
@@ -122,6 +104,21 @@ class SelectionMechanism(ScoreMechanism):
         -------
         numpy.ndarray
             Natural logarithms, of the same shape.
+        """
+
+    @abstractmethod
+    def selection_error(self, candidates: int) -> float:
+        """Return an upper bound of the expected gap between the best score and the winner's.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            In the units of the scores.
         """
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
@@ -216,11 +213,14 @@ def log_probability_of_output(log_probabilities: Array, output: ArrayLike, each:
 def worst_gap(range_: float, epsilon: float) -> float:
     """Return the gap of two scores, over the scale, that has the largest delta at ``epsilon``.
 
-    The first candidate wins with odds e^gap, and with odds e^(gap - range) on the neighbour.  At
-    the gap returned, the log-ratios of the chances that the first and the second win are t and
-    t - range, with t = (epsilon + range) / 2.
+    The first candidate wins with odds e^gap, and with odds e^(gap - range) on the neighbour;
+    epsilon is less than the range.  A small change of the gap moves the two chances of winning, P
+    and Q, in proportion to P (1 - P) and Q (1 - Q).  So delta = P - e^epsilon Q is largest where
+    P (1 - P) = e^epsilon Q (1 - Q), that is where ln(P / Q) and ln((1 - P) / (1 - Q)) add up to
+    epsilon.  They differ by the range, hence are t and t - range with t = (epsilon + range) / 2.
     """
     t = (epsilon + range_) / 2
+    # e^gap = (e^{range - t} - 1) / (1 - e^{-t}), but e^{range - t} may overflow for large ranges.
     return math.log(math.expm1(range_ - t) / -math.expm1(-t)) if range_ < 700 else range_ - t
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError, PrivateValueError
-from accountant.domains import Interval, OrNone
+from accountant.domains import Boolean, Interval, OrNone
 from mechanisms.base.parameters import parameters_of
-from mechanisms.families.selection import Boolean
 from tests.laws.common import every_class, every_mechanism, example_value
 
 NONSENSE = [

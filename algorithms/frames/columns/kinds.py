@@ -7,19 +7,20 @@ what a missing value counts as.
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 DROP = "drop"  # the choice that a row whose value is missing does not count
 # Regular expressions of the names that frame libraries give to types of columns, in lower case and
 # without the digits at the end ("int64" is an "int").
+# A column of Python objects may hold flags or texts: each cell is looked at when it is read.
 NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
 TEXTS = r"object|str|string|large_string|string_view|category|categorical|enum|dictionary"
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnKind:
+class ColumnKind(ABC):
     """A kind of column; see `Number`, `Integer`, `Date`, `Flag`, `Category` and `Key`.
 
     ``types`` is a regular expression of the types that fit, and ``kind`` the name of the kind.

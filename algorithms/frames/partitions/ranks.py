@@ -38,6 +38,9 @@ from algorithms.statistics.quantile_scores import (
 MOST_ASKED = 2**13  # points in one question to workers, about
 TABLES = 16  # joined tables that stay with the workers, at most
 PLACES = 1 << PLACE_BITS  # places of one point of the grid
+Question = Callable[["PointCounts"], Any]
+# from a question to tables of points, and what joins two answers, to the answer of all tables
+Asking = Callable[[Question, Callable[[Any, Any], Any]], Any]
 
 
 class PointCounts(NamedTuple):
@@ -95,29 +98,39 @@ def counted_points(rows: Any, numbers: Callable[[Any], list[Array]], grid: Value
     return PointCounts(*map(np.concatenate, zip(*column_counts, strict=True)))
 
 
-class WorkerRanks:
-    """The ranks of numbers of cells that workers hold."""
+def asking_workers(frame: Any, reading: Reading, work: Callable[[Any], Any]) -> Asking:
+    """Return what asks tables of points that stay with the workers of a Dask frame."""
+    import dask
 
-    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
-        import dask
+    tables = worked_on(frame, reading, work)
+    join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
+    # Few joined tables need few tasks for each question.
+    groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
+    joined_tables = dask.persist(*map(join, groups))
 
-        tables = worked_on(frame, reading, work)
-        join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
-        # Few joined tables need few tasks for each question.
-        groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
-        self._tables = dask.persist(*map(join, groups))
-
-    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
-        """Return the answers of all tables to a question, joined by ``add``."""
-        import dask
-
+    def ask(question: Question, add: Callable[[Any, Any], Any]) -> Any:
         task = dask.delayed(Quiet(question))
-        return raised(dask.compute(added_up([task(table) for table in self._tables], add))[0])
+        return raised(dask.compute(added_up([task(table) for table in joined_tables], add))[0])
+
+    return ask
+
+
+def asking_here(frame: Any, reading: Reading, work: Callable[[Any], Any]) -> Asking:
+    """Return what asks the one table of points of a lazy frame, which is in memory here."""
+    table = reduced(frame, reading, work, PointCounts.joined)
+    return lambda question, add: question(table)
+
+
+class PointRanks:
+    """The ranks of numbers of cells, of which tables of points are asked by ``ask``."""
+
+    def __init__(self, ask: Asking) -> None:
+        self._ask = ask
 
     def below(self, cells: IndexArray, points: IndexArray) -> IndexArray:
         """Return how many rows of cells lie below points."""
         batch_counts = [
-            self._asked(
+            self._ask(
                 partial(PointCounts.below, cells=cells[batch], points=points[batch]), operator.add
             )
             for batch in (slice(at, at + MOST_ASKED) for at in range(0, cells.size, MOST_ASKED))
@@ -171,7 +184,7 @@ class WorkerRanks:
         begins, ends = points[: cells.size], points[cells.size :]
         rows_before = self.below(cells, begins)
         question = partial(PointCounts.within, cells=cells, lows=begins, highs=ends)
-        between = self._asked(question, PointCounts.joined)
+        between = self._ask(question, PointCounts.joined)
         places = []
         for at in range(cells.size):
             in_cell = slice(*np.searchsorted(between.cells, [at, at + 1]))
@@ -203,21 +216,10 @@ def tied_places(points: IndexArray, counts: IndexArray, first: int, last: int) -
     return np.concatenate(place_parts)
 
 
-class RanksHere(WorkerRanks):
-    """The ranks of numbers of cells of a lazy frame, whose points are counted here."""
-
-    def __init__(self, frame: Any, reading: Reading, work: Callable[[Any], Any]) -> None:
-        self._tables = reduced(frame, reading, work, PointCounts.joined)
-
-    def _asked(self, question: Callable[[PointCounts], Any], add: Any) -> Any:
-        del add
-        return question(self._tables)
-
-
 class WorkerPlaces(SortedPlaces):
     """The sorted places of the numbers of a cell, which workers hold."""
 
-    def __init__(self, ranks: WorkerRanks, cell: int, points: int) -> None:
+    def __init__(self, ranks: PointRanks, cell: int, points: int) -> None:
         self._ranks, self._cell, self._points = ranks, cell, points
 
     def searchsorted(self, places: Any, side: str = "left", sorter: Any = None) -> IndexArray:
@@ -243,5 +245,5 @@ def places_of_cells(
 ) -> list[WorkerPlaces]:
     """Return the places of the numbers of every cell, of which workers hold the points."""
     work = partial(counted_points, numbers=numbers, grid=grid)
-    ranks = (RanksHere if is_lazy(frame) else WorkerRanks)(frame, reading, work)
+    ranks = PointRanks((asking_here if is_lazy(frame) else asking_workers)(frame, reading, work))
     return [WorkerPlaces(ranks, cell, grid.points) for cell in range(cells)]

@@ -161,7 +161,7 @@ class RegressionAnswer(FramedAnswer):
         Parameters
         ----------
         level : float
-            Chance that each covers, in (0, 1).
+            Probability that each covers, in (0, 1).
 
         Returns
         -------
@@ -206,9 +206,9 @@ def regression(
         Columns of numbers, dates, flags or categories.  A category has a term for each label but
         the first, and a flag one for True: how far it lies above the first.
     epsilon, delta : float, optional
-        What it may cost; delta is above 0.
+        The privacy that the answer may cost; delta is above 0.
     rho : float, optional
-        What it may cost as zero-concentrated privacy, instead of epsilon and delta.
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict

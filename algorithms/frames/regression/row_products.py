@@ -1,5 +1,12 @@
 """What a row adds to a regression: products of its terms and its target, as whole numbers.
 
+Rows of a frame are sorted into cells, and `RegressionQuery` adds up, in every cell, the vectors
+that `RowProducts` makes of its rows.  A vector has three parts: products of two terms, products of
+a term with the target, and the target's square.  Each part is divided by a unit of `StatisticUnits`
+such that one row, or the exchange of one for another, moves all parts together by at most 1 in the
+Euclidean norm: the units are larger where rows are exchanged.  Of each number, `STEPS` steps are 1,
+and it is rounded to whole steps, so that sums have no round-off.
+
 References: Vu & Slavkovic (2009); docs/proofs/frames.md, section 9.
 """
 
@@ -52,7 +59,11 @@ class RowProducts:
 
     @property
     def terms(self) -> list[Term]:
-        """The terms of the fit: numbers, labels but the first, and the constant at the end."""
+        """The terms of the fit: numbers, labels but the first, and the constant at the end.
+
+        The first label of a column is the one that the others are compared with: terms of all
+        labels would add up to the constant.
+        """
         fitted_terms: list[Term] = []
         for name in self.features:
             kind = self.schema.kind(name)
@@ -64,14 +75,16 @@ class RowProducts:
 
     @property
     def size(self) -> int:
-        """How many sums a cell has."""
+        """How many sums a cell has: the length of the vector of a row."""
         return vector_size(len(self.terms))
 
     @property
     def units(self) -> StatisticUnits:
-        """The units of the sums, in which a row is a vector of length 1.
+        """The units of the sums.
 
-        A column adds at most 1 to the squared length of the terms, the constant 1.
+        Terms and target lie in [-1, 1].  A column of numbers has one term, and of the terms of a
+        column of labels at most one is not 0.  So the squared length of all terms is at most 1 for
+        each column, and 1 for the constant.
         """
         return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, self.schema.relation)
 
@@ -79,7 +92,8 @@ class RowProducts:
     def length(self) -> int:
         """How far one row, or two that are exchanged, move the sums in steps, at most.
 
-        Each part is rounded, by less than 1; an exchange rounds two rows.
+        Before rounding it is `STEPS`.  Each of the ``size`` numbers is rounded, which with the
+        round-off of floats moves it by less than 1, and an exchange rounds those of two rows.
         """
         return math.ceil(STEPS + 2 * math.sqrt(self.size))
 
@@ -108,6 +122,6 @@ class RowProducts:
                 yield (values[term.column] == labels.index(term.label)).astype(float)
 
     def _centred(self, values: dict[str, Array], name: str) -> Array:
-        """Return where numbers lie between their bounds, from -1 to 1."""
+        """Return where numbers lie between their bounds, from -1 to 1: twice their place less 1."""
         low, high = cast("tuple[float, float]", self.schema.kind(name).bounds)  # it has them
         return np.clip(fractions_of(values[name], low, high, 2) - 1, -1.0, 1.0)

@@ -1,6 +1,9 @@
-"""The statistics of a frame that rank its numbers, or its labels.
+"""The statistics of a frame that rank its numbers (quantiles), or its labels (`top_k`).
 
-References: Kaplan, Schnapp & Stemmer (2022); Durfee & Rogers (2019).
+Each function returns a question, whose plan and release are methods of it.  A call with wrong
+arguments is answered with an example of a right one (`answered`).
+
+References: Kaplan, Schnapp & Stemmer (2022) for quantiles; Durfee & Rogers (2019) for top labels.
 """
 
 from __future__ import annotations
@@ -42,8 +45,9 @@ def quantiles(
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float or None
-        Probability that an interval covers its quantile of the frame.  Intervals take a share
-        1 - level of the cost at most, and a little for a count of the rows; None asks for none.
+        Probability that an interval covers its quantile of the frame.  Intervals take at most a
+        share 1 - level of the cost, which is 5 % at 0.95, and a little for a count of the rows;
+        None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -67,10 +71,10 @@ def quantiles(
       2 times exponential mechanism of scale 4 on ranks
       costs epsilon 1
     """
-    listed: object = shares
+    listed: object = shares  # it may be anything, whatever its annotation says
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
         raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
-    return _quantiles(column, shares, False, epsilon, delta, level, where, by)
+    return _quantiles(column, shares, epsilon, delta, level, where, by)
 
 
 @answered("quantile('age', 0.9, epsilon=1.0)")
@@ -113,7 +117,7 @@ def quantile(
     >>> print(quantile("age", 0.9, epsilon=1.0, by="job"))
     quantile 0.9 of age by job
     """
-    return _quantiles(column, [share], True, epsilon, delta, level, where, by)
+    return _quantiles(column, [share], epsilon, delta, level, where, by, single=True)
 
 
 @answered("median('age', epsilon=1.0)")
@@ -153,7 +157,7 @@ def median(
     >>> print(median("age", epsilon=1.0))
     quantile 0.5 of age
     """
-    return _quantiles(column, [0.5], True, epsilon, delta, level, where, by)
+    return _quantiles(column, [0.5], epsilon, delta, level, where, by, single=True)
 
 
 @answered("top_k('job', 3, epsilon=1.0)")
@@ -180,7 +184,7 @@ def top_k(
     epsilon, delta : float
         The privacy that the answer may cost.
     level : float
-        Probability with which an interval covers its number of persons, at least.
+        Probability that an interval covers its number of persons, at least.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -211,14 +215,15 @@ def top_k(
 def _quantiles(
     column: str,
     shares: Sequence[float],
-    single: bool,
     epsilon: float,
     delta: float,
     level: float | None,
     where: Condition | None,
     by: str | Sequence[str] | Mapping[str, Any],
+    *,
+    single: bool = False,
 ) -> QuantileQuery:
-    """Return the query of checked arguments."""
+    """Return the query of checked arguments; ``single`` answers one number without a list."""
     for share in shares:
         if isinstance(share, int | float) and 1 < share <= 100:
             raise ParameterError(

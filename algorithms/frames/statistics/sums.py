@@ -1,4 +1,7 @@
-"""The statistics of a frame that add up its rows.
+"""The statistics of a frame that add up its rows: counts, sums, means and variances.
+
+Each function returns a question, whose plan and release are methods of it.  A call with wrong
+arguments is answered with an example of a right one (`answered`).
 
 References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
 """

@@ -1,5 +1,8 @@
 """Tables of a frame: how many rows are in each bin, or have each combination of labels.
 
+Each function returns a question, whose plan and release are methods of it.  A call with wrong
+arguments is answered with an example of a right one (`answered`).
+
 References: Ghosh, Roughgarden & Sundararajan (2012); Canonne, Kamath & Steinke (2020).
 """
 

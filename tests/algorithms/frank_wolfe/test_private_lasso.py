@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
 from algorithms.base.row_blocks import clipped_rows
-from algorithms.frank_wolfe.constants import Bounds, optimal_l1_rounds
+from algorithms.frank_wolfe.constants import Bounds, optimal_rounds
 from algorithms.frank_wolfe.dense_scores import DenseScores
 from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
@@ -114,9 +114,8 @@ def test_best_rounds_is_the_paper_formula():
     harmonic = sum(1 / k for k in range(1, 2 * p + 1))
     expected = (2 * n * math.sqrt(2 * rho) / harmonic) ** (2 / 3)
     sensitivity = bounds.score_sensitivity(n, "replace")
-    assert optimal_l1_rounds(bounds, sensitivity, p, "laplace", 1.0, 1e-6) == pytest.approx(
-        expected, rel=5e-3
-    )
+    rounds = optimal_rounds(bounds.curvature(), sensitivity, 2 * p, "laplace", 1.0, 1e-6)
+    assert rounds == pytest.approx(expected, rel=5e-3)
     lasso = PrivateLasso(1.0, 1e-6, selection="laplace", fit_intercept=False)
     assert (
         lasso.plan((n, p)).count == lasso.best_rounds((n, p)) == pytest.approx(expected, rel=5e-3)

@@ -15,7 +15,6 @@ from algorithms.base.hard_thresholding import (
     checked_step,
     default_step,
     iht_step,
-    isometry_estimate,
     keep_largest,
     project_to_ball,
     step_window,
@@ -61,9 +60,6 @@ def test_a_round_contracts_without_noise():
     for _ in range(30):
         found = iht_step(found, x.T @ (x @ found - y) / len(y), default_step(), 3)
     assert found == pytest.approx(theta, abs=1e-6)
-    rng = np.random.default_rng(2)
-    assert 0 < isometry_estimate(x, 10, rng) < 0.3
-    assert isometry_estimate(sparse.csr_array(x), 1, rng) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
