@@ -10,12 +10,13 @@ from collections import defaultdict
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import START, Account, AuthorCharges, Standing
+from accountant.book.account import START, Account, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, PAID, TERMS, LogEntry
+from accountant.book.limits.charges import AuthorTotals, Charge
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
-from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded
+from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
 from accountant.errors import DatasetClosed, LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
@@ -53,7 +54,9 @@ class ChargeCheck:
         if kind == "dataset":
             self._accounts[name] = account = Account(self._log, entry)
             self._standings[name] = account.standing_after(None)
-            self._users[name] = account.unspent_users()
+            self._users[name] = (
+                None if account.users is None else UserTotals(account.users, account.notion.zero)
+            )
         elif kind == TERMS:
             account = self._accounts[name]
             self._standings[name] = self._terms.check_change(
@@ -106,7 +109,7 @@ class ChargeCheck:
         self._check_runs(account, facts, entry)
         self._check_proof(account, facts)
         if users is not None:
-            account.apply(users, entry)
+            account.charge_users(users, entry)
             after = largest_total([users.worst_total(), before])
         elif account.buckets is not None:
             after = largest_total([before, *self._check_buckets(name, notion, facts, spend)])
@@ -144,9 +147,8 @@ class ChargeCheck:
 
     def _check_parts(self, account: Account, entry: LogEntry, spend: Spend) -> None:
         """Check what a charge says of each month, or of each day."""
-        last_charge, notion = self._last_charge.get(account.name), account.notion
-        parts = {} if last_charge is None else decoded(notion, last_charge.facts["parts"])
-        ends = account.parts_after(notion, parts, entry.latest, spend)
+        notion, parts = account.notion, account.parts_at(self._last_charge.get(account.name))
+        ends = Charge(notion, spend, None, entry.latest).parts_after(account.window, parts)
         stated = entry.facts["parts"]
         if stated != encoded(notion, ends) and decoded(notion, stated) != ends:
             self._refuse("its parts are not the sums of what was spent in them")
@@ -217,8 +219,7 @@ class TermsCheck:
 
     def __init__(self, book: str) -> None:
         self._book, self._latest = book, ""
-        # what each author charged, by data set
-        self._charged_by_author: defaultdict[str, AuthorCharges] = defaultdict(dict)
+        self._authors: dict[str, AuthorTotals] = {}  # what each author charged, by data set
         self._timed = False  # whether some terms depend on the time
 
     def check_time(self, entry: LogEntry) -> None:
@@ -287,17 +288,16 @@ class TermsCheck:
     def _check_own(self, account: Account, entry: LogEntry) -> None:
         """Check what a charge says of its author's own total, while there are quotas."""
         author, facts = entry.facts["author"], entry.facts
-        charged_by_author = self._charged_by_author[account.name]
+        authors = self._authors.setdefault(account.name, account.uncharged_authors())
         # With users these sums take long, so they are made where quotas need them.
         if account.users is None or account.terms.quotas:
-            account.add_author_charge(charged_by_author, entry)
+            account.charge_author(authors, entry)
         if not account.terms.quotas:
             return
-        notion, charged = account.notion_in(facts), charged_by_author[author]
-        after = {WHOLE: charged.worst_total()} if isinstance(charged, UserTotals) else charged
+        notion, after = account.notion_in(facts), authors.parts(author)
         if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.author_total(notion, charged, entry.latest)
+        spent = account.total_of(notion, after, entry.latest)
         if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
@@ -307,15 +307,15 @@ class TermsCheck:
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
         if {**quotas, **whose} != facts["quotas"]:
             self._refuse("changes other terms than it says", entry)
-        charged_by_author = self._charged_by_author[account.name]
+        authors = self._authors.setdefault(account.name, account.uncharged_authors())
         if account.users is not None and not quotas:
             for earlier in account.log.entries_after(START):
                 if earlier.seq >= entry.seq:
                     break
                 if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                    account.add_author_charge(charged_by_author, earlier)
+                    account.charge_author(authors, earlier)
         stated = facts.get("used", {})
-        spent = {} if quotas else account.encoded_author_charges(notion, charged_by_author)
+        spent = {} if quotas else authors.encoded(notion)
         if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
             self._refuse("does not say what each author spent before", entry)
 

@@ -279,15 +279,13 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
     with account.log.reading():
-        account.author_charges()  # most entries are read before the lock, for which others wait
+        account.author_totals()  # most entries are read before the lock, for which others wait
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
-            facts["used"] = account.encoded_author_charges(
-                account.standing().notion, account.author_charges()
-            )
+            facts["used"] = account.author_totals().encoded(account.standing().notion)
         _append_change(account, "quota", facts, reason)
 
 

@@ -152,7 +152,10 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "account.author_charges()\n            )", "{})")
+    edit(
+        patch, book, "set_quota", "account.author_totals().encoded",
+        "account.uncharged_authors().encoded",
+    )  # fmt: skip
 
 
 def verifies_no_quota(patch):

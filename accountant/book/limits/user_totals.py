@@ -67,6 +67,10 @@ class UserTotals:
                 del self._number[self._totals[class_number]]
                 self._empty.append(class_number)
 
+    def add(self, who: Users | None, spend: Spend) -> None:
+        """Give each of the users in ``who`` the total after a spend."""
+        self.assign_totals(who, self.totals_after(who, spend))
+
     def _sizes_within(self, who: Users | None) -> list[int]:
         """Return how many users of each class are in ``who``."""
         if who is None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant import Book, Budget
-from accountant.book.account import Account
 from accountant.book.limits.user_totals import UserTotals, decode_users, encode_users
 from accountant.ledger.totals import Total
 from mechanisms import Laplace
@@ -91,14 +90,15 @@ def test_an_interruption_while_totals_are_read_counts_no_spend_twice(sqlite_book
             for _ in range(5):
                 ledger.spend(TENTH, slice(0, 10))
     with Book.open(sqlite_book.url) as book:
-        account, apply = book._account("d"), Account.apply
+        account, add, spends = book._account("d"), UserTotals.add, []
 
-        def interrupted(self, totals, entry):
-            apply(self, totals, entry)
-            if entry.seq == 5:
+        def interrupted(self, who, spend):
+            add(self, who, spend)
+            spends.append(who)
+            if len(spends) == 2:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Account, "apply", interrupted)
+        monkeypatch.setattr(UserTotals, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             book.spent_each("d")
         monkeypatch.undo()
