@@ -17,7 +17,7 @@ epsilons that are added to it: they are counted *after the plan*.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -33,6 +33,7 @@ from accountant.book.chain.entries import (
     author_key,
     bucket_key,
     canonical_json,
+    checked_name,
     set_aside_key,
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
@@ -391,6 +392,21 @@ class Account:
         return self._author_totals.up_to_date()
 
     # --- what the people of each bucket spent
+
+    def checked_buckets(self, buckets: Iterable[str] | None) -> tuple[str, ...]:
+        """Return the names of the buckets that pay, each once; none where a data set has none."""
+        if self.buckets is None:
+            if buckets is not None:
+                allowed = "absent: the data set was opened without buckets="
+                raise ParameterError("buckets", buckets, allowed)
+            return ()
+        if buckets is None or isinstance(buckets, str):
+            allowed = f"a list of names: each {self.buckets} whose people the data are of"
+            raise ParameterError("buckets", buckets, allowed)
+        names = tuple(sorted({checked_name("buckets", bucket) for bucket in buckets}))
+        if not names:
+            raise ParameterError("buckets", buckets, f"one {self.buckets} at least")
+        return names
 
     def bucket_total(self, notion: CompositionNotion[Any], bucket: str) -> Total[Any]:
         """Return what the people of a bucket spent, as the bucket's last charge states it."""

@@ -23,8 +23,14 @@ import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.chain.entries import LogEntry, answer_key, digest, run_key, step_key
-from accountant.book.dataset_terms import checked_name
+from accountant.book.chain.entries import (
+    LogEntry,
+    answer_key,
+    checked_name,
+    digest,
+    run_key,
+    step_key,
+)
 from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
 from accountant.book.limits.user_totals import encode_users
 from accountant.book.reservations import FreshnessCheck, Reservations

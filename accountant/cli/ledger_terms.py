@@ -128,7 +128,8 @@ def open_(
     --verified;
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
-    from accountant.book.dataset_terms import DatasetTerms, checked_name
+    from accountant.book.chain.entries import checked_name
+    from accountant.book.dataset_terms import DatasetTerms
     from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
 
