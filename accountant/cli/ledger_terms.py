@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
     BookName,
     DatasetName,
@@ -130,7 +131,6 @@ def open_(
     """
     from accountant.book.chain.entries import checked_name
     from accountant.book.dataset_terms import DatasetTerms
-    from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
 
     order_number, user_count, run_count, carried = (
@@ -175,7 +175,6 @@ def _plan_and_budget(
     from accountant.accountants.budget import Budget
     from accountant.accountants.tight import Tight
     from accountant.book.dataset_terms import RUNS
-    from accountant.cli.exit_status import parse_number
     from accountant.cli.options import proof_of_plan
     from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
@@ -240,7 +239,6 @@ def raise_(
     Example: python -m accountant ledger raise book.db survey --epsilon 2 --reason "second wave"
     """
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
 
     new_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
@@ -285,7 +283,6 @@ def quota(
 
     Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
-    from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
     from accountant.formatting import escape_control, format_lower, format_upper
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import parse_number
+
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.formats.plan_file import PlanFile
@@ -89,7 +91,6 @@ def _finite(value: Any) -> Any:
 def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     """Return the budget of the options, else of the file; delta is 0 if neither gives one."""
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
 
@@ -107,7 +108,6 @@ def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
 
 def delta_of(file: PlanFile, delta: str | None) -> float:
     """Return the delta of the option, else of the file's budget."""
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
 
@@ -120,7 +120,6 @@ def delta_of(file: PlanFile, delta: str | None) -> float:
 
 def repeated(plan: Plan, runs: str | None) -> Plan:
     """Return the plan as often as the option says."""
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
     from accountant.plans.plan import Repeat
 
