@@ -30,7 +30,7 @@ def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
     edit(
         patch, account_check.ChargeCheck, "_add",
-        "exceeds_every_way(notion, after, self._each_total(account))",
+        "exceeds_every_way(notion, after, self._each_total())",
         "after.spent > notion.limit.spent",
     )  # fmt: skip
 
@@ -39,7 +39,7 @@ def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
     edit(
         patch, account_check.ChargeCheck, "_add",
-        "exceeds_every_way(notion, after, self._each_total(account))", "False",
+        "exceeds_every_way(notion, after, self._each_total())", "False",
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def verifies_no_least_budget(patch):
 
 def verifies_no_time(patch):
     """Accepts times that run back."""
-    edit(patch, account_check.TermsCheck, "check_time", "self._timed and", "False and")
+    edit(patch, account_check.AccountsCheck, "check_time", "self._timed and", "False and")
 
 
 def verifies_any_delta(patch):
@@ -224,7 +224,7 @@ def verifies_no_buckets(patch):
     """Trusts what charges say of buckets."""
     patch.setattr(
         account_check.ChargeCheck, "_check_buckets",
-        lambda _, name, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
+        lambda _, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
     )  # fmt: skip
 
 
