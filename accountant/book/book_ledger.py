@@ -27,7 +27,6 @@ from accountant.book.chain.entries import (
     LogEntry,
     answer_key,
     checked_name,
-    digest,
     run_key,
     step_key,
 )
@@ -415,13 +414,11 @@ class PlanRun:
                 ),
                 key,
             )
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
-        requested = (
-            self._reservations.account.description_of(mechanism),
-            encoded_users,
-            None if raw is None else digest(raw),
-        )
-        if requested != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+        requested = {
+            "mechanism": self._reservations.account.description_of(mechanism),
+            **encode_users(who).facts(),
+        }
+        if any(earlier.facts[name] != stated for name, stated in requested.items()):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)

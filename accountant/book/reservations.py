@@ -67,7 +67,7 @@ class Reservations:
         # Facts with a run are those of a step of a plan, which is released again after a crash.
         if account.verified and "run" not in facts:
             refuse_unplanned()
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        users = encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
             if label is not None:
@@ -88,16 +88,15 @@ class Reservations:
                     Charge(notion, lambda total: notion.add(total, cost), who, self._log.latest)
                 ),
                 **account.counting(notion),
-                "who": encoded_users,
-                "block": None if raw is None else digest(raw),
+                **users.facts(),
             }
             noise_key = f"noise:{freshness_check()}"
             if self._log.entry_in_column(noise_key) is not None:
                 raise UnhealthyRandomness("this book has an earlier release with the same")
             label_key = None if label is None else label.key
             entry = self._log.append("reserve", entry_facts, account.name, noise_key, label_key)
-            if raw is not None:
-                self._log.attach(entry, raw)
+            if users.raw is not None:
+                self._log.attach(entry, users.raw)
         return entry
 
     # --- plans, and their steps
@@ -199,7 +198,7 @@ class Reservations:
         """Record that a step, paid by its plan, is about to read the data."""
         account = self.account
         self.refuse_idealised(mechanism)
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        users = encode_users(who)
         key = step_key(facts["run"], facts["step"]) if named else None
         with self._log.writing():
             if account.window is not None:  # a step of an earlier window would read later data
@@ -214,13 +213,12 @@ class Reservations:
             entry_facts = {
                 **facts,
                 "mechanism": account.description_of(mechanism),
-                "who": encoded_users,
+                **users.facts(),
                 "noise": freshness_check(),
-                "block": None if raw is None else digest(raw),
             }
             entry = self._log.append("step", entry_facts, account.name, key)
-            if raw is not None:
-                self._log.attach(entry, raw)
+            if users.raw is not None:
+                self._log.attach(entry, users.raw)
         return entry
 
     # --- answers

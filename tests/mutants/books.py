@@ -252,7 +252,7 @@ def proves_by_a_run_that_was_free(patch):
 def forgets_the_users_of_a_step(patch):
     """Names the digest of a step's users, and does not store them."""
     edit(
-        patch, reservations.Reservations, "reserve_step", "if raw is not None:", "if False:",
+        patch, reservations.Reservations, "reserve_step", "if users.raw is not None:", "if False:",
     )  # fmt: skip
 
 

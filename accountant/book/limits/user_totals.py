@@ -10,11 +10,12 @@ from __future__ import annotations
 import io
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.book.chain.entries import digest
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import Total, largest_total
 
@@ -105,10 +106,23 @@ class UserTotals:
         return largest_total(self.totals)
 
 
-def encode_users(who: Users) -> tuple[Any, bytes | None]:
-    """Return users as JSON values, and an attachment with a few bits for each user."""
+class EncodedUsers(NamedTuple):
+    """Users as an entry of the log names them; ``raw`` are the bytes to attach to it, if any."""
+
+    who: Any
+    raw: bytes | None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields of the entry: the users, and the digest of the attached bytes."""
+        return {"who": self.who, "block": None if self.raw is None else digest(self.raw)}
+
+
+def encode_users(who: Users | None) -> EncodedUsers:
+    """Return users as JSON values, and an attachment with a few bits for each; None means all."""
+    if who is None:
+        return EncodedUsers(None, None)
     if isinstance(who, slice):
-        return [who.start, who.stop, who.step], None
+        return EncodedUsers([who.start, who.stop, who.step], None)
     index = np.asarray(who, dtype=np.int64)
     steps = np.diff(index, prepend=0)  # differences are small where the indices rise
     width = (
@@ -117,7 +131,7 @@ def encode_users(who: Users) -> tuple[Any, bytes | None]:
     )
     file = io.BytesIO()
     np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
-    return index.size, zlib.compress(file.getvalue(), 1)
+    return EncodedUsers(index.size, zlib.compress(file.getvalue(), 1))
 
 
 def decode_users(encoded: Any, raw: bytes | None) -> Users:
