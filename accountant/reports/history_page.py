@@ -28,11 +28,11 @@ MAX_SHOWN_LINES = 1000  # the last lines of a page, as many as a browser can scr
 MAX_DRAWN_STEPS = 800  # finer steps cannot be seen in the figure
 
 
-def history_page(status: Status, lines: Iterable[Line], book: str, command_line: str = "") -> str:
+def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
     """Return the page as HTML.
 
     The lines are read once and few are kept, so they may be a stream.  ``book`` is the name of the
-    ledger, ``command_line`` the command that makes the page again.
+    ledger.
     """
     history = HistoryFigures(status, lines)
     # With windows or buckets there is no one total, of which spends would be shares.
@@ -55,7 +55,6 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
         history=history,
         shares=shares,
         book=book,
-        command_line=command_line,
         used=spending,
         left=format_remaining(spending.limit, spending.amount),
         capacity=lambda kind: _capacity(status, kind.first_line),
