@@ -13,6 +13,10 @@ A plan can be *set aside* when the data set is opened: one entry pays for all it
 runs themselves cost nothing more.  The first plan may be charged at its *certified* epsilon, which
 is that of the whole plan at the budget's delta, computed exactly or proved.  Later costs are then
 epsilons that are added to it: they are counted *after the plan*.
+
+An `Account` is made from the log and the entry that opened its data set.  It returns what was spent
+and by which notion (`Account.standing`), and what an entry adds to totals (`Account.charge_of`).
+Before a charge is written, `accountant.book.reservations` decides by it whether the charge fits.
 """
 
 from __future__ import annotations
