@@ -47,8 +47,9 @@ class UserTotals:
             if size
         }
 
-    def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
-        """Give the users in ``who`` the totals that `totals_after` returned for their classes."""
+    def add(self, who: Users | None, spend: Spend) -> None:
+        """Give the users in ``who`` the totals that `totals_after` returns for their classes."""
+        ends = self.totals_after(who, spend)
         if who is None and len(set(ends.values())) == len(ends):
             for class_number, total in ends.items():
                 self._totals[class_number] = total
@@ -67,10 +68,6 @@ class UserTotals:
             if not self._sizes[class_number]:
                 del self._number[self._totals[class_number]]
                 self._empty.append(class_number)
-
-    def add(self, who: Users | None, spend: Spend) -> None:
-        """Give each of the users in ``who`` the total after a spend."""
-        self.assign_totals(who, self.totals_after(who, spend))
 
     def _sizes_within(self, who: Users | None) -> list[int]:
         """Return how many users of each class are in ``who``."""

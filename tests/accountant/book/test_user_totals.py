@@ -125,7 +125,7 @@ def test_users_of_equal_totals_are_added_up_as_each_of_them(spends):
         some = None if who is None else np.array([one % 40 for one in who], dtype=np.intp)
         some = None if some is None else np.unique(some)
         more = partial(lambda cost, total: Total(total.spent + cost, total.infinity), cost)
-        several.assign_totals(some, several.totals_after(some, more))
+        several.add(some, more)
         each.spend(some, more)
         assert several.per_user(lambda total: total.spent).tolist() == [t.spent for t in each.of]
         assert several.worst_total() == max(each.of)
@@ -135,7 +135,6 @@ def test_totals_that_no_user_has_any_more_take_no_room():
     totals = UserTotals(10, Total(0.0, 0.0))
     for _ in range(500):
         for who in (None, slice(0, 5), np.arange(3, 7)):
-            ends = totals.totals_after(who, lambda total: Total(total.spent + 1.0, 0.0))
-            totals.assign_totals(who, ends)
+            totals.add(who, lambda total: Total(total.spent + 1.0, 0.0))
     assert len(totals._totals) < 10
     assert totals.worst_total().spent == 1500.0
