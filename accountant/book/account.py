@@ -42,9 +42,10 @@ from accountant.book.chain.entries import (
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
 from accountant.book.limits.terms import Terms
-from accountant.book.limits.user_totals import UserTotals, decode_users
+from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
+from accountant.book.stored_values import decode_users
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.chain.entries import (
     LogEntry,
     answer_key,
@@ -31,8 +30,8 @@ from accountant.book.chain.entries import (
     step_key,
 )
 from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
-from accountant.book.limits.user_totals import encode_users
 from accountant.book.reservations import FreshnessCheck, Reservations
+from accountant.book.stored_values import decode_answer, encode_answer, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery

@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.answer_codec import decode_answer
 from accountant.book.chain.entries import TERMS, UNDECODED, LogEntry, parse_facts
 from accountant.book.limits.terms import Terms, changed_words, utc_time
 from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.book.status import shown_total
+from accountant.book.stored_values import decode_answer
 from accountant.domains import IntegerRange
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending

@@ -21,8 +21,8 @@ from accountant.book.limits.plan_proofs import (
     refuse_unplanned,
     refuse_unproved,
 )
-from accountant.book.limits.user_totals import encode_users
 from accountant.book.limits.windows import WHOLE, encoded
+from accountant.book.stored_values import encode_users
 from accountant.errors import (
     BudgetExceeded,
     OffPlan,

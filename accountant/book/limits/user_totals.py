@@ -1,21 +1,17 @@
 """What each user of a data set has spent: a total for every user, stored by classes.
 
 A total is the sum of the privacy costs that a user has paid.  Users with equal totals form one
-class, so that memory and time depend on the few different totals and an index for each user.  The
-module also encodes a set of users as bytes for the book's records.
+class, so that memory and time depend on the few different totals and an index for each user.
 """
 
 from __future__ import annotations
 
-import io
-import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.book.chain.entries import digest
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import Total, largest_total
 
@@ -101,41 +97,3 @@ class UserTotals:
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
         return largest_total(self.totals)
-
-
-class EncodedUsers(NamedTuple):
-    """Users as an entry of the log names them; ``raw`` are the bytes to attach to it, if any."""
-
-    who: Any
-    raw: bytes | None
-
-    def facts(self) -> dict[str, Any]:
-        """Return the fields of the entry: the users, and the digest of the attached bytes."""
-        return {"who": self.who, "block": None if self.raw is None else digest(self.raw)}
-
-
-def encode_users(who: Users | None) -> EncodedUsers:
-    """Return users as JSON values, and an attachment with a few bits for each; None means all."""
-    if who is None:
-        return EncodedUsers(None, None)
-    if isinstance(who, slice):
-        return EncodedUsers([who.start, who.stop, who.step], None)
-    index = np.asarray(who, dtype=np.int64)
-    steps = np.diff(index, prepend=0)  # differences are small where the indices rise
-    width = (
-        np.min_scalar_type(int(steps.min(initial=0))),
-        np.min_scalar_type(int(steps.max(initial=0))),
-    )
-    file = io.BytesIO()
-    np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
-    return EncodedUsers(index.size, zlib.compress(file.getvalue(), 1))
-
-
-def decode_users(encoded: Any, raw: bytes | None) -> Users:
-    """Return the users that `encode_users` encoded."""
-    if isinstance(encoded, list):
-        return slice(*encoded)
-    if raw is None:
-        raise ValueError("users without their bytes")
-    steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)
-    return np.cumsum(steps, dtype=np.intp)

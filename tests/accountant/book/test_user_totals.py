@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant import Book, Budget
-from accountant.book.limits.user_totals import UserTotals, decode_users, encode_users
+from accountant.book.limits.user_totals import UserTotals
+from accountant.book.stored_values import decode_users, encode_users
 from accountant.ledger.totals import Total
 from mechanisms import Laplace
 from tests.strategies import users
