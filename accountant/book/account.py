@@ -89,7 +89,7 @@ class RunsSetAside(NamedTuple):
     paid_by: int
 
 
-class Followed(Generic[Sums]):
+class RunningSums(Generic[Sums]):
     """What the charges of one data set add up to, from the first entry of the log on.
 
     It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
@@ -149,12 +149,14 @@ class Account:
         # the hash of the entry that states the terms in force; empty for those of the opening
         self._terms_mark = ""
         self.adopt(self.opening)
-        self._user_totals: Followed[UserTotals] | None = None
+        self._user_totals: RunningSums[UserTotals] | None = None
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
-            self._user_totals = Followed(log, self.name, unspent, self.charge_users)
-        self._author_totals = Followed(log, self.name, self.uncharged_authors, self.charge_author)
-        self._bucket_totals = Followed(log, self.name, dict[str, Total[Any]], self._note_buckets)
+            self._user_totals = RunningSums(log, self.name, unspent, self.charge_users)
+        self._author_totals = RunningSums(
+            log, self.name, self.uncharged_authors, self.charge_author
+        )
+        self._bucket_totals = RunningSums(log, self.name, dict[str, Total[Any]], self._note_buckets)
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def description_of(self, plan: Any) -> dict[str, Any]:
