@@ -156,7 +156,9 @@ class Account:
         self._author_totals = RunningSums(
             log, self.name, self.uncharged_authors, self.charge_author
         )
-        self._bucket_totals = RunningSums(log, self.name, dict[str, Total[Any]], self._note_buckets)
+        self._bucket_totals = RunningSums(
+            log, self.name, dict[str, Total[Any]], self.charge_buckets
+        )
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def description_of(self, plan: Any) -> dict[str, Any]:
@@ -296,6 +298,13 @@ class Account:
             return 0
         return runs.paid - runs.made
 
+    def next_run(self, plan: Plan) -> dict[str, Any]:
+        """Return the facts by which the entry of a run is free; none if no run of the plan is."""
+        runs = self.runs_set_aside()
+        if runs is None or not self.free_runs(plan):
+            return {}
+        return {PAID: runs.paid_by, "nth": runs.made + 1}
+
     # --- what a charge adds to totals
 
     def charge_of(self, entry: LogEntry) -> Charge:
@@ -426,14 +435,14 @@ class Account:
             raise LedgerCorrupt(self.log.name, "does not say what a bucket spent", last_charge.seq)
         return notion.decode(last_charge.facts["buckets"][bucket])
 
+    def charge_buckets(self, totals: dict[str, Total[Any]], entry: LogEntry) -> None:
+        """Take the totals that a charge states, of each bucket that paid it."""
+        for bucket, encoded_total in entry.facts["buckets"].items():
+            totals[bucket] = self.notion.decode(encoded_total)
+
     def bucket_totals(self) -> dict[str, Total[Any]]:
         """Return what each bucket spent, from all entries; call it inside a transaction."""
         return self._bucket_totals.up_to_date()
-
-    def _note_buckets(self, totals: dict[str, Total[Any]], entry: LogEntry) -> None:
-        """Note the totals that a charge states, of each bucket that paid."""
-        for bucket, encoded_total in entry.facts["buckets"].items():
-            totals[bucket] = self.notion.decode(encoded_total)
 
     def each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""

@@ -134,7 +134,7 @@ class Reservations:
             if earlier is not None:
                 return earlier
             self._refuse_if_over()
-            paid = self._next_run_set_aside(plan)
+            paid = account.next_run(plan)
             if not paid and proved is not None:  # the budget may have changed since the reading
                 refuse_above(proved, account.budget)
             elif not paid and verified:
@@ -344,13 +344,6 @@ class Reservations:
             parts = {WHOLE: after}
         account.terms.refuse_over_quota(author, notion, before, after)
         return {"own": encoded(notion, parts)}
-
-    def _next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
-        """Return the facts of the next run's entry, if a run of the plan is still set aside."""
-        runs = self.account.runs_set_aside()
-        if runs is None or not self.account.free_runs(plan):
-            return {}
-        return {PAID: runs.paid_by, "nth": runs.made + 1}
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""
