@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from audits.algorithm_runs.differences import difference
-from audits.recorded_runs.followed_steps import event_of, use
+from audits.recorded_runs.noisy_numbers import noisy_of, use
 
 # Objects of these types are parts of a program and not of its result: they are left out.
 SKIPPED = (
@@ -36,7 +36,7 @@ ROUND_OFF = 1e-9
 
 def plain_result(result: Any, depth: int = 0) -> Any:
     """Copy a result as nests of plain values; a number with followed noise counts as released."""
-    if event_of(result) is not None:
+    if noisy_of(result) is not None:
         return plain_result(use(result), depth)
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
         return result

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audits.recorded_runs.costs import spent_between
-from audits.recorded_runs.draws.declared_calls import Primitive
+from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
+from audits.recorded_runs.events import Draw, Question
 from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
@@ -28,17 +28,17 @@ from audits.recorded_runs.findings import (
     same_inputs,
     too_far,
     unequal_bounds,
+    unequal_factors,
     unequal_inputs,
     unequal_result,
 )
-from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.shared_parts import is_only_compared, moved_view, pairs_of_events
-from audits.recorded_runs.tape import DrawSite, Event, EventKind, Parted, Tape
-from audits.recorded_runs.verdict import Claim, Recorded, judged
+from audits.recorded_runs.noise_shifts import Conflict, Laws
+from audits.recorded_runs.records import other_data
+from audits.recorded_runs.runs import Run, Runs
+from audits.recorded_runs.tape import DrawSite, Parted, Tape
+from audits.recorded_runs.verdict import Recorded, Stated, judged
 from audits.recorded_runs.views import View
 
-Run = tuple[Tape, Any]  # a tape and the result
-Pairs = list[tuple[Event, Event]]
 NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
 
 
@@ -51,22 +51,38 @@ class Explanation(NamedTuple):
     counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
 
 
-def explained(
-    first_run: Run, second_run: Run, claim: Claim, delta: float | None, draws: dict[str, Primitive]
-) -> Explanation:
+def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
+    """What the replay of a first run on the neighbour shows.
+
+    If it shows no fault, the first run is also replayed on other data, of which the extremes differ
+    (`other_data`).
+    """
+    second_run = runs.run(first_run.tape, of_neighbour=True)
+    explanation = explained(first_run, second_run, stated)
+    if explanation.verdict.findings or not explanation.counts:
+        return explanation
+    distant_data = other_data(runs.data, runs.neighbour)
+    if distant_data is None:
+        return explanation
+    distant_run = runs._replace(data=distant_data, neighbour=distant_data).run(first_run.tape)
+    return explained_elsewhere(explanation, first_run, distant_run)
+
+
+def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
     """Findings and cost of a run and its replay on the neighbour."""
-    (first_tape, result), (second_tape, _) = first_run, second_run
-    pairs = list(pairs_of_events(first_tape, second_tape))
+    first_tape, second_tape = first_run.tape, second_run.tape
+    pairs = pairs_of_events(first_tape, second_tape)
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
     findings = [
         *unequal_inputs(pairs),
         *unequal_bounds(first_tape, second_tape),
+        *unequal_factors(pairs),
         *bare_values(pairs),
         *reused(conflicts),
-        *too_far(pairs, first_tape.blocks, draws),
+        *too_far(pairs, first_tape.blocks, stated.draws),
         *_partings(pairs, first_run, second_run),
     ]
-    verdict = judged(findings, spent, pairs, claim, delta, result, first_tape, draws)
+    verdict = judged(findings, spent, pairs, first_run, stated)
     counts = not (spent.no_coins or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
     if verdict.findings or verdict.unchecked or not counts:
@@ -78,9 +94,9 @@ def explained(
 
 def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
     """The explanation, with the findings of a run on other data of the same size."""
-    pairs = list(pairs_of_events(first_run[0], distant_run[0]))
-    findings = list(on_other_data(first_run[0], distant_run[0], pairs))
-    if not any(exception_of(result) for _, result in (first_run, distant_run)):
+    pairs = pairs_of_events(first_run.tape, distant_run.tape)
+    findings = list(on_other_data(first_run.tape, distant_run.tape, pairs))
+    if not any(exception_of(run.result) for run in (first_run, distant_run)):
         findings += _partings(pairs, first_run, distant_run)
     if not findings:
         return explanation
@@ -89,32 +105,26 @@ def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: R
     )
     verdict = replace(explanation.verdict, findings=tuple(dict.fromkeys(extended)))
     return explanation._replace(
-        verdict=verdict, suspects=_suspects(pairs, first_run[0], distant_run[0], [])
+        verdict=verdict, suspects=_suspects(pairs, first_run.tape, distant_run.tape, [])
     )
 
 
-def _partings(
-    pairs: list[tuple[Event, Event]], first_run: Run, second_run: Run
-) -> list[RecordedFinding]:
+def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[RecordedFinding]:
     """Where the second run diverged from the first, or else where the results differ."""
-    (first_tape, result), (second_tape, second_result) = first_run, second_run
+    first_tape, second_tape = first_run.tape, second_run.tape
     if second_tape.parted is None and len(second_tape.events) < len(first_tape.events):
         missing_event = first_tape.events[len(second_tape.events)]
-        sentence = (
-            f"the second run ends before it {missing_event.kind.value} {missing_event.name} here"
-        )
+        sentence = f"the second run ends before it {missing_event.verb} {missing_event.name} here"
         second_tape.parted = Parted(missing_event.site, sentence)
     if second_tape.parted is not None:
         return [control_flow(second_tape.parted)]
-    different = unequal_result(result, second_result, lost_noise(pairs, first_tape.blocks))
+    lost = lost_noise(pairs, first_tape.blocks)
+    different = unequal_result(first_run.result, second_run.result, lost)
     return [] if different is None else [different]
 
 
 def _suspects(
-    pairs: list[tuple[Event, Event]],
-    first_tape: Tape,
-    second_tape: Tape,
-    conflicts: list[tuple[Event, str]] | None,
+    pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict] | None
 ) -> frozenset[DrawSite]:
     """Places of draws that may be public: those of the first finding, else those of unknown law.
 
@@ -148,32 +158,34 @@ def best(tried: list[Explanation]) -> Recorded:
 
 
 def blamed_draws(
-    pairs: Pairs, first_tape: Tape, second_tape: Tape, conflicts: list[tuple[Event, str]]
+    pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict]
 ) -> frozenset[DrawSite]:
     """Places of the draws in the first event that differs, or at which the runs part.
 
     Later findings may be consequences of the first one; the next runs show whether they are.
     """
-    conflicting = {id(event) for event, _ in conflicts}
-    for recorded, replayed in pairs:
-        if recorded.view is None or replayed.view is None:
+    conflicting = {id(conflict.event) for conflict in conflicts}
+    for pair in pairs:
+        moved = pair.moved
+        if moved is None:
             continue
-        moved = moved_view(recorded.view, replayed.view)
-        has_same_factors = moved.same_factors or is_only_compared(recorded, replayed)
-        is_equal = same_inputs(recorded, replayed) and moved.same_noise and has_same_factors
-        if not is_equal or id(recorded) in conflicting:
-            return first_tape.origins_of(recorded.view)
-    views: list[View | None] = []
+        has_same_factors = moved.same_factors or pair.is_only_compared
+        is_equal = same_inputs(pair) and moved.same_noise and has_same_factors
+        if not is_equal or id(pair.recorded) in conflicting:
+            return first_tape.origins_of(moved.view)
+    views: list[View] = []
     if second_tape.parted is not None:
         if len(second_tape.events) < len(first_tape.events):
             missing_event = first_tape.events[len(second_tape.events)]
-            if missing_event.kind is not EventKind.DRAW:  # a new draw is not the cause
-                views += [missing_event.view, *(missing_event.sides or ())]
-        views += [second_tape.asked.get("view"), *(second_tape.asked.get("sides") or ())]
-    return frozenset().union(*(first_tape.origins_of(view) for view in views if view is not None))
+            if isinstance(missing_event, Question):
+                views += missing_event.sides or ()
+            elif missing_event.noisy is not None and not isinstance(missing_event, Draw):
+                views.append(missing_event.noisy.view)  # a new draw is not the cause
+        views += second_tape.asked_views
+    return frozenset().union(*map(first_tape.origins_of, views))
 
 
-def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
+def draws_without_law(pairs: list[EventPair], first_tape: Tape) -> frozenset[DrawSite]:
     """Places of uniform draws that were compared with private numbers, and of unknown noise."""
     sites: set[DrawSite] = set()
     for block in first_tape.blocks:
@@ -184,31 +196,24 @@ def draws_without_law(pairs: Pairs, first_tape: Tape) -> frozenset[DrawSite]:
     return frozenset(sites)
 
 
-def is_threshold(pairs: Pairs, first_tape: Tape) -> bool:
+def is_threshold(pairs: list[EventPair], first_tape: Tape) -> bool:
     """Whether a uniform number was compared with a private one and is also released: no coin."""
-    compared_noises = [view.noises for view in _moved_questions(pairs, first_tape, {"uniform"})]
-    released_noises = [
-        recorded.view.noises for recorded, _ in pairs if recorded.view is not None and recorded.used
-    ]
-    shared_noises: NDArray[np.int64] = np.intersect1d(
-        _numbers(compared_noises), _numbers(released_noises)
-    )
-    return bool(np.any(shared_noises >= 0))
+    compared = {
+        noise
+        for view in _moved_questions(pairs, first_tape, {"uniform"})
+        for noise in view.noises.ravel().tolist()
+        if noise >= 0
+    }
+    known = [pair.recorded.noisy for pair in pairs]
+    released = [noisy.view.noises for noisy in known if noisy is not None and noisy.used]
+    return any(not compared.isdisjoint(noises.ravel().tolist()) for noises in released)
 
 
-def _numbers(noises: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(array.ravel() for array in noises)])
-
-
-def _moved_questions(pairs: Pairs, first_tape: Tape, laws: set[str]) -> Iterator[View]:
+def _moved_questions(pairs: list[EventPair], first_tape: Tape, laws: set[str]) -> Iterator[View]:
     """The sides that have noise of these laws, of comparisons in which a side's value moved."""
-    blocks = [(b.start, b.stop) for b in first_tape.blocks if b.law in laws]
-    for recorded, replayed in pairs:
-        if recorded.sides is None or replayed.sides is None:
+    for pair in pairs:
+        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in pair.sides):
             continue
-        sides = zip(recorded.sides, replayed.sides, strict=True)
-        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in sides):
-            continue
-        for side in recorded.sides:
-            if any(np.any((side.noises >= a) & (side.noises < b)) for a, b in blocks):
+        for side, _ in pair.sides:
+            if first_tape.laws_of(side) & laws:
                 yield side

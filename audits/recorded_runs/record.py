@@ -13,14 +13,14 @@ from typing import Any
 from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draws.draw_tables import NOISE
-from audits.recorded_runs.explanations import Explanation, best, explained, explained_elsewhere
+from audits.recorded_runs.explanations import Explanation, best, explanation_of
 from audits.recorded_runs.findings import RecordedFinding
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.records import larger_first, other_data
+from audits.recorded_runs.records import larger_first
 from audits.recorded_runs.redrawn_coins import answered_by_coins
-from audits.recorded_runs.runs import Runs
-from audits.recorded_runs.tape import DrawSite, Tape
-from audits.recorded_runs.verdict import Claim, Recorded, without_replay
+from audits.recorded_runs.runs import Run, Runs
+from audits.recorded_runs.tape import DrawSite
+from audits.recorded_runs.verdict import Claim, Recorded, Stated, without_replay
 from audits.values.tracebacks import without_values
 
 # Largest number of replays.  After each one, draws that the verdict suspects to be public are taken
@@ -92,6 +92,7 @@ def record(
     (False, 'input')
     """
     named, draws = _declarations(primitives)
+    stated = Stated(claim, delta, draws)
     data, neighbour = larger_first(data, neighbour)
     public: frozenset[DrawSite] = frozenset()
     tried: list[Explanation] = []
@@ -101,26 +102,16 @@ def record(
             runs = Runs(function, data, neighbour, seed, public)
             first_run = runs.run()
             if not tried:
-                unsteady = _unsteady(*runs.run(first_run[0]), first_run[1])
+                unsteady = _unsteady(first_run, runs.run(first_run.tape))
                 if unsteady is not None:
-                    return without_replay(unsteady, delta, first_run[0])
-            second_run = runs.run(first_run[0], of_neighbour=True)
-            explanation = explained(first_run, second_run, claim, delta, draws)
-            distant_data = (
-                other_data(data, neighbour)
-                if explanation.counts and not explanation.verdict.findings
-                else None
-            )
-            if distant_data is not None:
-                elsewhere = runs._replace(data=distant_data, neighbour=distant_data).run(
-                    first_run[0]
-                )
-                explanation = explained_elsewhere(explanation, first_run, elsewhere)
+                    return without_replay(unsteady, delta, first_run.tape)
+            explanation = explanation_of(runs, first_run, stated)
             tried.append(explanation)
             if not explanation.suspects:
                 break
             public |= explanation.suspects
         verdict = best(tried)
+        # A verdict without findings is tested with other coins only if it is that of the last runs.
         if not verdict.findings and verdict is not tried[-1].verdict:
             return verdict
         go_back()
@@ -143,13 +134,14 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
     return functions, draws
 
 
-def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None:
+def _unsteady(first_run: Run, repeated_run: Run) -> RecordedFinding | None:
     """Return a finding if the same data and drawn numbers do not give the same run, else None."""
     remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
-    if again.parted is not None:
-        sentence = f"even on the same data {again.parted.reason}: {remedy}"
-        return RecordedFinding("randomness", again.parted.site, sentence)
-    difference_path = where_they_differ(result, repeated)
+    parted = repeated_run.tape.parted
+    if parted is not None:
+        sentence = f"even on the same data {parted.reason}: {remedy}"
+        return RecordedFinding("randomness", parted.site, sentence)
+    difference_path = where_they_differ(first_run.result, repeated_run.result)
     if not difference_path:
         return None
     return RecordedFinding(
