@@ -25,7 +25,7 @@ from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.coupled_runs import PendingRelease, run_coupled
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, data_of_runs
 from mechanisms.base.values import Integers, Reals, Scores
 

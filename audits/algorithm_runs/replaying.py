@@ -30,12 +30,8 @@ from accountant.plans.plan import Plan, directions
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.differences import difference
 from audits.algorithm_runs.fits import is_fitted_through_gates, published, run_through
-from audits.algorithm_runs.recording import (
-    OffTranscript,
-    RecordingLedger,
-    ReplayGate,
-    changed_rows,
-)
+from audits.algorithm_runs.recording import RecordingLedger
+from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGates, changed_rows
 from audits.values.tracebacks import without_values
 
 CHANCE = 1e-9  # an honest run's loss exceeds `largest_loss_of` with at most this probability
@@ -358,42 +354,6 @@ def seed_of(source: np.random.Generator) -> int:
     It comes from a spawned generator, so the numbers that ``source`` draws stay the same.
     """
     return int(source.spawn(1)[0].integers(1 << 31))
-
-
-class ReplayGates:
-    """The gates of a run that receives the recorded answers, in the order of the recorders."""
-
-    def __init__(self, recorders: list[RecordingLedger], most_moved_rows: float = math.inf) -> None:
-        self._recorders, self._most = recorders, most_moved_rows
-        self._gates: list[ReplayGate] = []
-
-    def open(self, data: Any, plan: Plan, public: Any) -> ReplayGate:
-        """Return the next gate; raise `OffTranscript` where it is not the recorded one."""
-        position = len(self._gates)
-        if position == len(self._recorders):
-            raise OffTranscript(f"the run opened more than the {position} recorded gates")
-        recorder = self._recorders[position]
-        if plan != recorder.plan:
-            raise OffTranscript(f"the plan was {plan!r}, recorded was {recorder.plan!r}")
-        self._gates.append(ReplayGate(recorder, data, public))
-        if (moved := self._gates[-1].moved_rows) > self._most:
-            raise OffTranscript(
-                f"{moved} rows behind the gate changed where the data changed in {self._most:g}"
-            )
-        return self._gates[-1]
-
-    def finished_loss(self) -> float:
-        """Return the loss of the only gate; NaN if there are several.
-
-        It raises `OffTranscript` if the run was not as recorded.
-        """
-        for gate in self._gates:
-            gate.finish()
-        if len(self._gates) < len(self._recorders):
-            raise OffTranscript(
-                f"the run opened {len(self._gates)} of {len(self._recorders)} gates"
-            )
-        return self._gates[0].loss if len(self._gates) == 1 else math.nan
 
 
 @final

@@ -7,7 +7,7 @@ from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import difference
 from audits.zoo.algorithms import Gossip, _NoisySum
 from audits.zoo.catalogue import ZOO
