@@ -18,7 +18,7 @@ from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
 from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim
 from audits.claims.findings import Finding, Outcome
-from audits.runs.call_forms import release_name
+from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 

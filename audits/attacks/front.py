@@ -42,8 +42,7 @@ from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw
 from audits.classifiers.scored_outputs import Score, ScoredDraw, scored_draw
 from audits.classifiers.training import TrainedScore, train_score
 from audits.runs.parallel_runs import OutputPair, collect_both
-from audits.runs.release_functions import Draw, vectorised
-from audits.runs.release_notes import release_notes
+from audits.runs.release_functions import Draw, release_notes, vectorised
 from audits.statistics.combined_tests import block_schedule
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism

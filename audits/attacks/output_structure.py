@@ -22,7 +22,7 @@ from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding, outcome_at
 from audits.classifiers.output_features import MAX_UNSEEN, output_features
 from audits.classifiers.output_walk import array_bytes
-from audits.runs.call_forms import awaiting, call_form
+from audits.runs.release_functions import awaiting, call_form
 from audits.values.copies import copies
 from audits.values.tracebacks import without_values
 

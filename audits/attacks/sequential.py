@@ -42,8 +42,7 @@ from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
-from audits.runs.release_functions import CHUNK, Draw, vectorised
-from audits.runs.release_notes import release_notes
+from audits.runs.release_functions import CHUNK, Draw, release_notes, vectorised
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
     expert_odds,

@@ -27,8 +27,7 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
-from audits.runs.call_forms import release_name
-from audits.runs.release_functions import Vectorised, vectorised
+from audits.runs.release_functions import Vectorised, release_name, vectorised
 from audits.values.copies import remaker
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism

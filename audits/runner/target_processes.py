@@ -27,8 +27,7 @@ from accountant.errors import ParameterError
 from audits.runner import target_supervisor
 from audits.runner.kept_outputs import KeptOutputs, outputs_key
 from audits.runner.target_messages import MALFORMED, BrokenMessage, Channel, decode_outputs
-from audits.runs.release_functions import IsolatedRelease
-from audits.runs.release_notes import SENTENCES
+from audits.runs.release_functions import SENTENCES, IsolatedRelease
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 

@@ -19,8 +19,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
-from audits.runs.release_functions import Draw, calls_once_a_run, vectorised
-from audits.runs.release_notes import observations
+from audits.runs.release_functions import Draw, calls_once_a_run, observations, vectorised
 
 ANY_SIZE = 1 << 62  # bytes of a request: no limit, as the auditor is trusted
 

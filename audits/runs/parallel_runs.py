@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.ordered_map import map_in_order
-from audits.runs.call_forms import release_name
 from audits.runs.release_functions import (
     CHUNK,
     Draw,
     RaisedOutcome,
     calls_once_a_run,
     concatenate_outputs,
+    release_name,
     underlying_release,
 )
 

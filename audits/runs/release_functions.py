@@ -1,16 +1,26 @@
-"""The runs of a release: any function as one of (value, rng, size), which gives an output a run.
+"""A release as a function of (value, rng, size): how it is called, and how its runs are drawn.
 
-How a function takes its arguments is its `CallForm`.  Outputs of many runs are one array, runs
-along its first axis: of numbers or strings if all outputs have one type and shape, else of objects.
-If runs are made one at a time, an exception is an outcome like any other.
+A release takes its value first.  A generator may follow as the second argument or as one of the
+name ``rng``, a number of runs as ``size`` or as a third argument without a default.  A function of
+``**options`` is tried with ``rng``, and called without it if that raises a `TypeError`.
+
+Outputs of many runs are one array, runs along its first axis: of numbers or strings if all
+outputs have one type and shape, else of objects.  If runs are made one at a time, an exception is
+an outcome like any other.  A few more calls, after those of an audit, show whether a seed repeats
+the release and whether it changes its value; they have generators of their own.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import functools
+import inspect
 import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -18,13 +28,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from audits.runs.call_forms import CallForm, awaiting, call_form
-from audits.values.copies import copies
+from audits.values.copies import copies, is_shared
+from audits.values.digests import digest, surely_differ
 
+FORMS = (
+    "a mechanism, or a function of (value), (value, rng) or (value, rng, size) "
+    "(functools.partial gives its other arguments)"
+)
+# a second argument of one of these names takes a generator, whatever its default is
+GENERATOR_NAMES = {"rng", "generator", "random_state"}
+# how a release takes an argument; without a signature it is tried with a generator first
+BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
+BY_NAME_ON_TRIAL = "by name on trial"  # the function takes any named arguments
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 MAX_CAUSES = 8  # number of earlier exceptions in a chain that are read
 CHUNK = 1 << 15  # runs at a time, which fit in the processor's cache and bound the memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
+# runs of the audit per additional call of a value, and the largest number of calls
+RUNS_PER_CALL, MAX_CALLS = 200, 16
+NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
+SENTENCES = (
+    "The release takes no rng and draws by itself: a seed does not repeat it.",
+    "Two draws under one seed differed, for the release does not draw from its rng alone: a seed "
+    "does not repeat it.",
+    "The release changes the value that it receives; every call had a copy of its own.",
+    "A value of the pair cannot be copied: if the release changes it, the next call sees that.",
+)
 
 
 class IsolatedRelease(ABC):
@@ -38,6 +69,142 @@ class IsolatedRelease(ABC):
     @abstractmethod
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CallForm:
+    """How a release takes its generator and its number of runs; "" if it takes none.
+
+    ``awaited`` releases are coroutine functions.
+    """
+
+    generator: str
+    size: str
+    awaited: bool = False
+
+    def one_run(self, release: Callable[..., Any]) -> Callable[..., Any]:
+        """The release as a function of (value, rng) that makes one run."""
+        if self.generator == BY_PLACE:
+            return release
+        if self.generator == BY_NAME:
+            return lambda value, rng: release(value, rng=rng)
+        if self.generator == BY_TRIAL:
+            return lambda value, rng: _call_by_trial(release, value, rng)
+        if self.generator == BY_NAME_ON_TRIAL:
+            return lambda value, rng: _call_by_trial(release, value, rng, by_name=True)
+        return lambda value, rng: release(value)
+
+    def many_runs(
+        self, release: Callable[..., Any], value: Any, rng: np.random.Generator, size: int
+    ) -> Any:
+        """What the release returns for ``size`` runs."""
+        if self.generator == BY_NAME_ON_TRIAL:
+            many = functools.partial(release, size=size)
+            return _call_by_trial(many, value, rng, by_name=True)
+        positional = (value, rng) if self.generator == BY_PLACE else (value,)
+        named = {"rng": rng} if self.generator == BY_NAME else {}
+        if self.size == BY_NAME:
+            return release(*positional, **named, size=size)
+        return release(*positional, size, **named)
+
+
+def call_form(release: Callable[..., Any]) -> CallForm:
+    """How the release is called, by its signature; raises `ParameterError` if it cannot be."""
+    if not callable(release):
+        raise ParameterError("release", type(release).__name__, FORMS)
+    method = getattr(type(release), "__call__", None)  # of an object  # noqa: B004
+    awaited = any(map(inspect.iscoroutinefunction, (release, method)))
+    try:
+        signature = inspect.signature(release)
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        return CallForm(BY_TRIAL, "", awaited)
+    parameters = list(signature.parameters.values())
+    generator = _generator_form(parameters)
+    names = {p.name for p in parameters[1:] if p.kind in BY_KEYWORD}
+    positional = [p for p in parameters if p.kind in POSITIONAL]
+    size = BY_NAME if "size" in names else ""
+    if not size and generator == BY_PLACE and len(positional) > 2:
+        # after a generator, a third argument without a default takes the number of runs
+        size = BY_PLACE if positional[2].default is inspect.Parameter.empty else ""
+    positional_count = 1 + (generator == BY_PLACE) + (size == BY_PLACE)
+    keywords = ["rng"] * (generator == BY_NAME) + ["size"] * (size == BY_NAME)
+    try:
+        signature.bind(*[None] * positional_count, **dict.fromkeys(keywords))
+    except TypeError as error:
+        shown = f"{release_name(release)}{signature_names(signature)}, {error}"
+        raise ParameterError("release", shown, FORMS) from None
+    return CallForm(generator, size, awaited)
+
+
+def _generator_form(parameters: list[inspect.Parameter]) -> str:
+    """How a release takes a generator: as its second argument, by the name ``rng``, or not."""
+    positional = [p for p in parameters if p.kind in POSITIONAL]
+    has_rng = any(p.name == "rng" and p.kind in BY_KEYWORD for p in parameters[1:])
+    kinds = {p.kind for p in parameters}
+    if len(positional) > 1:
+        second = positional[1]
+        if second.name == "rng" or (not has_rng and _is_generator(second)):
+            return BY_PLACE
+    elif not has_rng and inspect.Parameter.VAR_POSITIONAL in kinds:
+        return BY_PLACE
+    if has_rng:
+        return BY_NAME
+    return BY_NAME_ON_TRIAL if inspect.Parameter.VAR_KEYWORD in kinds else ""
+
+
+@contextlib.contextmanager
+def awaiting(call: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..., Any]]:
+    """The function itself, or if it is awaited one that runs its coroutines to the end."""
+    if not awaited:
+        yield call
+        return
+    # in an asynchronous test this thread already runs a loop, and it can have only one
+    if _in_event_loop():
+        with ThreadPoolExecutor(1) as thread:
+            yield lambda *arguments: thread.submit(asyncio.run, call(*arguments)).result()
+        return
+    with asyncio.Runner() as runner:
+        yield lambda *arguments: runner.run(call(*arguments))
+
+
+def release_name(release: Any) -> str:
+    """The name of a function, or of the type of another object; never what is bound to it."""
+    inner = getattr(release, "func", release)
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def signature_names(signature: inspect.Signature) -> str:
+    """The names of the parameters; defaults may hold anything."""
+    return f"({', '.join(signature.parameters)})"
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_generator(parameter: inspect.Parameter) -> bool:
+    """Whether a second parameter takes a generator: not ``size``, nor one with another default."""
+    default = parameter.default
+    may_be_generator = (
+        default is parameter.empty or default is None or parameter.name in GENERATOR_NAMES
+    )
+    return parameter.name != "size" and (
+        may_be_generator or isinstance(default, np.random.Generator)
+    )
+
+
+def _call_by_trial(
+    release: Callable[..., Any], value: Any, rng: np.random.Generator, *, by_name: bool = False
+) -> Any:
+    try:
+        return release(value, rng=rng) if by_name else release(value, rng)
+    except TypeError:
+        return release(value)
 
 
 @final
@@ -207,3 +374,50 @@ def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     for index, output in enumerate(outputs):  # a slice assignment would unpack the outputs
         array[index] = output
     return array
+
+
+def release_notes(release: Any, pair: Sequence[Any], runs: int) -> tuple[str, ...]:
+    """Sentences on a release that was audited in ``runs`` runs; none if nothing is unusual."""
+    return tuple(SENTENCES[number] for number in observations(release, pair, runs))
+
+
+def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
+    """The numbers of the sentences that are true of a release."""
+    if not isinstance(release, Vectorised):  # declared mechanisms change nothing
+        return []
+    size = min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
+    try:
+        changed = [_draw_and_compare(release, value, size) for value in (*pair, pair[0])]
+    except Exception:  # the release raised here, though not in the runs of the audit
+        return []
+    numbers = []
+    if not release.form.generator:
+        numbers.append(NO_GENERATOR)
+    elif surely_differ(list(changed[0][1]), list(changed[-1][1])):
+        numbers.append(OTHER_RANDOMNESS)
+    if any(value_changed for value_changed, _ in changed):
+        numbers.append(CHANGED_VALUE)
+    if any(map(is_shared, pair)):
+        numbers.append(SHARED_VALUE)
+    return numbers
+
+
+def _draw_and_compare(release: Vectorised, value: Any, size: int) -> tuple[bool, Any]:
+    """Whether some call changed its value, and the outputs under a fixed seed."""
+    digest_before, changed = digest(value), [False]
+    last_copy = None
+
+    def checked_copies() -> Iterator[Any]:
+        nonlocal last_copy
+        for last_copy in copies(value):  # one at a time: values may be large
+            yield last_copy
+            changed.append(_has_changed(last_copy, value, digest_before))
+
+    outputs = release.draw(checked_copies(), np.random.default_rng(0), size)
+    return any(changed) or _has_changed(last_copy, value, digest_before), outputs
+
+
+def _has_changed(copied: Any, value: Any, digest_before: str | None) -> bool:
+    """Whether a copy is no longer as the value was, as far as both can be read."""
+    digest_now = None if copied is value else digest(copied)
+    return None not in (digest_now, digest_before) and digest_now != digest_before

@@ -11,7 +11,7 @@ from audits import audit
 from audits.attacks.pair_search import SEARCH_SHARE, search_pairs
 from audits.neighbours.patterns import NeighbourPair, candidate_pairs
 from audits.neighbours.value_spaces import ALL_RELATIONS, Box
-from audits.runs.release_notes import MAX_CALLS
+from audits.runs.release_functions import MAX_CALLS
 from mechanisms import Laplace, registry
 
 SPACES = [

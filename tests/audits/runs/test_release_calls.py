@@ -10,8 +10,7 @@ import pytest
 from accountant import ParameterError, PureLoss
 from audits import audit, audit_atoms
 from audits.claims.findings import Outcome
-from audits.runs.call_forms import call_form
-from audits.runs.release_functions import vectorised
+from audits.runs.release_functions import call_form, vectorised
 
 ONE = PureLoss(1.0)
 

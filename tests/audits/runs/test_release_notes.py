@@ -9,8 +9,7 @@ import pytest
 from accountant import PureLoss
 from audits import audit, audit_atoms, audit_bits, audit_family, search_pairs, watch
 from audits.neighbours.value_spaces import Box
-from audits.runs.release_functions import vectorised
-from audits.runs.release_notes import SENTENCES, observations, release_notes
+from audits.runs.release_functions import SENTENCES, observations, release_notes, vectorised
 from mechanisms import Laplace
 
 ONE = PureLoss(1.0)
