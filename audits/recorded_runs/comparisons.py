@@ -29,7 +29,7 @@ SKIPPED = (
     type,
 )
 DEEPEST = 12  # levels of nesting that are compared; deeper parts are ignored
-# Relative to the largest entry: floats count as equal up to this, as a sum of the same rows in
+# Floats of two runs count as equal up to this share of the larger one, as a sum of the same rows in
 # another order is rounded differently.
 ROUND_OFF = 1e-9
 

@@ -22,6 +22,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.recorded_runs.answer_costs import gaussians_released, spend_coins, spend_selections
+from audits.recorded_runs.comparisons import ROUND_OFF
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw, Event, Question
@@ -44,7 +45,6 @@ from audits.recorded_runs.tape import NoiseBlock, Tape
 # 1 / MOST_SHIFTS count as the larger one.
 MOST_SHIFTS = 200
 NO_MOVE = 1e-13  # the rounding of least squares, relative to the largest move
-SMALL = 1e-9  # shifts that differ by less, relatively, count as equal
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charged as Laplace noise
 
 
@@ -163,7 +163,7 @@ def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
     See `MOST_SHIFTS` for what is nearly equal.
     """
     groups: list[list[float]] = []
-    tolerance = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
+    tolerance = ROUND_OFF if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
     for shift in sorted(shifts, reverse=True):
         if groups and groups[-1][0] - shift <= tolerance * groups[-1][0]:
             groups[-1].append(shift)
@@ -243,7 +243,7 @@ def _spend_gaussian_sums(
     matrix, gaps = matrix / lengths[:, None], gaps / lengths
     solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
     tolerance = NO_MOVE * float(np.abs(gaps).max())
-    if np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=tolerance):
+    if np.allclose(matrix @ solved, -gaps, rtol=ROUND_OFF, atol=tolerance):
         spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
         return
     events = [row.event for row in constraints.released]

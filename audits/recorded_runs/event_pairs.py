@@ -14,6 +14,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from audits.recorded_runs.comparisons import ROUND_OFF
 from audits.recorded_runs.events import Call, Event, Question
 from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.views import View, select
@@ -37,8 +38,9 @@ class Moved(NamedTuple):
     @property
     def same_factors(self) -> bool:
         """Whether the noises and their factors are equal in both runs."""
-        factors, others = self.view.factors, self.other_factors
-        return self.same_noise and np.allclose(factors, others, rtol=1e-9, atol=0.0, equal_nan=True)
+        return self.same_noise and np.allclose(
+            self.view.factors, self.other_factors, rtol=ROUND_OFF, atol=0.0, equal_nan=True
+        )
 
     @property
     def has_noise(self) -> NDArray[np.bool_]:

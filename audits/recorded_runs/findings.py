@@ -12,14 +12,12 @@ from typing import Any, final
 
 import numpy as np
 
-from audits.recorded_runs.comparisons import same_value, where_they_differ
+from audits.recorded_runs.comparisons import ROUND_OFF, same_value, where_they_differ
 from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.tape import NoiseBlock, Parted, Tape
-
-TOLERANCE = 1e-9  # relative rounding of a sum of the same rows in another order
 
 
 @final
@@ -153,7 +151,7 @@ def too_far(
         if not isinstance(recorded, Call) or recorded.sensitivity is None:
             continue
         distance = pair.call_distance
-        if distance is not None and not distance <= recorded.sensitivity * (1 + TOLERANCE):
+        if distance is not None and not distance <= recorded.sensitivity * (1 + ROUND_OFF):
             yield _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
     if not declared:
         return
@@ -171,7 +169,7 @@ def too_far(
             distance = (
                 float(np.linalg.norm(gaps[moved.gap != 0], order)) if moved.gap.any() else 0.0
             )
-            if limit is not None and not distance <= limit * (1 + TOLERANCE):
+            if limit is not None and not distance <= limit * (1 + ROUND_OFF):
                 yield _farther(name, pair.recorded.site, distance, limit)
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
+from audits.recorded_runs.comparisons import ROUND_OFF
 from audits.recorded_runs.event_pairs import EventPair, Moved, moved_view
 from audits.recorded_runs.events import COMPARISON, Event, Question
 from audits.recorded_runs.tape import NoiseBlock
@@ -32,7 +33,6 @@ BOUNDED = {
     "negated exponential",
 }
 ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
-ROUND_OFF = 1e-9  # relative rounding by which two moves of one noise may differ
 # The reason that is given if the linear program has no solution.
 NO_SOLUTION = "no move of the noise does it"
 

@@ -15,7 +15,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -105,6 +105,10 @@ class Tape:
         event = Draw(name, *self._outcome(Draw, name, make), **facts)
         self.events.append(event)
         return event
+
+    def complete(self, draw: Draw, **facts: Any) -> None:
+        """Add fields to the draw that was recorded last, which follow from its output."""
+        self.events[-1] = replace(draw, **facts)
 
     def draws(self) -> list[Draw]:
         """All draws of the run, in their order."""

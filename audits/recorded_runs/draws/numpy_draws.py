@@ -12,8 +12,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -35,6 +34,34 @@ PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState
 
 
+@final
+class NoiseTerms(NamedTuple):
+    """A draw as location + factor x noise, where the noise has this scale.
+
+    ``equal`` has the arguments that must be equal in both runs.
+    """
+
+    location: Any
+    factor: Any
+    scale: Any
+    equal: dict[str, Any]
+
+
+def _terms_of(name: str, table: DrawTable, arguments: dict[str, Any]) -> NoiseTerms:
+    """The terms of a draw with these plain arguments, of which the table says what they are."""
+    if name == "uniform":
+        width = np.subtract(arguments["high"], arguments["low"])
+        equal = {"width": width, "size": arguments.get("size")}
+        return NoiseTerms(arguments["low"], width, 1.0, equal)
+    equal = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
+    scale = arguments[table.spread] if table.spread else 1.0
+    if table.law == "geometric":
+        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
+        with np.errstate(all="ignore"):
+            scale = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
+    return NoiseTerms(arguments.get(table.place, 0.0), 1.0, scale, equal)
+
+
 def recorded_noise(
     tape: Tape, name: str, table: DrawTable, draw: Any, bound_arguments: dict[str, Any]
 ) -> Any:
@@ -45,40 +72,28 @@ def recorded_noise(
     each record, are returned plain.
     """
     arguments = {key: use(value) for key, value in bound_arguments.items()}
-    size, out = arguments.get("size"), arguments.get("out")
-    # What is drawn is location + factor x noise, where the noise has this law and the scale
-    # ``spread``.
-    location = arguments.get(table.place, 0.0)
-    factor, spread = 1.0, arguments[table.spread] if table.spread else 1.0
-    parameters = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
-    if table.law == "geometric":
-        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
-        with np.errstate(all="ignore"):
-            spread = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
-    if name == "uniform":
-        location, factor = arguments["low"], np.subtract(arguments["high"], arguments["low"])
-        parameters = {"width": factor, "size": size}
-    if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
-        return coins_of_records(tape, name, draw, size, {})
+    terms, out = _terms_of(name, table, arguments), arguments.get("out")
+    if table.law in ("uniform", "unknown") and is_one_per_record(tape, arguments.get("size")):
+        return coins_of_records(tape, name, draw, arguments["size"], {})
     if draw_site() in tape.public:
-        equal = {**parameters, table.place: location} if table.place else parameters
-        return _public_numbers(tape, name, draw, equal, out)
+        location = {table.place: terms.location} if table.place else {}
+        return _public_numbers(tape, name, draw, terms.equal | location, out)
     earlier_draw = tape.expected()  # in the second run
-    event = tape.draw(name, draw, equal=parameters)
+    event = tape.draw(name, draw, equal=terms.equal)
     shape = event.shape
-    noises = tape.number_noises(table.law, spread, name, shape)
-    factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
-    value = np.broadcast_to(np.asarray(location, dtype=float), shape)
-    if shape != np.broadcast_shapes(shape, np.shape(location)):
+    noises = tape.number_noises(table.law, terms.scale, name, shape)
+    factors = np.broadcast_to(np.asarray(terms.factor, dtype=float), shape)[..., None]
+    value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
+    if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
         tape.leave(event.site, f"{name} has another shape in the second run")
-    view = View(noises, np.array(factors), np.array(value))
     pure = table.law == "uniform" or not np.any(value)
     if earlier_draw is not None:
         pure = earlier_draw.noisy is not None and earlier_draw.noisy.pure
+    view = View(noises, np.array(factors), np.array(value))
+    noise = NoisyNumber(event.output, event.site, view, pure)
     # One uniform number for each record is probably the coin that samples the record.
     coins = table.law == "uniform" and shape[:1] == (tape.records,)
-    noise = NoisyNumber(event.output, event.site, view, pure)
-    tape.events[-1] = replace(event, coins=coins, noisy=noise)
+    tape.complete(event, coins=coins, noisy=noise)
     if out is not None:
         np.copyto(np.asarray(out), event.output)
     return followed(noise)
@@ -89,7 +104,7 @@ def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out
     if is_one_per_record(tape, equal.get("size")):
         return coins_of_records(tape, name, draw, equal.pop("size"), equal)
     event = tape.draw(name, draw, equal=equal)
-    tape.events[-1] = replace(event, coins=event.shape[:1] == (tape.records,))
+    tape.complete(event, coins=event.shape[:1] == (tape.records,))
     if out is not None:
         np.copyto(np.asarray(out), event.output)
         return out
