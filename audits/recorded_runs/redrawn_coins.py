@@ -22,7 +22,7 @@ from audits.recorded_runs.events import Draw
 from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
-from audits.recorded_runs.tape import Redrawn, Tape
+from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
@@ -37,7 +37,7 @@ EXPECTED_COUNT = 14.0
 
 
 @final
-class RecordRedrawn(Redrawn):
+class RecordRedrawn:
     """The outputs of a first run, with fresh draws for one record.
 
     An array of draws has a part for each record.  Single draws are in groups, one for each record:
@@ -147,7 +147,7 @@ def _with_other_coins(redraws: CoinRedraws) -> RecordedFinding | None:
         return None
     for redraw in range(OTHER_COINS):
         runs = redraws.reseeded_runs(redraw)
-        redrawn_tape, result = runs.run(redrawn=redraws.coins())
+        redrawn_tape, result = runs.run(redraw=redraws.coins().output)
         replayed_tape, neighbour_result = runs.run(redrawn_tape, of_neighbour=True)
         if redrawn_tape.parted is None and replayed_tape.parted is None:
             pairs = pairs_of_events(redrawn_tape, replayed_tape)
@@ -183,7 +183,7 @@ def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
     for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
         runs = redraws.reseeded_runs(redraw)
         for side in (0, 1):
-            tape, result = runs.run(of_neighbour=bool(side), redrawn=redraws.coins())
+            tape, result = runs.run(of_neighbour=bool(side), redraw=redraws.coins().output)
             if tape.parted is not None:
                 return None
             matches = (

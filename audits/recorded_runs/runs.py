@@ -16,7 +16,7 @@ import numpy as np
 from audits.recorded_runs.comparisons import plain_result
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import DrawSite, Parted, Redrawn, Tape, running
+from audits.recorded_runs.tape import DrawSite, Parted, Redraw, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
@@ -43,7 +43,7 @@ class Runs(NamedTuple):
         self,
         recorded: Tape | None = None,
         of_neighbour: bool = False,
-        redrawn: Redrawn | None = None,
+        redraw: Redraw | None = None,
     ) -> Run:
         """Run the function once on a copy of the data; an exception is a result too."""
         data = self.neighbour if of_neighbour else self.data
@@ -54,7 +54,7 @@ class Runs(NamedTuple):
             missing_record(self.data, self.neighbour),
             recorded,
             public=self.public,
-            redrawn=redrawn,
+            redraw=redraw,
         )
         arguments = copy.deepcopy(data)
         options = _generator_for(self.function, self.seed)

@@ -12,7 +12,6 @@ each number that was drawn as noise has a number of its own, counted from 0.
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +26,9 @@ from audits.recorded_runs.noisy_numbers import NoisyNumber
 from audits.recorded_runs.views import View
 
 DrawSite = tuple[tuple[str, int], ...]
+# The output to hand out for a draw, of its site, its name and fresh output; None if the run cannot
+# go on.
+Redraw = Callable[[str, str, Any], Any]
 
 
 @final
@@ -62,18 +64,10 @@ class Parted(BaseException):
         super().__init__(reason)
 
 
-class Redrawn(ABC):
-    """A replacement for the outputs of draws, in a run that repeats only some of them."""
-
-    @abstractmethod
-    def output(self, site: str, name: str, fresh: Any) -> Any:
-        """The output of a draw; None if the run cannot go on."""
-
-
 class Tape:
     """The events of one run; with ``recorded`` they must follow that tape, and get its outputs.
 
-    With ``redrawn`` the outputs of draws are replaced as they are recorded, in a run that repeats
+    With ``redraw`` the outputs of draws are replaced as they are recorded, in a run that repeats
     only some of another run's draws.
     """
 
@@ -84,7 +78,7 @@ class Tape:
         changed: int | None,
         recorded: Tape | None = None,
         public: frozenset[DrawSite] = frozenset(),
-        redrawn: Redrawn | None = None,
+        redraw: Redraw | None = None,
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
@@ -93,7 +87,7 @@ class Tape:
         self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
         self.public = public  # places of public draws, which are no noise and equal in both runs
-        self.redrawn = redrawn
+        self.redraw = redraw
         self.asked_views: tuple[View, ...] = ()  # views of the last event that was asked for
         self.bounds: dict[str, list[Any]] = {}  # bounds of clipping, by place in the code
         self.entropy = np.random.SeedSequence(seed)
@@ -170,8 +164,8 @@ class Tape:
             earlier_event = self._earlier_event(kind, name, site, shape)
             return site, earlier_event.shape, earlier_event.output
         output = make()
-        if self.redrawn is not None and kind is Draw:
-            output = self.redrawn.output(site, name, output)
+        if self.redraw is not None and kind is Draw:
+            output = self.redraw(site, name, output)
             if output is None:
                 self.leave(site, f"{name} is not drawn as in the first run")
         return site, np.shape(output) if shape is None else shape, output
