@@ -180,9 +180,10 @@ class Search:
     def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
         """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
-        for method in (self._on_lattice, self._by_moment):
-            with suppress(NoMethod, *FAILURES):
-                shown_entries.append(method(number, back, lower=False))
+        with suppress(NoMethod, *FAILURES):
+            shown_entries.append(self._on_lattice(number, back, lower=False))
+        with suppress(NoMethod, *FAILURES):
+            shown_entries.append(self._by_moment(number, back))
         return shown_entries
 
     def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
@@ -258,10 +259,10 @@ class Search:
         for entry in method_entries(items, back, self._delta, end, width, lower=lower):
             yield {**self._head(number, back, lower=lower), **entry}
 
-    def _by_moment(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+    def _by_moment(self, number: int, back: bool) -> tuple[Entry, float]:
         """Return an entry of one moment, and the upper end that it proves."""
-        entry, end = moment_entry(self._items(number, back, lower=lower), back, self._delta)
-        return {**self._head(number, back, lower=lower), **entry}, max(end, self._upper)
+        entry, end = moment_entry(self._items(number, back, lower=False), back, self._delta)
+        return {**self._head(number, back, lower=False), **entry}, max(end, self._upper)
 
     def _on_lattice(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
