@@ -318,20 +318,15 @@ class Direction:
         rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
         return rough_interval or NOTHING_KNOWN
 
-    def is_surely_within(
-        self, epsilon: float, delta: float, like: EpsilonProblem | None = None
-    ) -> bool:
-        """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``.
-
-        ``like`` is the problem of the other direction, if that has been answered.
-        """
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``."""
         if not 0 < epsilon < math.inf or delta == 0:
             return False
         loss = self.composition.single_loss
         if loss is not None and not self.parts:
             return loss.is_surely_within(epsilon, delta)
         if self.is_exact:
-            return costs_at_most(self.problem(delta), epsilon, like)
+            return costs_at_most(self.problem(delta), epsilon)
         if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
             return True
         return chernoff_epsilon(self.plan, delta) <= epsilon

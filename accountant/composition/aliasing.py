@@ -58,18 +58,15 @@ def aliasing_bound(
     accuracy: float = RELATIVE_ERROR,
     *,
     only_above: bool = False,
-    period: float | None = None,
 ) -> tuple[AliasingBound, float, float]:
     """Return the bound, its period chosen for ``epsilon``, and ``K(a)`` with its round-off.
 
-    Aliases are never negative.  Where only an upper end is asked for there is no bound, and the
-    period is a given one, or with ``only_above`` an estimate where that is quicker.
+    Aliases are never negative.  With ``only_above``, for an upper end alone, there is no bound and
+    the period is an estimate, where that is quicker.
     """
     # K(a) is computed alone, because with other orders its quadrature rule might be longer.
     value, error = cgf.value_at(np.array([a]))
     height, size, b = float(value[0]), float(error[0]), a * LADDER
-    if period is not None:
-        return AliasingBound(a, b[:0], b[:0], period), height, size
     if cgf.has_short_sums:
         # A rough cumulant shows at which few orders the exact one must be evaluated.
         rough_chernoff = log_chernoff(cgf.rough_at(b), b)

@@ -40,9 +40,6 @@ LEAST_COST, SHARE_OF_PLANNING, HOPELESS_COST = 2.5e6, 0.1, 5e8
 FLATTER_TILTS = (0.9, 0.75, 0.5)  # multiples of the saddle point
 QUICK_ACCURACY = 1e-6  # relative to delta: enough to see which of two directions is worse
 MAX_QUICK_NODES = 1024  # of a quick contour: with more nodes the full interval costs no more
-# The contour of the other direction is reused up to FEW_NODES nodes; NODE_SHARE of its nodes is
-# enough for QUICK_ACCURACY.
-FEW_NODES, NODE_SHARE = 100, 0.75
 
 
 def total_rounding(items: list[tuple[Loss, int]]) -> float:
@@ -300,13 +297,10 @@ def neighbourhood_at(
 
 
 @ignore_overflow
-def costs_at_most(
-    problem: EpsilonProblem, epsilon: float, like: EpsilonProblem | None = None
-) -> bool:
+def costs_at_most(problem: EpsilonProblem, epsilon: float) -> bool:
     """Return whether a quick upper bound proves that a problem's epsilon is at most ``epsilon``.
 
-    False means only that no quick bound proves it.  ``like`` is an answered problem about a similar
-    composition, such as the other direction of the plan, whose contour can be used again.
+    False means only that no quick bound proves it.
     """
     composition, cgf = problem.composition, problem.composition.cgf
     finite_delta = problem.delta - composition.infinity * (1 + 8 * ULP)
@@ -315,14 +309,6 @@ def costs_at_most(
     if composition.max_loss <= epsilon:
         return True
     log_delta = math.log(finite_delta)
-    if like is not None and like.composition.has_exact_cgf and len(composition.items) == 1:
-        like_contour = like.neighbourhood.contour
-        if like_contour.nodes <= FEW_NODES:
-            grid = like_contour.step, NODE_SHARE * like_contour.nodes
-            contour = Contour(cgf, like_contour.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
-            contour.integrate()
-            if contour.bounds(epsilon)[1] <= log_delta:
-                return True
     if problem.rough_epsilon is None:
         return composition.chernoff(problem.delta) <= epsilon
     tilt = problem.neighbourhood.tilt

@@ -55,8 +55,6 @@ class Contour:
     squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.  ``accuracy``
     is how much the aliases and the truncation may each add to delta, relative to delta.  With
     ``only_above`` aliases need not be bounded, which is quicker: lower bounds may then be ``-inf``.
-    ``grid`` gives the distance and the number of the nodes instead of choosing them; lower bounds
-    are ``-inf`` then, too.
     """
 
     def __init__(
@@ -68,30 +66,24 @@ class Contour:
         accuracy: float = RELATIVE_ERROR,
         *,
         only_above: bool = False,
-        grid: tuple[float, float] | None = None,
     ) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
         self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        period = None if grid is None else 2 * math.pi / grid[0]
-        aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
+        aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above)
         self._aliases, self._height, self._height_error = aliasing  # the height is K(a)
-        if grid is not None:
-            self.step, self.nodes = grid
-            self.cutoff = self.step * self.nodes
-        else:
-            # Where K(a) is out of reach there is no period, and the step is 0.
-            period = self._aliases.period
-            self.step = 2 * math.pi / period if period > 0 else 0.0
-            self.cutoff = self._find_cutoff() if self.step else math.inf
-            self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
+        # Where K(a) is out of reach there is no period, and the step is 0.
+        period = self._aliases.period
+        self.step = 2 * math.pi / period if period > 0 else 0.0
+        cutoff = self._find_cutoff() if self.step else math.inf
+        self.nodes = cutoff / self.step + 2 if self.step else math.inf
         # A bound on what smoothing added to delta in the last call of `bounds`, relative to the
         # upper bound on delta.
         self.added_share = math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # A node costs about 0.7 us and one product for each of its exponentials.
-            total, largest_rule = cgf.quadrature_terms(self.cutoff)
+            total, largest_rule = cgf.quadrature_terms(cutoff)
             self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
     def _find_cutoff(self) -> float:
