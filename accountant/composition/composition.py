@@ -33,10 +33,9 @@ LEAST_LOG_DELTA = -650.0  # nats: e^-650 is near the least positive float, about
 
 # where an order is too large the cumulant overflows to infinity or NaN; callers skip such orders
 ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-# A contour with a smaller real part may need half as many nodes.  It is planned where the contour
-# costs at least LEAST_COST products (5 ms), where planning costs at most this share of the contour,
-# and where the contour costs at most HOPELESS_COST products (1 s): above it no engine would use it.
-LEAST_COST, SHARE_OF_PLANNING, HOPELESS_COST = 2.5e6, 0.1, 5e8
+# A contour with a smaller real part may need far fewer nodes.  It is planned where planning costs
+# at most this share of the contour.
+SHARE_OF_PLANNING = 0.1
 FLATTER_TILTS = (0.9, 0.75, 0.5)  # multiples of the saddle point
 QUICK_ACCURACY = 1e-6  # relative to delta: enough to see which of two directions is worse
 MAX_QUICK_NODES = 1024  # of a quick contour: with more nodes the full interval costs no more
@@ -187,11 +186,11 @@ class Neighbourhood:
         """The contour of the composition itself, without smoothing; not integrated yet."""
         cgf, epsilon = self.composition.cgf, self.epsilon
         contour = Contour(cgf, self.tilt, epsilon, 0.0)
-        long = max(LEAST_COST, self.composition.contour_planning_cost / SHARE_OF_PLANNING)
+        long = self.composition.contour_planning_cost / SHARE_OF_PLANNING
         for share in FLATTER_TILTS:
             # near the edge of the region where the cumulant is small, a smaller real part can need
             # fewer nodes
-            if long < contour.operations < HOPELESS_COST:
+            if contour.operations > long:
                 flatter = Contour(cgf, share * self.tilt, epsilon, 0.0)
                 contour = min(contour, flatter, key=lambda candidate: candidate.operations)
         return contour
@@ -266,16 +265,6 @@ class EpsilonProblem:
         """The epsilons near the wanted one; the tilt is the order of the least Chernoff bound."""
         estimate = self.rough_epsilon
         return neighbourhood_at(self.composition, self.log_delta[0], self.width, estimate)
-
-    @functools.cached_property
-    def flat_neighbourhood(self) -> Neighbourhood:
-        """The same epsilons with a tilt that may be smaller, so that the transform decays sooner.
-
-        The saddle point is searched without the estimate of epsilon.
-        """
-        if self.rough_epsilon is None:
-            return self.neighbourhood  # it was found without an estimate, too
-        return neighbourhood_at(self.composition, self.log_delta[0], self.width)
 
 
 def neighbourhood_at(

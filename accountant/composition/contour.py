@@ -77,9 +77,6 @@ class Contour:
         self.step = 2 * math.pi / period if period > 0 else 0.0
         cutoff = self._find_cutoff() if self.step else math.inf
         self.nodes = cutoff / self.step + 2 if self.step else math.inf
-        # A bound on what smoothing added to delta in the last call of `bounds`, relative to the
-        # upper bound on delta.
-        self.added_share = math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # A node costs about 0.7 us and one product for each of its exponentials.
@@ -226,9 +223,7 @@ class Contour:
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             if self.smoothing > 1000:
                 low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
-            added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
-            self.added_share = added / high if high > 0 else math.inf
-            low -= added
+            low -= math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
         return log_interval(low, high, scale)
 
 

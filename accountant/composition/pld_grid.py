@@ -158,9 +158,10 @@ def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int,
     Mass of at most ``tail`` lies beyond an end that Chernoff's inequality gives, and none beyond
     the sum of the least, or greatest, places of all laws.
     """
-    exact = [(step * law.place, law.mass, law.count) for law in laws]
+    exact = [(step * law.place.astype(float), law.mass, law.count) for law in laws]
     # Chernoff's inequality holds at any tilt, so that coarse laws may choose a good one.
-    coarse, variance = [], 0.0
+    coarse: list[tuple[Array, Array, int]] = []
+    variance = 0.0
     for loss, mass, count in exact:
         starts = np.arange(0, loss.size, -(-loss.size // COARSE_PLACES))
         group_mass = np.add.reduceat(mass, starts)

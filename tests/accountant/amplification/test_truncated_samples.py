@@ -82,14 +82,14 @@ def test_two_different_steps_are_those_of_one_quadrature(mu, rate, delta):
     assert at_lower >= delta * (1 - 3e-9)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # as `CertifiedComposition` asks
+@np.errstate(over="ignore", invalid="ignore")  # as `certify` asks
 def ends_of_two(mu, rate, delta):
     """What the truncated contour alone says of both bounds on ln delta, at the true epsilon."""
     epsilon = Tight().certify(Sequential(steps(np.array(mu), np.array(rate))), delta).upper
     part = truncated(sampled_gaussians(np.array(mu), np.array(rate)), [1, 1], 1.02 * epsilon)
-    contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon)
-    contour.integrate()
-    low, high = contour.bounds(epsilon)
+    truncated_contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon)
+    truncated_contour.contour.integrate()
+    low, high = truncated_contour.bounds(epsilon)
     return low, math.log(true_delta_of_two(mu, rate, epsilon, False)), high
 
 
