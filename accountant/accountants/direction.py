@@ -32,7 +32,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, EpsilonProblem, costs_at_most
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -326,7 +326,7 @@ class Direction:
         if loss is not None and not self.parts:
             return loss.is_surely_within(epsilon, delta)
         if self.is_exact:
-            return costs_at_most(self.problem(delta), epsilon)
+            return self.composition.chernoff(delta) <= epsilon
         if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
             return True
         return chernoff_epsilon(self.plan, delta) <= epsilon

@@ -41,6 +41,9 @@ FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6
 # The search for a smaller cutoff ends below FEW_NODES nodes, or within a factor CLOSE of a cutoff
 # that is too low: it would take longer than the nodes that it saves.
 FEW_NODES, CLOSE = 64, 1.1
+# A contour with a lesser real part may need far fewer nodes.  Those with these multiples of it are
+# planned where planning costs at most this share of the contour.
+FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
 MOST_NODES = 2**24  # the search for a higher cutoff ends here: no engine can afford as many nodes
 
 
@@ -52,25 +55,14 @@ class Contour:
 
     ``epsilon`` is about where delta will be wanted: the nodes are chosen for it.  With
     ``smoothing`` S > 0 the integral is that of the plan and a fictitious Gaussian release of
-    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.  ``accuracy``
-    is how much the aliases and the truncation may each add to delta, relative to delta.  With
-    ``only_above`` aliases need not be bounded, which is quicker: lower bounds may then be ``-inf``.
+    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.
     """
 
-    def __init__(
-        self,
-        cgf: PlanCGF,
-        a: float,
-        epsilon: float,
-        smoothing: float,
-        accuracy: float = RELATIVE_ERROR,
-        *,
-        only_above: bool = False,
-    ) -> None:
+    def __init__(self, cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
-        self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
+        self.tilt, self.smoothing = a, smoothing
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above)
+        aliasing = aliasing_bound(cgf, a, epsilon)
         self._aliases, self._height, self._height_error = aliasing  # the height is K(a)
         # Where K(a) is out of reach there is no period, and the step is 0.
         period = self._aliases.period
@@ -88,13 +80,13 @@ class Contour:
         # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
         # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
         a = self.tilt
-        target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
+        target = math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
 
         def is_enough(u: Any) -> Any:
             return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
 
-        # For a normal loss whose nodes have this period, U = -2 ln(accuracy) / period is enough.
-        u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
+        # For a normal loss whose nodes have this period, U = -2 ln(error) / period is enough.
+        u: Any = FIRST_CUTOFFS * (-2 * math.log(RELATIVE_ERROR) / self._aliases.period)
         are_enough, below = is_enough(u), 0.0
         while not are_enough.any():
             below = float(u[-1])
@@ -225,6 +217,20 @@ class Contour:
                 low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
             low -= math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
         return log_interval(low, high, scale)
+
+
+def quickest_contour(cgf: PlanCGF, a: float, epsilon: float, planning_cost: float) -> Contour:
+    """Return the contour with real part ``a``, or with a lesser one that costs less.
+
+    ``planning_cost`` is that of one contour, in complex products.  Near the largest ``a`` at which
+    the cumulant is small, a lesser one can need a thousandth of the nodes.
+    """
+    contour = Contour(cgf, a, epsilon, 0.0)
+    for share in FLATTER_TILTS:
+        if contour.operations > planning_cost / SHARE_OF_PLANNING:
+            flatter = Contour(cgf, share * a, epsilon, 0.0)
+            contour = min(contour, flatter, key=lambda candidate: candidate.operations)
+    return contour
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:

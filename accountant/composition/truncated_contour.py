@@ -18,12 +18,12 @@ import numpy as np
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
 from accountant.composition.composition import EpsilonProblem
-from accountant.composition.contour import Contour
+from accountant.composition.contour import quickest_contour
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 
-ACCURACY = 1e-11  # relative to delta; relative to epsilon this is about a hundred times less
+PLANNING_COST = 1e6  # complex products of 2 ns: the time to find the nodes of one contour
 MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval stops improving soon
 # The most nodes of a contour, which limits memory, and the most products of its nodes and
 # quadrature points, which limits time.
@@ -109,7 +109,7 @@ class TruncatedContour:
         cgf = TruncatedCGF(loss)
         # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self.contour = Contour(cgf, tilt, 0.8 * epsilon, 0.0, ACCURACY)
+        self.contour = quickest_contour(cgf, tilt, 0.8 * epsilon, PLANNING_COST)
 
     @property
     def is_affordable(self) -> bool:

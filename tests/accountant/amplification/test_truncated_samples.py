@@ -240,7 +240,7 @@ def test_bounds_far_out_of_reach_do_not_overflow():
             return 0.0, 1.0
 
     engine = object.__new__(TruncatedContour)
-    engine._contour = engine._loss = Far()
+    engine.contour = engine._loss = Far()
     engine.largest = 1.0
     low, high = engine.bounds(0.5)
     assert low <= high
