@@ -42,7 +42,7 @@ from accountant.composition.engine import (
 )
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
-from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
+from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses

@@ -215,7 +215,8 @@ class Contour:
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             if self.smoothing > 1000:
                 low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
-            low -= math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
+            added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
+            low -= added
         return log_interval(low, high, scale)
 
 
