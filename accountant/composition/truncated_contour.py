@@ -23,7 +23,6 @@ from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 
-PLANNING_COST = 1e6  # complex products of 2 ns: the time to find the nodes of one contour
 MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval stops improving soon
 # The most nodes of a contour, which limits memory, and the most products of its nodes and
 # quadrature points, which limits time.
@@ -104,12 +103,14 @@ class TruncatedContour:
 
     name = "truncated contour"
 
-    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
+    def __init__(
+        self, loss: TruncatedLoss, log_delta: float, epsilon: float, planning_cost: float
+    ) -> None:
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
         # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self.contour = quickest_contour(cgf, tilt, 0.8 * epsilon, PLANNING_COST)
+        self.contour = quickest_contour(cgf, tilt, 0.8 * epsilon, planning_cost)
 
     @property
     def is_affordable(self) -> bool:
@@ -142,7 +143,8 @@ class TruncatedContourEngine(Engine):
             part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
             if part is None:
                 return
-            truncated = TruncatedContour(part, problem.log_delta[0], cut)
+            planning_cost = self.planning_cost_of_a_loss * len(losses)
+            truncated = TruncatedContour(part, problem.log_delta[0], cut, planning_cost)
             if not truncated.is_affordable:
                 return
             cost = truncated.contour.operations
