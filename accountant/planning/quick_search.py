@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from accountant.accountants.direction import MAX_CHOICES, Direction
 from accountant.composition.cgf import exact_cgf
-from accountant.composition.exact_cgf import HIGH_FREQUENCY
+from accountant.composition.composition import PLANNING_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.plans.plan import Plan, directions
 
@@ -176,7 +176,7 @@ def _is_expensive(direction: Direction) -> bool:
     if composition.rough_epsilon(-1.0) is not None:
         return composition.releases <= FEW_RELEASES
     for loss, _ in composition.items:
-        terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
+        terms = exact_cgf(loss).quadrature_terms(loss, PLANNING_FREQUENCY)
         if loss.loss_pmf is None and terms > FEW_TERMS:
             return True
     return False
