@@ -1,6 +1,6 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
-from .algorithm_runs.recording import OffTranscript as OffTranscript
+from .algorithm_runs.replay_gate import OffTranscript as OffTranscript
 from .algorithm_runs.replaying import Replayed as Replayed
 from .algorithm_runs.replaying import privacy_losses as privacy_losses
 from .algorithm_runs.replaying import replay as replay

@@ -32,7 +32,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, EpsilonProblem, costs_at_most
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -43,7 +43,7 @@ from accountant.composition.engine import (
 )
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
-from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
+from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
@@ -318,20 +318,15 @@ class Direction:
         rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
         return rough_interval or NOTHING_KNOWN
 
-    def is_surely_within(
-        self, epsilon: float, delta: float, like: EpsilonProblem | None = None
-    ) -> bool:
-        """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``.
-
-        ``like`` is the problem of the other direction, if that has been answered.
-        """
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``."""
         if not 0 < epsilon < math.inf or delta == 0:
             return False
         loss = self.composition.single_loss
         if loss is not None and not self.parts:
             return loss.is_surely_within(epsilon, delta)
         if self.is_exact:
-            return costs_at_most(self.problem(delta), epsilon, like)
+            return self.composition.chernoff(delta) <= epsilon
         if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
             return True
         return chernoff_epsilon(self.plan, delta) <= epsilon

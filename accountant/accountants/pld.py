@@ -25,6 +25,7 @@ from accountant.composition.loss_outline import Outline
 from accountant.composition.plan_totals import all_losses, fold_plan, infinity_mass
 from accountant.composition.pld_grid import (
     INTERVAL,
+    LawOnGrid,
     PLDGrid,
     convolve,
     dominated_masses,
@@ -48,7 +49,7 @@ TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the ta
 FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile, and is bounded otherwise
 # Share of the error of delta on a grid: upper points with less mass in all are left out of a part.
 NEGLIGIBLE = 1e-2
-MANY_LOSSES = 50  # so many different losses, or more, are convolved in one transform
+MANY_LOSSES = 50  # so many different losses, or more, have laws of few places
 
 
 @final
@@ -170,11 +171,9 @@ class PLD(Accountant):
         outlines = _outlines_of_many(items)
         if outlines:
             step = self._step(plan, tail, widest_sum(outlines, tail))
-            shared_grid = grid_of_many(outlines, step, delta, tail, upper=upper)
-            if shared_grid is not None:
-                return shared_grid
+            return grid_of_many(outlines, step, delta, tail, upper=upper)
         ends, step = self._ends_and_step(plan, tail)
-        parts = []
+        laws = []
         for (item, count), end in zip(items, ends, strict=True):
             high, low = end
             if isinstance(item, Parallel):
@@ -191,8 +190,9 @@ class PLD(Accountant):
                 mass, infinity = dominating_masses(profile, None, first_index, last_index, step)
             else:
                 mass, infinity = dominated_masses(profile, lost, first_index, last_index, step)
-            parts.append((mass, first_index, count, infinity))
-        return convolve(parts, step, tail, upper=upper)
+            place = first_index + np.arange(mass.size)
+            laws.append(LawOnGrid(place, mass, count, infinity))
+        return convolve(laws, step, tail, upper=upper)
 
     def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
         """Return how far each loss of one direction reaches, (up, down), and the grid's step."""

@@ -25,7 +25,7 @@ from accountant.composition.composition import (
 )
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
-from accountant.composition.exact_cgf import with_exact_cgf
+from accountant.composition.finite_pairs import with_exact_cgf
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP

@@ -115,12 +115,11 @@ class Tight(Accountant):
         first_direction, *further_directions = (
             Direction(direction, self.width) for direction in directions(plan)
         )
-        first_problem = first_direction.problem(delta) if further_directions and delta > 0 else None
-        interval = first_direction.certify(delta, problem=first_problem)
+        interval = first_direction.certify(delta)
         for direction in further_directions:
             if delta > 0 and interval.upper == 0 and direction.is_exact:
                 continue  # epsilon is 0: delta is the total variation, the same in both directions
-            if direction.is_surely_within(interval.lower, delta, first_problem):
+            if direction.is_surely_within(interval.lower, delta):
                 continue  # it cannot be the worse direction
             problem = direction.problem(delta) if delta > 0 else None
             if (

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition
-from accountant.composition.exact_cgf import with_exact_cgf
+from accountant.composition.finite_pairs import with_exact_cgf
 from accountant.composition.profile_curve import ProfileCurve
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss

@@ -13,12 +13,18 @@ A plan can be *set aside* when the data set is opened: one entry pays for all it
 runs themselves cost nothing more.  The first plan may be charged at its *certified* epsilon, which
 is that of the whole plan at the budget's delta, computed exactly or proved.  Later costs are then
 epsilons that are added to it: they are counted *after the plan*.
+
+An `Account` is made from the log and the entry that opened its data set.  It returns what was spent
+and by which notion (`Account.standing`), and what an entry adds to totals (`Account.charge_of`).
+Before a charge is written, `accountant.book.reservations` decides by it whether the charge fits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import (
@@ -31,12 +37,15 @@ from accountant.book.chain.entries import (
     author_key,
     bucket_key,
     canonical_json,
+    checked_name,
     set_aside_key,
 )
+from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
 from accountant.book.limits.terms import Terms
-from accountant.book.limits.user_totals import Spend, UserTotals, decode_users
-from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded, window_of
+from accountant.book.limits.user_totals import UserTotals
+from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
+from accountant.book.stored_values import decode_users
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users
@@ -48,8 +57,18 @@ AFTER_PLAN = "epsilons after a plan"  # how entries name the notion that counts 
 START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
 MOST_READ_IN_LOCK = 32  # the most entries that are read in the lock of writers, while others wait
 ENTRIES_READ_AHEAD = 10_000  # the most entries read in one transaction, while other threads wait
-# What each author charged, by name: to each user where there are users, else by part.
-AuthorCharges = dict[str, Parts | UserTotals]
+Sums = TypeVar("Sums")  # what charges add up to
+
+
+class Notions(NamedTuple):
+    """How costs add up under one budget: as the data set was opened, and after a certified plan."""
+
+    usual: CompositionNotion[Any]
+    after_plan: CompositionNotion[Any]
+
+    def counting(self, after_plan: bool) -> CompositionNotion[Any]:
+        """Return the notion that holds after a certified plan, or the usual one."""
+        return self.after_plan if after_plan else self.usual
 
 
 class Standing(NamedTuple):
@@ -57,6 +76,54 @@ class Standing(NamedTuple):
 
     notion: CompositionNotion[Any]
     total: Total[Any]
+
+
+class RunsSetAside(NamedTuple):
+    """The runs of a plan that was set aside: how many were made, and how many ``paid_by`` paid for.
+
+    ``paid_by`` is the number of the entry that charged them all.
+    """
+
+    made: int
+    paid: int
+    paid_by: int
+
+
+class RunningSums(Generic[Sums]):
+    """What the charges of one data set add up to, from the first entry of the log on.
+
+    It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
+    any charge, and ``add`` adds a charging entry to them.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        dataset: str,
+        unspent: Callable[[], Sums],
+        add: Callable[[Sums, LogEntry], None],
+    ) -> None:
+        self._log, self._dataset = log, dataset
+        self._unspent, self._add = unspent, add
+        self._sums, self._head = unspent(), START
+
+    def up_to_date(self, max_entries: int | None = None) -> Sums:
+        """Add the next entries, all of them for None, and return the sums; inside a transaction."""
+        try:
+            for entry in islice(self._log.entries_after(self._head), max_entries):
+                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self._dataset:
+                    self._add(self._sums, entry)
+                self._head = entry.chain_head
+        except BaseException:
+            # The last entry may be added without being noted, so the sums begin anew.
+            self._sums, self._head = self._unspent(), START
+            raise
+        return self._sums
+
+    @property
+    def entries_behind(self) -> int:
+        """Return how many entries the sums are behind the log; inside a transaction."""
+        return self._log.head.seq - self._head.seq
 
 
 class Account:
@@ -76,18 +143,22 @@ class Account:
         # whether only plans with a proof are charged
         self.verified: bool = facts.get("verified", False)
         self.opened: str = facts["time"]  # when it was opened
-        # by budget: the notion, and the one that counts after a plan
-        self._notions: dict[Budget, tuple[CompositionNotion[Any], CompositionNotion[Any]]] = {}
+        self._notions: dict[Budget, Notions] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
         self.opening = Terms.of(facts)
         # the hash of the entry that states the terms in force; empty for those of the opening
         self._terms_mark = ""
         self.adopt(self.opening)
-        # What users, authors and buckets spent; each is up to date with the log up to its own head.
-        self._user_totals = self.unspent_users()
-        self._authors: AuthorCharges = {}
-        self._buckets: dict[str, Total[Any]] = {}
-        self._applied_head = self._authors_head = self._buckets_head = START
+        self._user_totals: RunningSums[UserTotals] | None = None
+        if self.users is not None:
+            unspent = partial(UserTotals, self.users, self.notion.zero)
+            self._user_totals = RunningSums(log, self.name, unspent, self.charge_users)
+        self._author_totals = RunningSums(
+            log, self.name, self.uncharged_authors, self.charge_author
+        )
+        self._bucket_totals = RunningSums(
+            log, self.name, dict[str, Total[Any]], self.charge_buckets
+        )
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def description_of(self, plan: Any) -> dict[str, Any]:
@@ -119,11 +190,11 @@ class Account:
             self._terms_mark = mark
         return self.terms
 
-    def notions_of(self, budget: Budget) -> tuple[CompositionNotion[Any], CompositionNotion[Any]]:
-        """Return the notion under a budget, and the one that counts after a plan."""
+    def notions_of(self, budget: Budget) -> Notions:
+        """Return both notions under a budget."""
         if budget not in self._notions:
             name, order = self._rule
-            self._notions[budget] = notion_of(name, budget, order), pure_after_plan(budget)
+            self._notions[budget] = Notions(notion_of(name, budget, order), pure_after_plan(budget))
         return self._notions[budget]
 
     def notion_in(self, facts: dict[str, Any]) -> CompositionNotion[Any]:
@@ -140,7 +211,7 @@ class Account:
 
     def limit_under(
         self,
-        notions: tuple[CompositionNotion[Any], CompositionNotion[Any]],
+        notions: Notions,
         after_plan: bool,
         last_charge: LogEntry | None,
         now: str,
@@ -151,13 +222,12 @@ class Account:
         windows carry over.
         """
         if self.window is None:
-            return notions[after_plan]
-        parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
-        return self.window.notion(notions[0], parts, now)
+            return notions.counting(after_plan)
+        return self.window.notion(notions.usual, self.parts_at(last_charge), now)
 
     def shown_notion(self, budget: Budget, after_plan: bool) -> CompositionNotion[Any]:
         """Return the notion to show totals in; with windows, of the largest limit of any window."""
-        notion = self.notions_of(budget)[after_plan]
+        notion = self.notions_of(budget).counting(after_plan)
         return notion if self.window is None else self.window.widest(notion)
 
     # --- the total of the data set
@@ -178,7 +248,7 @@ class Account:
         """
         if self.window is not None:
             when = self.log.latest if now is None else now
-            parts = {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
+            parts = self.parts_at(last_charge)
             notion = self.window.notion(self.notion, parts, when)
             return Standing(notion, self.window.spent(notion, parts, when))
         if last_charge is None:
@@ -186,19 +256,19 @@ class Account:
         notion = self.notion_in(last_charge.facts)
         return Standing(notion, notion.decode(last_charge.facts["total"]))
 
-    def parts_after(
-        self, notion: CompositionNotion[Any], parts: Parts, now: str, spend: Spend
-    ) -> Parts:
-        """Return the parts after a spend at a time, without parts that no longer count."""
-        label = WHOLE
-        if self.window is not None:
-            parts, label = self.window.live(parts, now), self.window.label(now)
-        return {**parts, label: spend(parts.get(label, notion.zero))}
+    def parts_at(self, last_charge: LogEntry | None) -> Parts:
+        """Return what was spent in each part of time up to a charge, as it states this."""
+        return {} if last_charge is None else decoded(self.notion, last_charge.facts["parts"])
 
-    def total_of(self, notion: CompositionNotion[Any], parts: Parts, now: str) -> Total[Any]:
-        """Return the total of parts: of the window that is open, where there are windows."""
+    def total_of(
+        self, notion: CompositionNotion[Any], parts: Parts, now: str | None = None
+    ) -> Total[Any]:
+        """Return the total of parts: of the window that is open, where there are windows.
+
+        The time is that of the log where it is not given as ``now``.
+        """
         if self.window is not None:
-            return self.window.spent(notion, parts, now)
+            return self.window.spent(notion, parts, self.log.latest if now is None else now)
         return parts.get(WHOLE, notion.zero)
 
     def total_after_plan(
@@ -211,89 +281,51 @@ class Account:
 
     # --- runs of a plan that was set aside
 
-    def runs(self) -> tuple[int, int] | None:
-        """Return how many runs of the plan that was set aside were made, and how many are paid.
-
-        None if no plan was set aside.
-        """
+    def runs_set_aside(self) -> RunsSetAside | None:
+        """Return the runs of the plan that was set aside; None if no plan was."""
         if self.aside is None:
             return None
         last_run = self.log.entry_with_key(set_aside_key(self.name))
-        if (
-            last_run is None
-            or self.log.entry(last_run.facts.get(PAID, last_run.seq)).facts.get("runs") is None
-        ):
+        paid_by = 0 if last_run is None else last_run.facts.get(PAID, last_run.seq)
+        if last_run is None or self.log.entry(paid_by).facts.get("runs") is None:
             raise LedgerCorrupt(self.log.name, "does not say what was set aside")
-        return last_run.facts.get("nth", 0), self.aside["runs"]
+        return RunsSetAside(last_run.facts.get("nth", 0), self.aside["runs"], paid_by)
 
     def free_runs(self, plan: Plan) -> int:
         """Return how many runs of this plan are paid for and not made yet."""
-        runs = self.runs()
+        runs = self.runs_set_aside()
         if self.aside is None or runs is None or self.aside["plan"] != to_dict(plan):
             return 0
-        runs_made, runs_paid = runs
-        return runs_paid - runs_made
+        return runs.paid - runs.made
 
-    # --- totals of users
+    def next_run(self, plan: Plan) -> dict[str, Any]:
+        """Return the facts by which the entry of a run is free; none if no run of the plan is."""
+        runs = self.runs_set_aside()
+        if runs is None or not self.free_runs(plan):
+            return {}
+        return {PAID: runs.paid_by, "nth": runs.made + 1}
 
-    def unspent_users(self) -> UserTotals | None:
-        """Return the users before any spend, or None for a data set without users."""
-        return None if self.users is None else UserTotals(self.users, self.notion.zero)
+    # --- what a charge adds to totals
 
-    def user_totals(self) -> UserTotals:
-        """Bring every user's total up to date and return them; call it inside a transaction."""
-        return self._apply_entries(None)
+    def charge_of(self, entry: LogEntry) -> Charge:
+        """Return what a charging entry adds to totals, without checking the limit.
 
-    def read_ahead(self) -> None:
-        """Bring the totals of users nearly up to date, in transactions that only read."""
-        if self.users is None:
-            return
-        is_behind = True
-        while is_behind:
-            with self.log.reading():
-                is_behind = self.entries_behind() > MOST_READ_IN_LOCK
-                if is_behind:
-                    self._apply_entries(ENTRIES_READ_AHEAD)
-        with self.log.reading():
-            if self.follow_terms().quotas:
-                self.author_charges()
-
-    def entries_behind(self) -> int:
-        """Return how many entries the users' totals are behind the log."""
-        return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
-
-    def _apply_entries(self, max_entries: int | None) -> UserTotals:
-        """Apply the next entries of the log to the users' totals, all of them for None."""
-        if self._user_totals is None:
-            raise ParameterError("name", self.name, "a data set opened with users=")
-        try:
-            for entry in islice(self.log.entries_after(self._applied_head), max_entries):
-                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                    self.apply(self._user_totals, entry)
-                self._applied_head = entry.chain_head
-        except BaseException:
-            # The last entry may be applied without being noted, so the totals begin anew.
-            self._user_totals, self._applied_head = self.unspent_users(), START
-            raise
-        return self._user_totals
-
-    def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
-        """Add the cost of a log entry to its users' totals, without checking the limit."""
+        It names users only where they have totals of their own.
+        """
         facts, notion = entry.facts, self.notion_in(entry.facts)
         if PAID in facts:
-            return
+            return Charge(notion, unchanged, None, entry.latest)
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
-            ends = user_totals.totals_after(
-                None, lambda total: self.total_after_plan(notion, total, plan, facts)
+            return Charge(
+                notion,
+                lambda total: self.total_after_plan(notion, total, plan, facts),
+                None,
+                entry.latest,
             )
-            user_totals.assign_totals(None, ends)
-            return
-        who = self.users_of(entry)
         cost = notion.decode(facts["cost"])
-        user_totals.assign_totals(
-            who, user_totals.totals_after(who, lambda total: notion.add(total, cost))
-        )
+        who = None if self.users is None else self.users_of(entry)
+        return Charge(notion, lambda total: notion.add(total, cost), who, entry.latest)
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""
@@ -305,6 +337,37 @@ class Account:
             return decode_users(encoded_users, raw)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None
+
+    # --- totals of users
+
+    def charge_users(self, users: UserTotals, entry: LogEntry) -> None:
+        """Add a charge to the totals of the users who pay it, without checking the limit."""
+        charge = self.charge_of(entry)
+        users.add(charge.who, charge.spend)
+
+    def user_totals(self) -> UserTotals:
+        """Bring every user's total up to date and return them; call it inside a transaction."""
+        if self._user_totals is None:
+            raise ParameterError("name", self.name, "a data set opened with users=")
+        return self._user_totals.up_to_date()
+
+    def entries_behind(self) -> int:
+        """Return how many entries the users' totals are behind the log."""
+        return 0 if self._user_totals is None else self._user_totals.entries_behind
+
+    def read_ahead(self) -> None:
+        """Bring the totals of users nearly up to date, in transactions that only read."""
+        if self._user_totals is None:
+            return
+        is_behind = True
+        while is_behind:
+            with self.log.reading():
+                is_behind = self._user_totals.entries_behind > MOST_READ_IN_LOCK
+                if is_behind:
+                    self._user_totals.up_to_date(ENTRIES_READ_AHEAD)
+        with self.log.reading():
+            if self.follow_terms().quotas:
+                self.author_totals()
 
     # --- what each author charged, which quotas limit
 
@@ -327,60 +390,39 @@ class Account:
         )
         return decoded(notion, encoded_parts)
 
-    def author_total(
-        self, notion: CompositionNotion[Any], charged: Parts | UserTotals, now: str | None = None
-    ) -> Total[Any]:
-        """Return the total that counts for an author: with users, the largest total of a user."""
-        if isinstance(charged, UserTotals):
-            return charged.worst_total()
-        return self.total_of(notion, charged, self.log.latest if now is None else now)
+    def uncharged_authors(self) -> AuthorTotals:
+        """Return the totals of authors before any charge."""
+        return AuthorTotals(self.users, self.window)
 
-    def author_charges(self) -> AuthorCharges:
+    def charge_author(self, authors: AuthorTotals, entry: LogEntry) -> None:
+        """Add a charge to its author's totals; a plan that was set aside counts for no author."""
+        charge = (
+            Charge(self.notion_in(entry.facts), unchanged, None, entry.latest)
+            if "runs" in entry.facts
+            else self.charge_of(entry)
+        )
+        authors.add(entry.facts["author"], charge)
+
+    def author_totals(self) -> AuthorTotals:
         """Return what every author charged, from all entries; call it inside a transaction."""
-        try:
-            for entry in self.log.entries_after(self._authors_head):
-                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                    self.add_author_charge(self._authors, entry)
-                self._authors_head = entry.chain_head
-        except BaseException:
-            # The last entry may be added without being noted, so the charges begin anew.
-            self._authors, self._authors_head = {}, START
-            raise
-        return self._authors
-
-    def add_author_charge(self, charges: AuthorCharges, entry: LogEntry) -> None:
-        """Add a charge to its author's charges; a plan that was set aside counts for no author."""
-        facts, author = entry.facts, entry.facts["author"]
-        notion = self.notion_in(facts)
-        if self.users is not None:
-            totals = charges.setdefault(author, UserTotals(self.users, notion.zero))
-            if "runs" not in facts and isinstance(totals, UserTotals):
-                self.apply(totals, entry)
-            return
-        own_parts = charges.get(author, {})
-
-        def spend(total: Total[Any]) -> Total[Any]:
-            if PAID in facts or "runs" in facts:
-                return total
-            if facts["kind"] == "plan":
-                return self.total_after_plan(notion, total, from_dict(facts["plan"]), facts)
-            return notion.add(total, notion.decode(facts["cost"]))
-
-        if not isinstance(own_parts, UserTotals):
-            charges[author] = self.parts_after(notion, own_parts, entry.latest, spend)
-
-    def encoded_author_charges(
-        self, notion: CompositionNotion[Any], charges: AuthorCharges
-    ) -> dict[str, Any]:
-        """Return what each author charged, as an entry of terms states it."""
-        return {
-            author: notion.encode(charged.worst_total())
-            if isinstance(charged, UserTotals)
-            else encoded(notion, charged)
-            for author, charged in charges.items()
-        }
+        return self._author_totals.up_to_date()
 
     # --- what the people of each bucket spent
+
+    def checked_buckets(self, buckets: Iterable[str] | None) -> tuple[str, ...]:
+        """Return the names of the buckets that pay, each once; none where a data set has none."""
+        if self.buckets is None:
+            if buckets is not None:
+                allowed = "absent: the data set was opened without buckets="
+                raise ParameterError("buckets", buckets, allowed)
+            return ()
+        if buckets is None or isinstance(buckets, str):
+            allowed = f"a list of names: each {self.buckets} whose people the data are of"
+            raise ParameterError("buckets", buckets, allowed)
+        names = tuple(sorted({checked_name("buckets", bucket) for bucket in buckets}))
+        if not names:
+            raise ParameterError("buckets", buckets, f"one {self.buckets} at least")
+        return names
 
     def bucket_total(self, notion: CompositionNotion[Any], bucket: str) -> Total[Any]:
         """Return what the people of a bucket spent, as the bucket's last charge states it."""
@@ -393,14 +435,14 @@ class Account:
             raise LedgerCorrupt(self.log.name, "does not say what a bucket spent", last_charge.seq)
         return notion.decode(last_charge.facts["buckets"][bucket])
 
+    def charge_buckets(self, totals: dict[str, Total[Any]], entry: LogEntry) -> None:
+        """Take the totals that a charge states, of each bucket that paid it."""
+        for bucket, encoded_total in entry.facts["buckets"].items():
+            totals[bucket] = self.notion.decode(encoded_total)
+
     def bucket_totals(self) -> dict[str, Total[Any]]:
         """Return what each bucket spent, from all entries; call it inside a transaction."""
-        for entry in self.log.entries_after(self._buckets_head):
-            if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                for bucket, encoded_total in entry.facts["buckets"].items():
-                    self._buckets[bucket] = self.notion.decode(encoded_total)
-            self._buckets_head = entry.chain_head
-        return self._buckets
+        return self._bucket_totals.up_to_date()
 
     def each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""

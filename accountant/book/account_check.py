@@ -1,21 +1,23 @@
 """Verification of accounts: each stated total is the one before plus the cost, within the terms.
 
-`ChargeCheck` recomputes from the entries of a log what each data set has spent, and compares it
-with the totals that the entries state.  `TermsCheck` does the same with the terms of the data sets.
+`AccountsCheck` reads along a log of charges whose hashes are right.  It has a `ChargeCheck` for
+each data set, which recomputes from the entries what was spent, and compares this with the totals
+that they state; and this one has a `TermsCheck`, which does the same with the terms of the data
+set: its budget, its end, and the quotas of authors.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import START, Account, AuthorCharges, Standing
+from accountant.book.account import START, Account, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, PAID, TERMS, LogEntry
+from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
-from accountant.book.limits.windows import WHOLE, Parts, decoded, encoded
+from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
 from accountant.errors import DatasetClosed, LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
@@ -27,74 +29,95 @@ from accountant.serialisation.plan_json import from_dict, to_dict
 CERTIFIED_ROUND_OFF = 1e-6
 
 
-class ChargeCheck:
-    """Reads along a log whose hashes are right, and recomputes what each data set spent."""
+class AccountsCheck:
+    """Reads along the entries of a book, and checks what they state of each data set."""
 
     def __init__(self, log: Log) -> None:
-        self._log, self._seq = log, 0  # the number of the entry that is checked
-        self._terms = TermsCheck(log.name)
-        self._accounts: dict[str, Account] = {}
-        self._charged: dict[str, int] = {}  # numbers of the last charges
-        self._standings: dict[str, Standing] = {}
-        self._users: dict[str, UserTotals | None] = {}
-        self._last_charge: dict[str, LogEntry] = {}  # last charges of data sets with windows
-        self._buckets: defaultdict[str, dict[str, Total[Any]]] = defaultdict(dict)
-        # by data set, the entry that set runs aside, and how many runs were made since
-        self._runs: dict[str, tuple[LogEntry, int]] = {}
-        self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
-        self._last_loss_key: Any = None
-        self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
+        self._log = log
+        self._checks: dict[str, ChargeCheck] = {}  # by data set
+        self._latest, self._timed = "", False  # whether some terms depend on the time
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check what an entry states about the account of a data set, if it states anything."""
-        self._seq, facts = entry.seq, entry.facts
-        name, kind = facts["dataset"], facts["kind"]
-        self._terms.check_time(entry)
-        if kind == "dataset":
-            self._accounts[name] = account = Account(self._log, entry)
-            self._standings[name] = account.standing_after(None)
-            self._users[name] = account.unspent_users()
-        elif kind == TERMS:
-            account = self._accounts[name]
-            self._standings[name] = self._terms.check_change(
-                account,
-                entry,
-                self._standings[name],
-                self._each_total(account),
-                self._last_charge.get(name),
+        self.check_time(entry)
+        if entry.kind == "dataset":
+            self._checks[entry.facts["dataset"]] = ChargeCheck(self._log, entry)
+        elif entry.kind in {*CHARGING_KINDS, TERMS, "step"}:
+            self._checks[entry.facts["dataset"]].check_entry(entry)
+
+    def check_time(self, entry: LogEntry) -> None:
+        """Check that the time which decides on what has expired does not run back.
+
+        Entries that were written before any data set could expire did not note the latest time.
+        """
+        if self._timed and entry.latest < self._latest:
+            raise LedgerCorrupt(
+                self._log.name, "its time is before that of the entry before", entry.seq
             )
-        elif kind in CHARGING_KINDS:
-            if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
-                self._refuse("does not name the charge before it")
-            self._add(self._accounts[name], facts, entry)
-            self._charged[name] = entry.seq
-            if self._accounts[name].window is not None:
-                self._last_charge[name] = entry
-        if kind in {*CHARGING_KINDS, "step"}:
-            self._terms.check_spend(self._accounts[name], entry)
+        self._latest = max(entry.latest, entry.facts["time"])
+        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
 
     def check_last_charges(self) -> None:
         """Check that a spend would find the last charge of each data set through the index."""
-        for name in self._accounts:
-            last_charge = self._log.last_charge(name)
-            if self._charged.get(name, 0) != (0 if last_charge is None else last_charge.seq):
+        for name, check in self._checks.items():
+            indexed_charge = self._log.last_charge(name)
+            if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
-    def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
+
+class ChargeCheck:
+    """Recomputes what one data set spent, from the entry that opened it on."""
+
+    def __init__(self, log: Log, opened: LogEntry) -> None:
+        self._log, self._seq = log, opened.seq  # the number of the entry that is checked
+        self._account = account = Account(log, opened)
+        self._terms = TermsCheck(account)
+        self._standing = account.standing_after(None)
+        self._last_charge: LogEntry | None = None
+        self._users: UserTotals | None = None
+        if account.users is not None:
+            self._users = UserTotals(account.users, account.notion.zero)
+        self._bucket_totals: dict[str, Total[Any]] = {}
+        # the entry that set runs aside, and how many runs were made since
+        self._runs: tuple[LogEntry | None, int] = None, 0
+        self._costs: dict[tuple[str | None, str], tuple[list[str], Total[Any]]] = {}
+        self._last_loss_key: Any = None
+        self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
+
+    @property
+    def last_seq(self) -> int:
+        """Return the number of the last charge; 0 if there is none."""
+        return 0 if self._last_charge is None else self._last_charge.seq
+
+    def check_entry(self, entry: LogEntry) -> None:
+        """Check a charge, a step of a plan or a change of the terms, and take it into account."""
+        self._seq = entry.seq
+        if entry.kind == TERMS:
+            self._standing = self._terms.check_change(
+                entry, self._standing, self._each_total(), self._last_charge
+            )
+            return
+        if entry.kind in CHARGING_KINDS:
+            if entry.facts.get("before", self.last_seq) != self.last_seq:
+                self._refuse("does not name the charge before it")
+            self._add(entry)
+            self._last_charge = entry
+        self._terms.check_spend(entry)
+
+    def _add(self, entry: LogEntry) -> None:
         """Check that the total an entry states is the previous total plus its cost."""
-        name, users = account.name, self._users[account.name]
-        before_notion, before = self._standings[name]
+        account, facts = self._account, entry.facts
+        before_notion, before = self._standing
         if account.window is not None:  # what was spent in the window of the entry's time
-            last_charge = self._last_charge.get(name)
-            before_notion, before = account.standing_after(last_charge, entry.latest)
+            before_notion, before = account.standing_after(self._last_charge, entry.latest)
         notion = before_notion if account.window else account.notion_in(facts)
         changes = notion is not before_notion
         if changes != ("certified" in facts) or (changes and before != before_notion.zero):
             self._refuse("counts what was spent in another way than the entry before")
         if changes:
             before = notion.zero
-            self._check_certified(account, facts)
-        cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero
+            self._check_certified(facts)
+        cost = self._cost(facts) if facts["kind"] == "reserve" else notion.zero
 
         def spend(total: Total[Any]) -> Total[Any]:
             if PAID in facts:
@@ -103,58 +126,57 @@ class ChargeCheck:
                 return account.total_after_plan(notion, total, from_dict(facts["plan"]), facts)
             return notion.add(total, cost)
 
-        self._check_runs(account, facts, entry)
-        self._check_proof(account, facts)
-        if users is not None:
-            account.apply(users, entry)
-            after = largest_total([users.worst_total(), before])
+        self._check_runs(facts, entry)
+        self._check_proof(facts)
+        if self._users is not None:
+            account.charge_users(self._users, entry)
+            after = largest_total([self._users.worst_total(), before])
         elif account.buckets is not None:
-            after = largest_total([before, *self._check_buckets(name, notion, facts, spend)])
+            after = largest_total([before, *self._check_buckets(notion, facts, spend)])
         else:
             after = spend(before)
         if account.window is not None:
-            self._check_parts(account, entry, spend)
+            self._check_parts(entry, spend)
         # Texts are compared first, which is quick, but one decimal number has several texts.
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
-        if exceeds_every_way(notion, after, self._each_total(account)):
+        if exceeds_every_way(notion, after, self._each_total()):
             self._refuse("spends more than the budget")
-        self._standings[name] = Standing(notion, after)
+        self._standing = Standing(notion, after)
 
-    def _each_total(self, account: Account) -> list[Total[Any]] | None:
+    def _each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""
-        if account.buckets is not None:
-            return list(self._buckets[account.name].values())
-        users = self._users[account.name]
-        return None if users is None else users.totals
+        if self._account.buckets is not None:
+            return list(self._bucket_totals.values())
+        return None if self._users is None else self._users.totals
 
     def _check_buckets(
-        self, name: str, notion: CompositionNotion[Any], facts: dict[str, Any], spend: Spend
+        self, notion: CompositionNotion[Any], facts: dict[str, Any], spend: Spend
     ) -> list[Total[Any]]:
         """Check what a charge says of each bucket that paid, and return their totals."""
-        bucket_totals, stated = self._buckets[name], facts["buckets"]
-        ends = {bucket: spend(bucket_totals.get(bucket, notion.zero)) for bucket in stated}
+        stated = facts["buckets"]
+        ends = {bucket: spend(self._bucket_totals.get(bucket, notion.zero)) for bucket in stated}
         if not ends or ends != {
             bucket: notion.decode(encoded_total) for bucket, encoded_total in stated.items()
         }:
             self._refuse("its total is not the sum of what a bucket spent")
-        bucket_totals.update(ends)
+        self._bucket_totals.update(ends)
         return list(ends.values())
 
-    def _check_parts(self, account: Account, entry: LogEntry, spend: Spend) -> None:
+    def _check_parts(self, entry: LogEntry, spend: Spend) -> None:
         """Check what a charge says of each month, or of each day."""
-        last_charge, notion = self._last_charge.get(account.name), account.notion
-        parts = {} if last_charge is None else decoded(notion, last_charge.facts["parts"])
-        ends = account.parts_after(notion, parts, entry.latest, spend)
+        account = self._account
+        charge = Charge(account.notion, spend, None, entry.latest)
+        ends = charge.parts_after(account.window, account.parts_at(self._last_charge))
         stated = entry.facts["parts"]
-        if stated != encoded(notion, ends) and decoded(notion, stated) != ends:
+        if stated != encoded(charge.notion, ends) and decoded(charge.notion, stated) != ends:
             self._refuse("its parts are not the sums of what was spent in them")
 
-    def _check_runs(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
+    def _check_runs(self, facts: dict[str, Any], entry: LogEntry) -> None:
         """Check that only as many runs of a plan were free as were set aside and paid for."""
-        set_aside_entry, runs_made = self._runs.get(account.name, (None, 0))
-        aside = account.aside
+        set_aside_entry, runs_made = self._runs
+        aside = self._account.aside
         if "runs" in facts:
             wanted = None
             if aside is not None:
@@ -163,7 +185,7 @@ class ChargeCheck:
                 wanted = all_runs, runs
             if set_aside_entry is not None or (facts["plan"], facts["runs"]) != wanted:
                 self._refuse("sets other runs aside than its data set was opened with")
-            self._runs[account.name] = entry, 0
+            self._runs = entry, 0
         elif PAID in facts:
             if aside is None or set_aside_entry is None:
                 self._refuse("is a run of a plan that was not set aside")
@@ -172,32 +194,32 @@ class ChargeCheck:
             elif facts["nth"] != runs_made + 1 or runs_made >= aside["runs"]:
                 self._refuse("is one run more than was set aside")
             else:
-                self._runs[account.name] = set_aside_entry, runs_made + 1
+                self._runs = set_aside_entry, runs_made + 1
 
-    def _check_proof(self, account: Account, facts: dict[str, Any]) -> None:
+    def _check_proof(self, facts: dict[str, Any]) -> None:
         """Check that a data set of proved plans was spent by these alone."""
-        if not account.verified or PAID in facts:
+        if not self._account.verified or PAID in facts:
             return
         if facts["kind"] == "reserve":
             if facts.get("run") is None:
                 self._refuse("spends outside of a plan, which its data set does not take")
-        elif not is_stated(facts, account.budget):
+        elif not is_stated(facts, self._account.budget):
             self._refuse("opens a plan without a proof, which its data set does not take")
 
-    def _check_certified(self, account: Account, facts: dict[str, Any]) -> None:
+    def _check_certified(self, facts: dict[str, Any]) -> None:
         """Check the epsilon that a plan was charged, up to the round-off of another machine."""
         stated = float(facts["certified"]) * (1 + CERTIFIED_ROUND_OFF)
-        if not Tight().epsilon(from_dict(facts["plan"]), account.budget.delta) <= stated:
+        if not Tight().epsilon(from_dict(facts["plan"]), self._account.budget.delta) <= stated:
             self._refuse("its total is less than what its plan costs")
 
-    def _cost(self, account: Account, facts: dict[str, Any]) -> Total[Any]:
+    def _cost(self, facts: dict[str, Any]) -> Total[Any]:
         """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
-        notion, loss = account.notion_in(facts), facts["loss"]
+        notion, loss = self._account.notion_in(facts), facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
-        loss_key = (account.name, facts.get("counting"), loss)
+        loss_key = (facts.get("counting"), loss)
         if loss_key != self._last_loss_key:  # encoding takes longer than this comparison
-            key = (account.name, facts.get("counting"), str(loss))
+            key = (facts.get("counting"), str(loss))
             if key not in self._costs:
                 loss_plan: Any = from_dict(loss)
                 encoded_cost = notion.encode(notion.cost(as_plan(loss_plan)))
@@ -213,33 +235,20 @@ class ChargeCheck:
 
 
 class TermsCheck:
-    """Reads along a log whose hashes are right, and folds the terms of each data set in order."""
+    """Folds the terms of one data set in the order of its entries, and what each author charged."""
 
-    def __init__(self, book: str) -> None:
-        self._book, self._latest = book, ""
-        # what each author charged, by data set
-        self._charged_by_author: defaultdict[str, AuthorCharges] = defaultdict(dict)
-        self._timed = False  # whether some terms depend on the time
-
-    def check_time(self, entry: LogEntry) -> None:
-        """Check that the time which decides on what has expired does not run back.
-
-        Entries that were written before any data set could expire did not note the latest time.
-        """
-        if self._timed and entry.latest < self._latest:
-            self._refuse("its time is before that of the entry before", entry)
-        self._latest = max(entry.latest, entry.facts["time"])
-        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
+    def __init__(self, account: Account) -> None:
+        self._account, self._authors = account, account.uncharged_authors()
 
     def check_change(
         self,
-        account: Account,
         entry: LogEntry,
         before: Standing,
         class_totals: list[Total[Any]] | None,
         last_charge: LogEntry | None,
     ) -> Standing:
         """Check an entry that changes the terms, adopt them, and return the standing under them."""
+        account = self._account
         old_terms, terms = account.terms, Terms.of(entry.facts)
         if old_terms.closed:
             self._refuse("changes the terms of a data set that was closed", entry)
@@ -251,7 +260,7 @@ class TermsCheck:
         if change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
-            self._check_quota(account, entry, before)
+            self._check_quota(entry, before)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
@@ -271,56 +280,55 @@ class TermsCheck:
             self._refuse("lowers the budget below what was spent", entry)
         return after
 
-    def check_spend(self, account: Account, entry: LogEntry) -> None:
+    def check_spend(self, entry: LogEntry) -> None:
         """Check that a spend, or a step of a plan, came before the end of its data set."""
+        account = self._account
         try:
             account.terms.refuse_if_over(account.name, entry.latest)
         except DatasetClosed:
             self._refuse("was made after its data set was closed or had expired", entry)
         if entry.kind in CHARGING_KINDS:
-            self._check_own(account, entry)
+            self._check_own(entry)
         elif account.window is not None:
             paid = account.log.entry(entry.facts["run"]).latest
             if account.window.label(paid) != account.window.label(entry.latest):
                 self._refuse("was made in another window than the one that paid for it", entry)
 
-    def _check_own(self, account: Account, entry: LogEntry) -> None:
+    def _check_own(self, entry: LogEntry) -> None:
         """Check what a charge says of its author's own total, while there are quotas."""
-        author, facts = entry.facts["author"], entry.facts
-        charged_by_author = self._charged_by_author[account.name]
+        account, author, facts = self._account, entry.facts["author"], entry.facts
         # With users these sums take long, so they are made where quotas need them.
         if account.users is None or account.terms.quotas:
-            account.add_author_charge(charged_by_author, entry)
+            account.charge_author(self._authors, entry)
         if not account.terms.quotas:
             return
-        notion, charged = account.notion_in(facts), charged_by_author[author]
-        after = {WHOLE: charged.worst_total()} if isinstance(charged, UserTotals) else charged
+        notion, after = account.notion_in(facts), self._authors.parts(author)
         if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.author_total(notion, charged, entry.latest)
+        spent = account.total_of(notion, after, entry.latest)
         if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
-    def _check_quota(self, account: Account, entry: LogEntry, before: Standing) -> None:
+    def _check_quota(self, entry: LogEntry, before: Standing) -> None:
         """Check that one author's quota changes; the first quota also states what all spent."""
-        quotas, facts, notion = account.terms.quotas, entry.facts, before.notion
+        account, facts, notion = self._account, entry.facts, before.notion
+        quotas = account.terms.quotas
         whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
         if {**quotas, **whose} != facts["quotas"]:
             self._refuse("changes other terms than it says", entry)
-        charged_by_author = self._charged_by_author[account.name]
         if account.users is not None and not quotas:
             for earlier in account.log.entries_after(START):
                 if earlier.seq >= entry.seq:
                     break
                 if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                    account.add_author_charge(charged_by_author, earlier)
+                    account.charge_author(self._authors, earlier)
         stated = facts.get("used", {})
-        spent = {} if quotas else account.encoded_author_charges(notion, charged_by_author)
+        spent = {} if quotas else self._authors.encoded(notion)
         if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
             self._refuse("does not say what each author spent before", entry)
 
     def _refuse(self, why: str, entry: LogEntry) -> None:
-        raise LedgerCorrupt(self._book, why, entry.seq)
+        raise LedgerCorrupt(self._account.log.name, why, entry.seq)
 
 
 def _decoded_by_author(

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
-from accountant.book.chain.entries import dataset_key
+from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.dataset_terms import (
     DatasetTerms,
-    checked_buckets,
-    checked_name,
     close_dataset,
     raise_budget,
     set_expiry,
@@ -303,17 +301,19 @@ class Book(TableDisplay):
         if rng is not None and insecure_seed is not True:
             allowed = "None: noise that can be made again gives no privacy; insecure_seed=True"
             raise ParameterError("rng", "a seed or a generator", allowed)
-        if run is not None and (plan is None or checked_name("run", run) == ""):
-            raise ParameterError("run", run, "given with a plan")
+        if run is not None:
+            if plan is None:
+                raise ParameterError("run", run, "given with a plan")
+            checked_name("run", run)
         paid_plan = None if plan is None else as_plan(plan)
         account = self._account(name)
-        named, verified = checked_buckets(account.buckets, buckets), self._verified
+        paying_buckets, verified = account.checked_buckets(buckets), self._verified
         if paid_plan is None and proof is not None:
             raise ParameterError("proof", "a proof", "given with plan=")
         if paid_plan is None and (verified or account.verified):
             refuse_unplanned()
         return BookLedger(
-            account, data, paid_plan, rng, public, run, undeclared, named, proof, verified
+            account, data, paid_plan, rng, public, run, undeclared, paying_buckets, proof, verified
         )
 
     def _account(self, name: str) -> Account:

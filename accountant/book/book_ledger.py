@@ -22,12 +22,16 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.answer_codec import decode_answer, encode_answer
-from accountant.book.chain.entries import LogEntry, answer_key, digest, run_key, step_key
-from accountant.book.dataset_terms import checked_name
+from accountant.book.chain.entries import (
+    LogEntry,
+    answer_key,
+    checked_name,
+    run_key,
+    step_key,
+)
 from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
-from accountant.book.limits.user_totals import encode_users
 from accountant.book.reservations import FreshnessCheck, Reservations
+from accountant.book.stored_values import decode_answer, encode_answer, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery
@@ -409,13 +413,11 @@ class PlanRun:
                 ),
                 key,
             )
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
-        requested = (
-            self._reservations.account.description_of(mechanism),
-            encoded_users,
-            None if raw is None else digest(raw),
-        )
-        if requested != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+        requested = {
+            "mechanism": self._reservations.account.description_of(mechanism),
+            **encode_users(who).facts(),
+        }
+        if any(earlier.facts[name] != stated for name, stated in requested.items()):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if answer is not None:
             return ReservedRelease(earlier, key, answer)

@@ -8,14 +8,12 @@ terms anew.  This file checks and writes both; `accountant.book.limits.terms` re
 from __future__ import annotations
 
 import math
-import unicodedata
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.chain.entries import TERMS, dataset_key
+from accountant.book.chain.entries import TERMS, checked_name, dataset_key
 from accountant.book.limits.plan_proofs import proof_for
 from accountant.book.limits.terms import Terms, exceeds_every_way, utc_time
 from accountant.book.limits.windows import checked_window
@@ -279,15 +277,13 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     """Set how much of the budget one author's own spends may cost."""
     checked_name("author", author)
     with account.log.reading():
-        account.author_charges()  # most entries are read before the lock, for which others wait
+        account.author_totals()  # most entries are read before the lock, for which others wait
     with account.log.writing():
         quotas = account.follow_terms().quotas
         epsilon = _checked_quota(account, quota)
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
-            facts["used"] = account.encoded_author_charges(
-                account.standing().notion, account.author_charges()
-            )
+            facts["used"] = account.author_totals().encoded(account.standing().notion)
         _append_change(account, "quota", facts, reason)
 
 
@@ -316,32 +312,3 @@ def _append_change(account: Account, change: str, facts: dict[str, Any], reason:
     if account.window is not None:  # an earlier window may have spent this much
         changed_terms["largest"] = max(terms.largest, changed_terms["epsilon"])
     account.log.append(TERMS, changed_terms, account.name)
-
-
-# --- names
-
-
-def checked_buckets(bucket_kind: str | None, buckets: Iterable[str] | None) -> tuple[str, ...]:
-    """Return the names of the buckets that pay, each once; none where a data set has none."""
-    if bucket_kind is None:
-        if buckets is not None:
-            allowed = "absent: the data set was opened without buckets="
-            raise ParameterError("buckets", buckets, allowed)
-        return ()
-    if buckets is None or isinstance(buckets, str):
-        allowed = f"a list of names: each {bucket_kind} whose people the data are of"
-        raise ParameterError("buckets", buckets, allowed)
-    names = tuple(sorted({checked_name("buckets", bucket) for bucket in buckets}))
-    if not names:
-        raise ParameterError("buckets", buckets, f"one {bucket_kind} at least")
-    return names
-
-
-def checked_name(argument: str, name: object) -> str:
-    """Return the name, or refuse one that could look like another when it is shown."""
-    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
-        raise ParameterError(argument, name, "1 to 200 printable characters")
-    if name != name.strip() or name != unicodedata.normalize("NFC", name):
-        allowed = "without spaces at its ends and in Unicode's composed form (NFC)"
-        raise ParameterError(argument, name, allowed)
-    return name

@@ -10,7 +10,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,11 +17,11 @@ import msgspec
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.answer_codec import decode_answer
 from accountant.book.chain.entries import TERMS, UNDECODED, LogEntry, parse_facts
 from accountant.book.limits.terms import Terms, changed_words, utc_time
 from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.book.status import shown_total
+from accountant.book.stored_values import decode_answer
 from accountant.domains import IntegerRange
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.ledger.totals import CompositionNotion, Spending
@@ -34,7 +33,6 @@ NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
 # The outcome of a spend that has no answer, and the number of the answer's entry.
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
-Transaction = Callable[[], AbstractContextManager[None]]
 Converted = TypeVar("Converted")
 
 
@@ -162,16 +160,13 @@ def _number_or_time(argument: str, value: object) -> tuple[int | None, str | Non
     return None, utc_time(argument, value, "the number of an entry, or ")
 
 
-def read_history(
-    account: Account, wanted: Selection, transaction: Transaction | None = None
-) -> Iterator[Line]:
+def read_history(account: Account, wanted: Selection) -> Iterator[Line]:
     """Yield lines of the history in order, as the log is at the start.
 
-    Each page has a transaction of its own, so no one waits while the caller looks at a line; with
-    ``transaction=contextlib.nullcontext`` all is read in the one that is open.
+    Each page has a transaction of its own, so no one waits while the caller looks at a line.
     """
-    reading, log, name = transaction or account.log.reading, account.log, account.name
-    with reading():
+    log, name = account.log, account.name
+    with log.reading():
         head, after = log.head.seq, wanted.after
         upto = head if wanted.upto is None else min(head, wanted.upto)
         if wanted.last is not None and not wanted.names_lines:
@@ -193,7 +188,7 @@ def read_history(
     ) -> Iterator[Converted]:
         start = after
         while True:
-            with reading():
+            with log.reading():
                 # The outcome of a wanted spend may come after ``upto``.
                 end = head if entry_type is Outcome else upto
                 entries = list(read_page(log, name, entry_type, kinds, start, end))
@@ -341,7 +336,14 @@ class LineReader:
         """Return the lines of a page; call it in the order of the log, inside a transaction."""
         if not spends:
             return []
-        outcomes = self._outcomes(spends[0].seq, spends[-1].seq)
+        of_page = slice(
+            bisect_left(self._spend_numbers, spends[0].seq),
+            bisect_right(self._spend_numbers, spends[-1].seq),
+        )
+        numbers = zip(self._spend_numbers[of_page], self._answer_numbers[of_page], strict=True)
+        outcomes = {
+            of: ("answered", answer) if answer else ("failed", None) for of, answer in numbers
+        }
         return [self._line(spend, *outcomes.get(spend.seq, NO_OUTCOME)) for spend in spends]
 
     def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
@@ -415,14 +417,6 @@ class LineReader:
             executor="",
             notion=self._notion,
         )
-
-    def _outcomes(self, first_seq: int, last_seq: int) -> dict[int, tuple[str, int | None]]:
-        """Return the outcomes of the spends between two numbers."""
-        part = slice(
-            bisect_left(self._spend_numbers, first_seq), bisect_right(self._spend_numbers, last_seq)
-        )
-        pairs = zip(self._spend_numbers[part], self._answer_numbers[part], strict=True)
-        return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}
 
     def _run(self, plan: int) -> str | None:
         """Return the name of the run that an entry opened."""

@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
-from accountant.book.chain.entries import PAID, LogEntry, digest, set_aside_key, step_key
+from accountant.book.chain.entries import PAID, LogEntry, digest, step_key
 from accountant.book.label_claim import LabelClaim
+from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import (
     proof_for,
     refuse_above,
     refuse_unplanned,
     refuse_unproved,
 )
-from accountant.book.limits.user_totals import Spend, UserTotals, encode_users
-from accountant.book.limits.windows import WHOLE, decoded, encoded
+from accountant.book.limits.windows import WHOLE, encoded
+from accountant.book.stored_values import encode_users
 from accountant.errors import (
     BudgetExceeded,
     OffPlan,
@@ -66,7 +67,7 @@ class Reservations:
         # Facts with a run are those of a step of a plan, which is released again after a crash.
         if account.verified and "run" not in facts:
             refuse_unplanned()
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        users = encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
             if label is not None:
@@ -83,18 +84,19 @@ class Reservations:
                 "relation": self._relation(last_charge, mechanism),
                 "cost": notion.encode(cost),
                 **stated,
-                **self._within_quota(notion, who, lambda total: notion.add(total, cost)),
+                **self._within_quota(
+                    Charge(notion, lambda total: notion.add(total, cost), who, self._log.latest)
+                ),
                 **account.counting(notion),
-                "who": encoded_users,
-                "block": None if raw is None else digest(raw),
+                **users.facts(),
             }
             noise_key = f"noise:{freshness_check()}"
             if self._log.entry_in_column(noise_key) is not None:
                 raise UnhealthyRandomness("this book has an earlier release with the same")
             label_key = None if label is None else label.key
             entry = self._log.append("reserve", entry_facts, account.name, noise_key, label_key)
-            if raw is not None:
-                self._log.attach(entry, raw)
+            if users.raw is not None:
+                self._log.attach(entry, users.raw)
         return entry
 
     # --- plans, and their steps
@@ -132,7 +134,7 @@ class Reservations:
             if earlier is not None:
                 return earlier
             self._refuse_if_over()
-            paid = self._next_run_set_aside(plan)
+            paid = account.next_run(plan)
             if not paid and proved is not None:  # the budget may have changed since the reading
                 refuse_above(proved, account.budget)
             elif not paid and verified:
@@ -182,7 +184,7 @@ class Reservations:
                 return total
             return account.total_after_plan(notion, total, plan, entry_facts)
 
-        entry_facts |= self._within_quota(notion, None, spend)
+        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.latest))
         return self._log.append("plan", entry_facts, account.name, key)
 
     def reserve_step(
@@ -196,7 +198,7 @@ class Reservations:
         """Record that a step, paid by its plan, is about to read the data."""
         account = self.account
         self.refuse_idealised(mechanism)
-        encoded_users, raw = (None, None) if who is None else encode_users(who)
+        users = encode_users(who)
         key = step_key(facts["run"], facts["step"]) if named else None
         with self._log.writing():
             if account.window is not None:  # a step of an earlier window would read later data
@@ -211,13 +213,12 @@ class Reservations:
             entry_facts = {
                 **facts,
                 "mechanism": account.description_of(mechanism),
-                "who": encoded_users,
+                **users.facts(),
                 "noise": freshness_check(),
-                "block": None if raw is None else digest(raw),
             }
             entry = self._log.append("step", entry_facts, account.name, key)
-            if raw is not None:
-                self._log.attach(entry, raw)
+            if users.raw is not None:
+                self._log.attach(entry, users.raw)
         return entry
 
     # --- answers
@@ -306,12 +307,11 @@ class Reservations:
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if account.window is not None:
-            parts = {} if last_charge is None else decoded(notion, last_charge.facts["parts"])
-            now = self._log.latest
-            after = account.parts_after(
-                notion, parts, now, lambda total: notion.after(total, charged)
+            charge = Charge(
+                notion, lambda total: notion.after(total, charged), None, self._log.latest
             )
-            stated["parts"] = encoded(notion, after)
+            parts = charge.parts_after(account.window, account.parts_at(last_charge))
+            stated["parts"] = encoded(notion, parts)
         return notion, stated
 
     def _charge_plan(
@@ -327,49 +327,23 @@ class Reservations:
                 raise
             return account.after_plan, {"total": account.after_plan.encode(plan_total)}
 
-    def _within_quota(
-        self,
-        notion: CompositionNotion[Any],
-        who: Users | None,
-        spend: Spend,
-    ) -> dict[str, Any]:
-        """Return what the author has charged after a spend; refuse more than the author's quota."""
-        account = self.account
+    def _within_quota(self, charge: Charge) -> dict[str, Any]:
+        """Return what the author has charged after a charge; refuse more than a quota."""
+        account, notion = self.account, charge.notion
         if not account.terms.quotas:
             return {}
         author = self._log.author
         if account.users is None:
             own_parts = account.author_parts(notion, author)
-            parts = account.parts_after(notion, own_parts, self._log.latest, spend)
-            before, after = (
-                account.author_total(notion, own_parts),
-                account.author_total(notion, parts),
-            )
+            parts = charge.parts_after(account.window, own_parts)
+            before, after = account.total_of(notion, own_parts), account.total_of(notion, parts)
         else:
-            user_totals = account.author_charges().get(author) or UserTotals(
-                account.users, notion.zero
-            )
-            before = account.author_total(notion, user_totals)
-            ends = (
-                user_totals.totals_after(who, spend) if isinstance(user_totals, UserTotals) else {}
-            )
-            after = largest_total([before, *ends.values()])
+            authors = account.author_totals()
+            before = account.total_of(notion, authors.parts(author))
+            after = largest_total([before, *authors.user_totals_after(author, charge)])
             parts = {WHOLE: after}
         account.terms.refuse_over_quota(author, notion, before, after)
         return {"own": encoded(notion, parts)}
-
-    def _next_run_set_aside(self, plan: Plan) -> dict[str, Any]:
-        """Return the facts of the next run's entry, if a run of the plan is still set aside."""
-        account = self.account
-        if not account.free_runs(plan):
-            return {}
-        last_run = self._log.entry_with_key(set_aside_key(account.name))
-        if last_run is None:
-            return {}
-        return {
-            PAID: last_run.facts.get(PAID, last_run.seq),
-            "nth": last_run.facts.get("nth", 0) + 1,
-        }
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

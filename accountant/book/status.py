@@ -103,9 +103,10 @@ def status_of(account: Account) -> Status:
     elif account.buckets is not None:
         protects = f"{account.unit} in one {account.buckets}"
     after_plan = account.counts_after_plan(notion)
+    runs = account.runs_set_aside()
     quotas = []
     for author, quota in terms.quotas.items():
-        author_total = account.author_total(notion, account.author_parts(notion, author))
+        author_total = account.total_of(notion, account.author_parts(notion, author))
         quotas.append(Quota(author, notion.epsilon(author_total), quota))
     return Status(
         name=account.name,
@@ -132,7 +133,7 @@ def status_of(account: Account) -> Status:
         most=account.shown_notion(largest_budget, after_plan).budget.epsilon,
         window=None if window is None else window.label(account.log.latest),
         buckets=account.buckets,
-        runs=account.runs(),
+        runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,
     )
 
@@ -173,14 +174,14 @@ class Quotas(TableDisplay, list[Quota]):
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    charged_by_author, quotas = account.author_charges(), account.terms.quotas
+    totals, quotas = account.author_totals(), account.terms.quotas
     return Quotas(
         Quota(
             author,
-            notion.epsilon(account.author_total(notion, charged_by_author.get(author, {}))),
+            notion.epsilon(account.total_of(notion, totals.parts(author))),
             quotas.get(author),
         )
-        for author in sorted({*charged_by_author, *quotas})
+        for author in sorted({*totals.authors, *quotas})
     )
 
 

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from accountant.book.account_check import ChargeCheck
+from accountant.book.account_check import AccountsCheck
 from accountant.book.chain.entries import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
 from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.chain.signing_key import parse_head
@@ -68,14 +68,14 @@ class LogCheck:
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0  # the number of the entry that is checked
-        self._charges = ChargeCheck(log)
+        self._accounts = AccountsCheck(log)
         self._attached: dict[int, str] = {}  # the digests of attached bytes, by entry
         self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry whose hash is right."""
         self.seq, facts, kind = entry.seq, entry.facts, entry.kind
-        self._charges.check_entry(entry)
+        self._accounts.check_entry(entry)
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
             if facts["block"] is not None:
@@ -98,7 +98,7 @@ class LogCheck:
         if self._attached:
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
-        self._charges.check_last_charges()
+        self._accounts.check_last_charges()
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why, self.seq)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import CommandFailed
 from accountant.cli.options import (
     Delta,
     Force,
@@ -61,7 +62,6 @@ def certify(
     from pathlib import Path
 
     from accountant.accountants.tight import Tight
-    from accountant.cli.exit_status import CommandFailed
     from accountant.cli.progress import waiting
     from accountant.errors import ParameterError, UnsupportedPlan
     from accountant.files import write_atomically

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import CommandFailed
+
 if TYPE_CHECKING:
     from accountant.book.book import Book
     from accountant.book.status import Status
@@ -36,7 +38,6 @@ def open_book(
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
-    from accountant.cli.exit_status import CommandFailed
     from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
 
     try:

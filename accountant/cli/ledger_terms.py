@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
     BookName,
     DatasetName,
@@ -22,6 +23,7 @@ from accountant.cli.ledger_options import (
     print_json,
     print_statuses,
 )
+from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
 
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
@@ -128,8 +130,8 @@ def open_(
     --verified;
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
-    from accountant.book.dataset_terms import DatasetTerms, checked_name
-    from accountant.cli.exit_status import parse_number
+    from accountant.book.chain.entries import checked_name
+    from accountant.book.dataset_terms import DatasetTerms
     from accountant.errors import ParameterError
 
     order_number, user_count, run_count, carried = (
@@ -174,26 +176,19 @@ def _plan_and_budget(
     from accountant.accountants.budget import Budget
     from accountant.accountants.tight import Tight
     from accountant.book.dataset_terms import RUNS
-    from accountant.cli.exit_status import parse_number
-    from accountant.cli.options import proof_of_plan
-    from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_file
     from accountant.plans.plan import Repeat
 
     plan_file = None if plan is None else read_file(plan)
     file_budget = None if plan_file is None else plan_file.budget
-    budget_delta = 0.0 if file_budget is None else file_budget.delta
-    if delta is not None:
-        budget_delta = DELTA.check("--delta", parse_number(delta))
-    whole_plan = None if plan_file is None else plan_file.plan
-    budget_epsilon = None if file_budget is None else file_budget.epsilon
-    if epsilon is not None:
-        budget_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
-    if whole_plan is None:
+    budget_delta = delta_or_none(file_budget, delta) or 0.0
+    budget_epsilon = epsilon_of(file_budget, epsilon)
+    if plan_file is None:
         if budget_epsilon is None:
             raise ParameterError("--epsilon", None, "given, or a --plan whose cost it is")
         return None, Budget(budget_epsilon, budget_delta), None
+    whole_plan = plan_file.plan
     run_count = 1 if runs is None else RUNS.check("--runs", runs)
     all_runs = whole_plan if run_count == 1 else Repeat(whole_plan, run_count)
     proved = proof_of_plan(all_runs, budget_delta, proof)
@@ -239,15 +234,14 @@ def raise_(
     Example: python -m accountant ledger raise book.db survey --epsilon 2 --reason "second wave"
     """
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import parse_number
-    from accountant.domains import DELTA, POSITIVE
+    from accountant.domains import POSITIVE
 
     new_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
-    new_delta = None if delta is None else DELTA.check("--delta", parse_number(delta))
+    new_delta = delta_or_none(None, delta)
     with open_book(book, pin, key=key) as opened_book:
-        budget = Budget(
-            new_epsilon, opened_book.status(name).budget.delta if new_delta is None else new_delta
-        )
+        if new_delta is None:
+            new_delta = opened_book.status(name).budget.delta
+        budget = Budget(new_epsilon, new_delta)
         print_statuses([opened_book.raise_budget(name, budget, reason)], json)
 
 
@@ -284,7 +278,6 @@ def quota(
 
     Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
-    from accountant.cli.exit_status import parse_number
     from accountant.errors import ParameterError
     from accountant.formatting import escape_control, format_lower, format_upper
 

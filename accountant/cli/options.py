@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import parse_number
+
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
     from accountant.formats.plan_file import PlanFile
@@ -89,38 +91,44 @@ def _finite(value: Any) -> Any:
 def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     """Return the budget of the options, else of the file; delta is 0 if neither gives one."""
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import parse_number
-    from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
 
-    if epsilon is not None:
-        budget_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
-    elif file.budget is not None:
-        budget_epsilon = file.budget.epsilon
-    else:
+    budget_epsilon = epsilon_of(file.budget, epsilon)
+    if budget_epsilon is None:
         raise ParameterError("--epsilon", None, "given, or a [budget] in the file")
-    budget_delta = 0.0 if file.budget is None else file.budget.delta
+    return Budget(budget_epsilon, delta_or_none(file.budget, delta) or 0.0)
+
+
+def epsilon_of(budget: Budget | None, epsilon: str | None) -> float | None:
+    """Return the epsilon of the option, else of the file's budget; None if neither gives one."""
+    from accountant.domains import POSITIVE
+
+    if epsilon is not None:
+        return POSITIVE.check("--epsilon", parse_number(epsilon))
+    return None if budget is None else budget.epsilon
+
+
+def delta_or_none(budget: Budget | None, delta: str | None) -> float | None:
+    """Return the delta of the option, else of the file's budget; None if neither gives one."""
+    from accountant.domains import DELTA
+
     if delta is not None:
-        budget_delta = DELTA.check("--delta", parse_number(delta))
-    return Budget(budget_epsilon, budget_delta)
+        return DELTA.check("--delta", parse_number(delta))
+    return None if budget is None else budget.delta
 
 
 def delta_of(file: PlanFile, delta: str | None) -> float:
     """Return the delta of the option, else of the file's budget."""
-    from accountant.cli.exit_status import parse_number
-    from accountant.domains import DELTA
     from accountant.errors import ParameterError
 
-    if delta is not None:
-        return DELTA.check("--delta", parse_number(delta))
-    if file.budget is None:
+    at = delta_or_none(file.budget, delta)
+    if at is None:
         raise ParameterError("--delta", None, "given, or a [budget] in the file")
-    return file.budget.delta
+    return at
 
 
 def repeated(plan: Plan, runs: str | None) -> Plan:
     """Return the plan as often as the option says."""
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
     from accountant.plans.plan import Repeat
 

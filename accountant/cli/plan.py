@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.exit_status import parse_number
 from accountant.cli.options import (
     EXCEEDED,
     Delta,
@@ -61,7 +62,6 @@ def plan(
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.accountants.tight import Tight
-    from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.formatting import format_upper

@@ -51,46 +51,28 @@ class AliasingBound:
         return [(self._b[side], size[side]) for side in (self._b < self._a, self._b > self._a)]
 
 
-def aliasing_bound(
-    cgf: PlanCGF,
-    a: float,
-    epsilon: float,
-    accuracy: float = RELATIVE_ERROR,
-    *,
-    only_above: bool = False,
-    period: float | None = None,
-) -> tuple[AliasingBound, float, float]:
-    """Return the bound, its period chosen for ``epsilon``, and ``K(a)`` with its round-off.
-
-    Aliases are never negative.  Where only an upper end is asked for there is no bound, and the
-    period is a given one, or with ``only_above`` an estimate where that is quicker.
-    """
+def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBound, float, float]:
+    """Return the bound, its period chosen for ``epsilon``, and ``K(a)`` with its round-off."""
     # K(a) is computed alone, because with other orders its quadrature rule might be longer.
     value, error = cgf.value_at(np.array([a]))
     height, size, b = float(value[0]), float(error[0]), a * LADDER
-    if period is not None:
-        return AliasingBound(a, b[:0], b[:0], period), height, size
     if cgf.has_short_sums:
         # A rough cumulant shows at which few orders the exact one must be evaluated.
         rough_chernoff = log_chernoff(cgf.rough_at(b), b)
-        periods = _periods(a, b, rough_chernoff, height, epsilon, accuracy)
-        if only_above:
-            return AliasingBound(a, b[:0], rough_chernoff[:0], _longer(a, b, periods)), height, size
+        periods = _periods(a, b, rough_chernoff, height, epsilon)
         orders = b[np.concatenate([_three_around(periods, LEFT), _three_around(periods, RIGHT)])]
         chernoff = cgf.log_chernoff(orders)
-        period = _longer(a, orders, _periods(a, orders, chernoff, height, epsilon, accuracy))
+        period = _longer(a, orders, _periods(a, orders, chernoff, height, epsilon))
         if math.isfinite(period):
             return AliasingBound(a, orders, chernoff, period), height, size
     chernoff = cgf.log_chernoff(b)
-    period = _longer(a, b, _periods(a, b, chernoff, height, epsilon, accuracy))
+    period = _longer(a, b, _periods(a, b, chernoff, height, epsilon))
     return AliasingBound(a, b, chernoff, period), height, size
 
 
-def _periods(
-    a: float, b: Array, chernoff: Array, height: float, epsilon: float, accuracy: float
-) -> Array:
+def _periods(a: float, b: Array, chernoff: Array, height: float, epsilon: float) -> Array:
     """Return the periods at which the bound at each order ``b`` is small enough."""
-    target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(accuracy)
+    target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(RELATIVE_ERROR)
     period = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)
     return np.where(np.isfinite(period), period, np.inf)
 

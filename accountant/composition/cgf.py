@@ -140,15 +140,13 @@ def saddlepoint(
     log_delta: float | None = None,
     epsilon: float = 0.0,
     near: float | None = None,
-    flattest: bool = False,
 ) -> float:
     """Return a saddle point: the real part a of the contour on which the integrand is flattest.
 
     It is that of a wanted delta, given by ``log_delta``, or else that of ``epsilon``.  ``near``
     estimates the epsilon of the wanted delta and makes the search shorter.  The answer is then
-    roughly the order of the least Chernoff bound; with ``flattest`` it is the saddle point, which
-    is smaller where epsilon is small.  Chernoff's order has less round-off; the flattest contour
-    needs fewer nodes where there are few releases, whose transform decays slowly.
+    roughly the order of the least Chernoff bound: larger than the saddle point where epsilon is
+    small, and with less round-off.
     """
 
     def height(a: Array) -> Array:
@@ -159,10 +157,8 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     def chernoff(a: Array) -> Array:
-        # about Chernoff's bound on epsilon, (K(a) - ln(1 + a) - 1 - ln delta) / a; for the flattest
-        # contour ln a replaces the 1, so that the numerator is that of the integrand
-        width = np.log(a) if flattest else 1.0
-        value = (cgf.rough_at(a) - np.log1p(a) - width - (log_delta or 0.0)) / a
+        # about Chernoff's bound on epsilon
+        value = (cgf.rough_at(a) - np.log1p(a) - 1 - (log_delta or 0.0)) / a
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.composition.composition import Composition
-from accountant.composition.exact_cgf import with_exact_cgf
+from accountant.composition.finite_pairs import with_exact_cgf
 from accountant.composition.lattice_above import LatticeCurve
 from accountant.composition.plan_totals import all_losses, infinity_mass
 from accountant.composition.pld_grid import spread_of, usual_step

@@ -15,8 +15,8 @@ import math
 import numpy as np
 
 from accountant.composition.certificate import Certificate
-from accountant.composition.cgf import PlanCGF, exact_cgf, log_chernoff, saddlepoint
-from accountant.composition.contour import Contour
+from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
+from accountant.composition.contour import Contour, quickest_contour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
@@ -33,16 +33,6 @@ LEAST_LOG_DELTA = -650.0  # nats: e^-650 is near the least positive float, about
 
 # where an order is too large the cumulant overflows to infinity or NaN; callers skip such orders
 ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-# A contour with a smaller real part may need half as many nodes.  It is planned where the contour
-# costs at least LEAST_COST products (5 ms), where planning costs at most this share of the contour,
-# and where the contour costs at most HOPELESS_COST products (1 s): above it no engine would use it.
-LEAST_COST, SHARE_OF_PLANNING, HOPELESS_COST = 2.5e6, 0.1, 5e8
-FLATTER_TILTS = (0.9, 0.75, 0.5)  # multiples of the saddle point
-QUICK_ACCURACY = 1e-6  # relative to delta: enough to see which of two directions is worse
-MAX_QUICK_NODES = 1024  # of a quick contour: with more nodes the full interval costs no more
-# The contour of the other direction is reused up to FEW_NODES nodes; NODE_SHARE of its nodes is
-# enough for QUICK_ACCURACY.
-FEW_NODES, NODE_SHARE = 100, 0.75
 
 
 def total_rounding(items: list[tuple[Loss, int]]) -> float:
@@ -188,16 +178,10 @@ class Neighbourhood:
     @functools.cached_property
     def contour(self) -> Contour:
         """The contour of the composition itself, without smoothing; not integrated yet."""
-        cgf, epsilon = self.composition.cgf, self.epsilon
-        contour = Contour(cgf, self.tilt, epsilon, 0.0)
-        long = max(LEAST_COST, self.composition.contour_planning_cost / SHARE_OF_PLANNING)
-        for share in FLATTER_TILTS:
-            # near the edge of the region where the cumulant is small, a smaller real part can need
-            # fewer nodes
-            if long < contour.operations < HOPELESS_COST:
-                flatter = Contour(cgf, share * self.tilt, epsilon, 0.0)
-                contour = min(contour, flatter, key=lambda candidate: candidate.operations)
-        return contour
+        composition = self.composition
+        return quickest_contour(
+            composition.cgf, self.tilt, self.epsilon, composition.contour_planning_cost
+        )
 
     @property
     def smoothing(self) -> float:
@@ -270,16 +254,6 @@ class EpsilonProblem:
         estimate = self.rough_epsilon
         return neighbourhood_at(self.composition, self.log_delta[0], self.width, estimate)
 
-    @functools.cached_property
-    def flat_neighbourhood(self) -> Neighbourhood:
-        """The same epsilons with a tilt that may be smaller, so that the transform decays sooner.
-
-        The saddle point is searched without the estimate of epsilon.
-        """
-        if self.rough_epsilon is None:
-            return self.neighbourhood  # it was found without an estimate, too
-        return neighbourhood_at(self.composition, self.log_delta[0], self.width)
-
 
 def neighbourhood_at(
     composition: Composition, log_delta: float, width: float, near: float | None = None
@@ -297,45 +271,3 @@ def neighbourhood_at(
     bend = math.log(2 * math.pi * curvature + 1) / 2 if 0 < curvature < math.inf else 0.0
     log_ratio = float(height[1]) - log_delta - bend - math.log(tilt) - math.log1p(tilt)
     return Neighbourhood(composition, tilt, log_ratio / tilt, width)
-
-
-@ignore_overflow
-def costs_at_most(
-    problem: EpsilonProblem, epsilon: float, like: EpsilonProblem | None = None
-) -> bool:
-    """Return whether a quick upper bound proves that a problem's epsilon is at most ``epsilon``.
-
-    False means only that no quick bound proves it.  ``like`` is an answered problem about a similar
-    composition, such as the other direction of the plan, whose contour can be used again.
-    """
-    composition, cgf = problem.composition, problem.composition.cgf
-    finite_delta = problem.delta - composition.infinity * (1 + 8 * ULP)
-    if finite_delta <= 0:
-        return False
-    if composition.max_loss <= epsilon:
-        return True
-    log_delta = math.log(finite_delta)
-    if like is not None and like.composition.has_exact_cgf and len(composition.items) == 1:
-        like_contour = like.neighbourhood.contour
-        if like_contour.nodes <= FEW_NODES:
-            grid = like_contour.step, NODE_SHARE * like_contour.nodes
-            contour = Contour(cgf, like_contour.tilt, epsilon, 0.0, QUICK_ACCURACY, grid=grid)
-            contour.integrate()
-            if contour.bounds(epsilon)[1] <= log_delta:
-                return True
-    if problem.rough_epsilon is None:
-        return composition.chernoff(problem.delta) <= epsilon
-    tilt = problem.neighbourhood.tilt
-    # Chernoff's bound: an estimate at all orders first, and a proof at the best order if it passes
-    orders = tilt * TILT_FACTORS
-    rough_exponents = log_chernoff(cgf.rough_at(orders), orders) - orders * epsilon
-    if float(np.nanmin(rough_exponents)) <= log_delta:
-        best = orders[[int(np.nanargmin(rough_exponents))]]
-        exponent = float((cgf.log_chernoff(best) - best * epsilon)[0])
-        if exponent + 64 * ULP * (1 + tilt * epsilon) <= log_delta:
-            return True
-    contour = Contour(cgf, tilt, epsilon, 0.0, QUICK_ACCURACY, only_above=True)
-    if not contour.nodes <= MAX_QUICK_NODES:
-        return False
-    contour.integrate()
-    return contour.bounds(epsilon)[1] <= log_delta

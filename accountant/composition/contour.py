@@ -41,6 +41,9 @@ FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6
 # The search for a smaller cutoff ends below FEW_NODES nodes, or within a factor CLOSE of a cutoff
 # that is too low: it would take longer than the nodes that it saves.
 FEW_NODES, CLOSE = 64, 1.1
+# A contour with a lesser real part may need far fewer nodes.  Those with these multiples of it are
+# planned where planning costs at most this share of the contour.
+FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
 MOST_NODES = 2**24  # the search for a higher cutoff ends here: no engine can afford as many nodes
 
 
@@ -52,46 +55,24 @@ class Contour:
 
     ``epsilon`` is about where delta will be wanted: the nodes are chosen for it.  With
     ``smoothing`` S > 0 the integral is that of the plan and a fictitious Gaussian release of
-    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.  ``accuracy``
-    is how much the aliases and the truncation may each add to delta, relative to delta.  With
-    ``only_above`` aliases need not be bounded, which is quicker: lower bounds may then be ``-inf``.
-    ``grid`` gives the distance and the number of the nodes instead of choosing them; lower bounds
-    are ``-inf`` then, too.
+    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.
     """
 
-    def __init__(
-        self,
-        cgf: PlanCGF,
-        a: float,
-        epsilon: float,
-        smoothing: float,
-        accuracy: float = RELATIVE_ERROR,
-        *,
-        only_above: bool = False,
-        grid: tuple[float, float] | None = None,
-    ) -> None:
+    def __init__(self, cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
-        self.tilt, self.smoothing, self._accuracy = a, smoothing, accuracy
+        self.tilt, self.smoothing = a, smoothing
         self._cgf = cgf = cgf.with_smoothing(smoothing)
-        period = None if grid is None else 2 * math.pi / grid[0]
-        aliasing = aliasing_bound(cgf, a, epsilon, accuracy, only_above=only_above, period=period)
+        aliasing = aliasing_bound(cgf, a, epsilon)
         self._aliases, self._height, self._height_error = aliasing  # the height is K(a)
-        if grid is not None:
-            self.step, self.nodes = grid
-            self.cutoff = self.step * self.nodes
-        else:
-            # Where K(a) is out of reach there is no period, and the step is 0.
-            period = self._aliases.period
-            self.step = 2 * math.pi / period if period > 0 else 0.0
-            self.cutoff = self._find_cutoff() if self.step else math.inf
-            self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
-        # A bound on what smoothing added to delta in the last call of `bounds`, relative to the
-        # upper bound on delta.
-        self.added_share = math.inf
+        # Where K(a) is out of reach there is no period, and the step is 0.
+        period = self._aliases.period
+        self.step = 2 * math.pi / period if period > 0 else 0.0
+        cutoff = self._find_cutoff() if self.step else math.inf
+        self.nodes = cutoff / self.step + 2 if self.step else math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
             # A node costs about 0.7 us and one product for each of its exponentials.
-            total, largest_rule = cgf.quadrature_terms(self.cutoff)
+            total, largest_rule = cgf.quadrature_terms(cutoff)
             self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
     def _find_cutoff(self) -> float:
@@ -99,13 +80,13 @@ class Contour:
         # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
         # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
         a = self.tilt
-        target = math.log(self._accuracy) - math.log(20 * a * (a + 1))
+        target = math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
 
         def is_enough(u: Any) -> Any:
             return self._cgf.log_cf_bound(a, u) - np.log(math.pi * u) <= target
 
-        # For a normal loss whose nodes have this period, U = -2 ln(accuracy) / period is enough.
-        u: Any = FIRST_CUTOFFS * (-2 * math.log(self._accuracy) / self._aliases.period)
+        # For a normal loss whose nodes have this period, U = -2 ln(error) / period is enough.
+        u: Any = FIRST_CUTOFFS * (-2 * math.log(RELATIVE_ERROR) / self._aliases.period)
         are_enough, below = is_enough(u), 0.0
         while not are_enough.any():
             below = float(u[-1])
@@ -235,9 +216,22 @@ class Contour:
             if self.smoothing > 1000:
                 low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
             added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
-            self.added_share = added / high if high > 0 else math.inf
             low -= added
         return log_interval(low, high, scale)
+
+
+def quickest_contour(cgf: PlanCGF, a: float, epsilon: float, planning_cost: float) -> Contour:
+    """Return the contour with real part ``a``, or with a lesser one that costs less.
+
+    ``planning_cost`` is that of one contour, in complex products.  Near the largest ``a`` at which
+    the cumulant is small, a lesser one can need a thousandth of the nodes.
+    """
+    contour = Contour(cgf, a, epsilon, 0.0)
+    for share in FLATTER_TILTS:
+        if contour.operations > planning_cost / SHARE_OF_PLANNING:
+            flatter = Contour(cgf, share * a, epsilon, 0.0)
+            contour = min(contour, flatter, key=lambda candidate: candidate.operations)
+    return contour
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:

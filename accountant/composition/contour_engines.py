@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from accountant.composition.composition import EpsilonProblem, Neighbourhood
+from accountant.composition.composition import Neighbourhood
 from accountant.composition.contour import Contour
 from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
 
 MAX_NODES = 2**20  # nodes of a contour: limits its memory
 MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
-LONG_NODES = 2**16  # nodes: before a longer contour a rough one is made, to choose the smoothing
-ROUGH_SMOOTHING = 500.0  # the smoothing of the rough contour, as a multiple of that of the long one
-LEAST_GAIN = 1.3  # a contour with more smoothing is tried if it has at least so many times as much
 REFINEMENTS, REFINEMENT = 4, 4.0  # contours at most, each with a quarter of the smoothing before
 
 
@@ -27,15 +24,6 @@ class ContourEngine(EngineNearEpsilon):
 
     name = "contour"
     planning_cost, contours_planned = 5e4, 1
-
-    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
-        """Yield the neighbourhood with Chernoff's order; then that with the flattest tilt.
-
-        The second may need fewer nodes.
-        """
-        yield problem.neighbourhood
-        if problem.flat_neighbourhood is not problem.neighbourhood:
-            yield problem.flat_neighbourhood
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield one contour, where it is affordable."""
@@ -50,32 +38,12 @@ class SmoothedContourEngine(EngineNearEpsilon):
     name = "smoothed contour"
     planning_cost, contours_planned = 4e6, 3
 
-    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
-        """Yield the neighbourhood with the flattest tilt, where the transform decays soonest."""
-        yield problem.flat_neighbourhood
-
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield affordable contours with less and less smoothing."""
-        tilt, smoothing = neighbourhood.tilt, neighbourhood.smoothing
+        smoothing = neighbourhood.smoothing
         contour = _with_smoothing(neighbourhood, smoothing)
         if neighbourhood.contour.operations <= contour.operations:
             return  # without smoothing it is exact
-        if contour.nodes > LONG_NODES:
-            # Smoothing adds the share S p_S / delta to delta, p_S the density of the smoothed loss
-            # at epsilon.  Where most of the mass is at atoms p_S is small between them, and more
-            # smoothing is allowed than usual: a short contour measures the share.
-            short_contour = _with_smoothing(neighbourhood, ROUGH_SMOOTHING * smoothing)
-            if short_contour.nodes <= LONG_NODES and _is_affordable(short_contour):
-                yield Attempt(short_contour.operations, _integrated(short_contour))
-                # the usual smoothing assumes that the share is S a (a + 1), a the tilt
-                usual_share = short_contour.smoothing * tilt * (tilt + 1)
-                factor = 1.0
-                if short_contour.added_share > 0:
-                    factor = min(usual_share / short_contour.added_share, ROUGH_SMOOTHING)
-                if factor > LEAST_GAIN:
-                    sharper = _with_smoothing(neighbourhood, factor * smoothing)
-                    if _is_affordable(sharper):
-                        yield Attempt(sharper.operations, _integrated(sharper))
         for number in range(REFINEMENTS):
             if number > 0:
                 smoothing /= REFINEMENT

@@ -108,24 +108,17 @@ class EngineNearEpsilon(Engine):
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield attempts to bound delta near an epsilon."""
 
-    def neighbourhoods(self, problem: EpsilonProblem) -> Iterator[Neighbourhood]:
-        """Yield the neighbourhoods of epsilon for which bounds on delta are made."""
-        yield problem.neighbourhood
-
     def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield attempts to bracket the epsilon of a composition with exact cumulants."""
-        if not problem.composition.has_exact_cgf:
-            return
-        for neighbourhood in self.neighbourhoods(problem):
-            for attempt in self.near(neighbourhood):
-                yield Attempt(attempt.cost, partial(_bracket, problem, neighbourhood, attempt))
+        if problem.composition.has_exact_cgf:
+            for attempt in self.near(problem.neighbourhood):
+                yield Attempt(attempt.cost, partial(_bracket, problem, attempt))
 
 
-def _bracket(
-    problem: EpsilonProblem, neighbourhood: Neighbourhood, attempt: Attempt[DeltaBounds]
-) -> Certificate:
+def _bracket(problem: EpsilonProblem, attempt: Attempt[DeltaBounds]) -> Certificate:
     """Return the interval of epsilon where bounds on delta cross the delta of the problem."""
     delta_bounds, max_loss = attempt.answer(), problem.composition.max_loss
+    neighbourhood = problem.neighbourhood
     lower, upper = bracket_epsilon(
         delta_bounds.bounds,
         problem.log_delta,

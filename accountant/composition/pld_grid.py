@@ -4,8 +4,9 @@ The profile of a loss L = ln dP/dQ is delta(eps) = E_P (1 - e^{eps - L})_+.  Eac
 by one of finitely many values, multiples of a step, whose profile is at least (or at most) its own
 (`dominating_masses`, `dominated_masses`).  Losses of a composition add, so these laws are
 convolved: if each dominates its loss, the result dominates the composition, and likewise from
-below.  The accountant `PLD` chooses the step and the ends of the grid, and adds `delta_error` to
-what is to be an upper bound, or subtracts it.
+below.  The range of the sum comes from Chernoff's inequality, and one Fourier transform of that
+length serves all laws.  The accountant `PLD` chooses the step and the ends of the grid, and adds
+`delta_error` to what is to be an upper bound, or subtracts it.
 """
 
 from __future__ import annotations
@@ -14,16 +15,23 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.losses.connect_the_dots import Profile
 from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.fast_length import fast_length
+from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
 INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
 STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
+# Tilts that are tried in Chernoff's bounds, over the best one of a normal law; that of a law with
+# rare large losses is far below it.
+TILTS = np.geomspace(1e-6, 10.0, 43)
+COARSE_PLACES = 400  # groups of places that stand for each law while a tilt is chosen
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
@@ -97,45 +105,94 @@ class PLDGrid:
         return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
 
 
-def convolve(
-    parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, upper: bool
-) -> PLDGrid:
+@dataclass(frozen=True, slots=True, eq=False)
+class LawOnGrid:
+    """The law of a loss that is drawn ``count`` times, with its mass at infinity.
+
+    Place k is the loss k times the step of the grid; ``place`` and ``mass`` have one entry for each
+    place that the law uses.
+    """
+
+    place: NDArray[np.intp]
+    mass: Array
+    count: int
+    infinity: float
+
+    @property
+    def normalised(self) -> LawOnGrid:
+        """The law of the finite losses alone, without the places that have no mass."""
+        positive = self.mass > 0
+        mass = self.mass[positive] / self.mass.sum()
+        return LawOnGrid(self.place[positive], mass, self.count, 0.0)
+
+
+def convolve(laws: list[LawOnGrid], step: float, tail: float, *, upper: bool) -> PLDGrid:
     """Return the law of a sum of independent losses, as an upper or a lower bound.
 
-    A part is (mass, first index, count, mass at infinity): the law of a loss on the grid, from the
-    point ``interval * first index`` up, and how many such losses are added.  What the convolution
-    cuts off, at most ``tail`` a part, counts as mass at infinity in an upper bound, and as an error
-    of delta in a lower bound.
+    Mass of at most about ``tail`` may be beyond each end of the sum's range.  It counts as mass at
+    infinity in an upper bound, and as an error of delta in a lower bound.
     """
-    from dp_accounting.pld import pld_pmf
-
-    distributions, nats = [], 0.0
+    if not all(law.infinity < 1 and float(law.mass.sum()) > 0 for law in laws):
+        return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
+    if not laws:
+        return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
     # The masses d at infinity are composed without a grid: nats = -sum ln(1 - d), so that the
     # probability of an infinite sum is 1 - e^-nats.
-    log_mass = 0.0  # logarithm of the product of the finite masses, which may underflow
-    for mass, first_index, count, infinity in parts:
-        finite = float(mass.sum())
-        if not (infinity < 1 and finite > 0):
-            return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
-        nats -= count * math.log1p(-infinity)
-        log_mass += count * math.log(finite)
-        distribution = pld_pmf.DensePLDPmf(interval, first_index, mass / finite, 0.0, True)
-        with np.errstate(over="ignore"):  # the library divides by weights that may overflow
-            distributions.append(
-                distribution.self_compose(count, tail) if count > 1 else distribution
-            )
-    if not distributions:
-        return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
-    while len(distributions) > 1:  # laws are composed in pairs, so that few transforms are long
-        unpaired = distributions[len(distributions) // 2 * 2 :]
-        distributions = [
-            a.compose(b) for a, b in zip(distributions[::2], distributions[1::2], strict=False)
-        ] + unpaired
-    total = distributions[0]
-    # The library offers no other way to its arrays.
-    mass, first_index = math.exp(log_mass) * np.asarray(total._probs), total._lower_loss  # noqa: SLF001
-    cut_off = float(total._infinity_mass)  # noqa: SLF001
-    return grid_of_sum(mass, first_index, interval, nats, cut_off, upper=upper)
+    nats = math.fsum(-law.count * math.log1p(-law.infinity) for law in laws)
+    # logarithm of the product of the finite masses, which may underflow
+    log_mass = math.fsum(law.count * math.log(float(law.mass.sum())) for law in laws)
+    laws = [law.normalised for law in laws]
+    first, size, cut_off = _range_of_sum(laws, step, tail)
+    length = fast_length(size)
+    product = np.ones(length // 2 + 1, dtype=complex)
+    for law in laws:
+        folded = np.bincount(law.place % length, law.mass, length)
+        product *= np.fft.rfft(folded) ** law.count
+    mass = np.roll(np.fft.irfft(product, length), -(first % length))[:size]
+    return grid_of_sum(math.exp(log_mass) * mass, first, step, nats, cut_off, upper=upper)
+
+
+def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int, int, float]:
+    """Return the first place of the sum, how many places it needs, and the mass beyond these.
+
+    Mass of at most ``tail`` lies beyond an end that Chernoff's inequality gives, and none beyond
+    the sum of the least, or greatest, places of all laws.
+    """
+    exact = [(step * law.place.astype(float), law.mass, law.count) for law in laws]
+    # Chernoff's inequality holds at any tilt, so that coarse laws may choose a good one.
+    coarse: list[tuple[Array, Array, int]] = []
+    variance = 0.0
+    for loss, mass, count in exact:
+        starts = np.arange(0, loss.size, -(-loss.size // COARSE_PLACES))
+        group_mass = np.add.reduceat(mass, starts)
+        coarse.append((np.add.reduceat(mass * loss, starts) / group_mass, group_mass, count))
+        variance += count * float(np.sum(mass * (loss - np.sum(mass * loss)) ** 2))
+    tilts = TILTS * math.sqrt(-2 * math.log(tail) / max(variance, 1e-300))
+    best_tilts = [
+        side * float(tilts[np.argmin(_chernoff_ends(coarse, math.log(tail), side * tilts))])
+        for side in (1, -1)
+    ]
+    top, minus_bottom = _chernoff_ends(exact, math.log(tail), np.array(best_tilts)).tolist()
+    first_place = sum(law.count * int(law.place[0]) for law in laws)
+    last_place = sum(law.count * int(law.place[-1]) for law in laws)
+    beyond = 0.0
+    if top < step * (last_place - 1):
+        last_place, beyond = math.ceil(top / step) + 1, tail
+    if -minus_bottom > step * (first_place + 1):
+        first_place, beyond = math.floor(-minus_bottom / step) - 1, beyond + tail
+    return first_place, last_place - first_place + 1, beyond
+
+
+def _chernoff_ends(laws: list[tuple[Array, Array, int]], log_tail: float, tilts: Array) -> Array:
+    """Return, for each tilt, what the sum exceeds with chance e^log_tail at most.
+
+    ``laws`` are losses, masses and counts.  For a negative tilt it is for minus the sum.
+    """
+    total = np.zeros(tilts.size)
+    for loss, mass, count in laws:
+        total += count * (logsumexp(np.outer(tilts, loss) + np.log(mass)) + 1e-12)
+    ends: Array = (total - log_tail) / np.abs(tilts)
+    return ends
 
 
 def grid_of_sum(

@@ -18,13 +18,11 @@ import numpy as np
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
 from accountant.composition.composition import EpsilonProblem
-from accountant.composition.contour import Contour
+from accountant.composition.contour import quickest_contour
 from accountant.composition.engine import NOTHING_KNOWN, Attempt, Engine
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 
-ACCURACY = 1e-11  # relative to delta; relative to epsilon this is about a hundred times less
-MANY_NODES = 2**15  # nodes: with more of them a second, flatter tilt is tried
 MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval stops improving soon
 # The most nodes of a contour, which limits memory, and the most products of its nodes and
 # quadrature points, which limits time.
@@ -105,44 +103,26 @@ class TruncatedContour:
 
     name = "truncated contour"
 
-    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
+    def __init__(
+        self, loss: TruncatedLoss, log_delta: float, epsilon: float, planning_cost: float
+    ) -> None:
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
         # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
-        self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
-        if self.nodes > MANY_NODES:
-            before = self._contour
-            flattest_tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
-            self._through(cgf, flattest_tilt, epsilon)
-            if not self.nodes < before.nodes:
-                self._set(before)
-
-    def _through(self, cgf: TruncatedCGF, tilt: float, epsilon: float) -> None:
-        self._set(Contour(cgf, tilt, 0.8 * epsilon, 0.0, ACCURACY))
-
-    def _set(self, contour: Contour) -> None:
-        self._contour, self.tilt, self.nodes = contour, contour.tilt, contour.nodes
-        self.terms = self.nodes * self._loss.points
-
-    @property
-    def contour(self) -> Contour:
-        """The contour of the truncated losses."""
-        return self._contour
-
-    def integrate(self) -> None:
-        """Evaluate the cumulant at the nodes of the contour."""
-        self._contour.integrate()
+        tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
+        self.contour = quickest_contour(cgf, tilt, 0.8 * epsilon, planning_cost)
 
     @property
     def is_affordable(self) -> bool:
         """Whether the contour is within the limits of memory and time."""
-        return self.nodes <= MAX_NODES and self.terms <= MAX_TERMS
+        nodes = self.contour.nodes
+        return nodes <= MAX_NODES and nodes * self._loss.points <= MAX_TERMS
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         if epsilon > self.largest:
             return -math.inf, math.inf
-        low, high = (math.exp(min(log_bound, 700.0)) for log_bound in self._contour.bounds(epsilon))
+        low, high = (math.exp(min(log_bound, 700.0)) for log_bound in self.contour.bounds(epsilon))
         certain = self._loss.sure_delta(epsilon)
         return log_interval(low + certain[0], high + certain[1], 0.0)
 
@@ -161,12 +141,14 @@ class TruncatedContourEngine(Engine):
         losses, counts = problem.composition.losses_and_counts
         for _ in range(MAX_ATTEMPTS):
             part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
-            contour = None if part is None else TruncatedContour(part, problem.log_delta[0], cut)
-            if contour is None or not contour.is_affordable:
+            if part is None:
                 return
-            attempt = Attempt(
-                contour.contour.operations, functools.partial(_bracket, problem, contour)
-            )
+            planning_cost = self.planning_cost_of_a_loss * len(losses)
+            truncated = TruncatedContour(part, problem.log_delta[0], cut, planning_cost)
+            if not truncated.is_affordable:
+                return
+            cost = truncated.contour.operations
+            attempt = Attempt(cost, functools.partial(_bracket, problem, truncated))
             yield attempt
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough
@@ -179,13 +161,14 @@ class TruncatedContourEngine(Engine):
             last_width = attempt.result.width
 
 
-def _bracket(problem: EpsilonProblem, contour: TruncatedContour) -> Certificate:
+def _bracket(problem: EpsilonProblem, truncated: TruncatedContour) -> Certificate:
     """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
+    contour, cut, log_delta = truncated.contour, truncated.largest, problem.log_delta
     contour.integrate()
-    cut, log_delta = contour.largest, problem.log_delta
-    if contour.bounds(cut)[1] > log_delta[0]:
+    if truncated.bounds(cut)[1] > log_delta[0]:
         return NOTHING_KNOWN
     max_epsilon = min(cut, problem.composition.max_loss)
-    lower, upper = bracket_epsilon(contour.bounds, log_delta, 0.8 * cut, contour.tilt, max_epsilon)
-    interval = Certificate(min(lower, upper), upper, contour.name, math.ceil(contour.nodes))
+    ends = bracket_epsilon(truncated.bounds, log_delta, 0.8 * cut, contour.tilt, max_epsilon)
+    lower, upper = ends
+    interval = Certificate(min(lower, upper), upper, truncated.name, math.ceil(contour.nodes))
     return problem.of_mechanisms(interval)

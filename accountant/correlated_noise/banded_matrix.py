@@ -8,7 +8,6 @@ References: Choquette-Choo et al. (2023), "(Amplified) banded matrix factorizati
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
@@ -16,20 +15,12 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.correlated_noise.dense_matrix import certified_sensitivity
-from accountant.correlated_noise.gram_bounds import (
-    PatternSum,
-    greatest_of_epochs,
-    greatest_of_patterns,
-)
-from accountant.correlated_noise.participation import (
-    FixedEpochs,
-    MinSeparation,
-    Participation,
-)
+from accountant.correlated_noise.gram_bounds import sensitivity_by_inner_products
+from accountant.correlated_noise.participation import Participation
 from accountant.correlated_noise.strategy import (
     LEAST_ENTRY,
     MAX_ENTRIES,
+    SHOWN_ENTRIES,
     Entrywise,
     Sensitivity,
     Strategy,
@@ -42,7 +33,6 @@ ALLOWED = (
     "a row of numbers for each diagonal, from the main one down, as scipy.linalg.solve_banded "
     f"takes them: finite, at most 1e100, not all below 1e-100, with at most {MAX_ENTRIES:,} entries"
 )
-SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 
 
 @plan_field
@@ -129,20 +119,7 @@ class BandedMatrix(Strategy):
         Columns at least as far apart as the number of bands are orthogonal.  So where the
         separation is at least that, the lengths of the columns decide alone.
         """
-        power = math.frexp(self.largest_entry)[1]
-        scaled = np.ldexp(self.diagonals, -power)
-        match participation:
-            case FixedEpochs():
-                uses, separation = participation.epochs, participation.period(self.columns)
-                pattern_sum = greatest_of_epochs(_gram(scaled, separation), uses, separation)
-            case MinSeparation():
-                uses, separation = participation.most(self.columns), participation.separation
-                pattern_sum = greatest_of_patterns(_gram(scaled, separation), uses, separation)
-            case _:
-                squares = np.einsum("ij,ij->j", scaled, scaled)
-                pattern_sum, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
-        integral = bool((self.diagonals == np.rint(self.diagonals)).all())
-        return certified_sensitivity(pattern_sum, scaled, power, uses, integral)
+        return sensitivity_by_inner_products(self.diagonals, participation, _gram)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the product, diagonal by diagonal."""

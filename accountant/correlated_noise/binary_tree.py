@@ -70,7 +70,10 @@ class BinaryTree(Strategy):
 
     def __init__(self, steps: int | Sequence[int]) -> None:
         several = steps if isinstance(steps, (tuple, list)) else (steps,)
-        trees = tuple(_checked(tree_steps, steps) for tree_steps in several)
+        try:
+            trees = tuple(STEPS.check("steps", tree_steps) for tree_steps in several)
+        except ParameterError:
+            raise ParameterError("steps", steps, f"{STEPS}, or several of them") from None
         if not 0 < sum(trees) <= MAX_STEPS:
             raise ParameterError("steps", steps, f"1 to {MAX_STEPS:,} steps in all")
         object.__setattr__(self, "steps", trees if len(trees) > 1 else trees[0])
@@ -168,13 +171,6 @@ class BinaryTree(Strategy):
         """Return the tree itself: its entries are 0 and 1."""
         del bits
         return self
-
-
-def _checked(value: object, argument: object) -> int:
-    try:
-        return STEPS.check("steps", value)
-    except ParameterError:
-        raise ParameterError("steps", argument, f"{STEPS}, or several of them") from None
 
 
 def _leaves_of_least_squares(nodes: Array, height: int) -> Array:

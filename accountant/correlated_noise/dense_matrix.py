@@ -9,7 +9,6 @@ Thakurta (2023), Equation 5, for absolute inner products.
 
 from __future__ import annotations
 
-import math
 import os
 import zipfile
 from collections.abc import Sequence
@@ -20,35 +19,24 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.correlated_noise.gram_bounds import (
-    PatternSum,
-    greatest_of_epochs,
-    greatest_of_patterns,
-)
-from accountant.correlated_noise.participation import (
-    FixedEpochs,
-    MinSeparation,
-    Participation,
-)
+from accountant.correlated_noise.gram_bounds import sensitivity_by_inner_products
+from accountant.correlated_noise.participation import Participation
 from accountant.correlated_noise.strategy import (
-    EXACT_SUM,
     LEAST_ENTRY,
     MAX_ENTRIES,
+    SHOWN_ENTRIES,
     Entrywise,
     Sensitivity,
     Strategy,
-    certified_root,
 )
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP
 from accountant.plans.plan_fields import plan_field
 
 ALLOWED = (
     "a matrix of finite real numbers up to 1e100, not all below 1e-100 (multiply it and the scale "
     f"by one number), with at most {MAX_ENTRIES:,} entries"
 )
-SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 
 
 @plan_field
@@ -190,20 +178,7 @@ class StrategyMatrix(Strategy):
 
     def sensitivity_under(self, participation: Participation) -> Sensitivity:
         """Return the greatest norm of a sum of columns, or a bound of it, by inner products."""
-        power = math.frexp(self.largest_entry)[1]
-        scaled = np.ldexp(self.entries, -power)
-        match participation:
-            case FixedEpochs():
-                period, uses = participation.period(self.columns), participation.epochs
-                pattern_sum = greatest_of_epochs(_gram(scaled), uses, period)
-            case MinSeparation() if participation.most(self.columns) > 1:
-                uses = participation.most(self.columns)
-                pattern_sum = greatest_of_patterns(_gram(scaled), uses, participation.separation)
-            case _:
-                squares = np.einsum("ij,ij->j", scaled, scaled)
-                pattern_sum, uses = PatternSum(float(squares.max()), True, "the longest column"), 1
-        integral = bool((self.entries == np.rint(self.entries)).all())
-        return certified_sensitivity(pattern_sum, scaled, power, uses, integral)
+        return sensitivity_by_inner_products(self.entries, participation, _gram)
 
     def times(self, steps: Array, entrywise: Entrywise | None = None) -> Array:
         """Return the matrix product."""
@@ -230,28 +205,7 @@ class StrategyMatrix(Strategy):
         return StrategyMatrix(np.ldexp(np.rint(np.ldexp(self.entries, bits)), -bits))
 
 
-def certified_sensitivity(
-    pattern_sum: PatternSum, scaled: Array, power: int, uses: int, integral: bool
-) -> Sensitivity:
-    """Return the root of a sum of inner products of columns, rounded up.
-
-    ``pattern_sum`` is the sum for the columns of ``scaled``, which is the matrix over 2^power.
-    ``uses`` is the number of columns in a pattern, and ``integral`` says whether all entries are
-    whole numbers: then a sum below 2^53 is exact.
-    """
-    longest = float(np.einsum("ij,ij->j", scaled, scaled).max())
-    total = math.ldexp(pattern_sum.total, 2 * power)
-    if integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
-        value, squared = certified_root(total, True, 0)
-        return Sensitivity(value, pattern_sum.exact, pattern_sum.reason, squared)
-    # An inner product of n numbers errs by at most n ulps of the longest column's square; a sum of
-    # them takes at most 4 uses additions, besides those that numpy makes by halves.
-    round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
-    value, _ = certified_root(math.ldexp(pattern_sum.total + round_off, 2 * power), False, 4)
-    return Sensitivity(value, pattern_sum.exact, pattern_sum.reason)
-
-
-def _gram(entries: Array) -> Array:
+def _gram(entries: Array, _separation: int) -> Array:
     """Return the inner products of columns by their distance: [d, j] is that of j and j + d."""
     products, n = entries.T @ entries, entries.shape[1]
     inner_products = np.zeros((n, n))

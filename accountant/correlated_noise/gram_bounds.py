@@ -1,4 +1,4 @@
-"""Squared sensitivity of a strategy matrix: the greatest sum of |G_ij| over participation patterns.
+"""Sensitivity of a strategy matrix: its square is the greatest sum of |G_ij| over the patterns.
 
 A strategy C releases C x plus noise for the steps x.  A record is used in the steps i of a pattern
 and moves step i by a vector u_i of norm at most 1, hence C x by the square root of
@@ -15,12 +15,21 @@ Proof: `docs/proofs/correlated_noise.md`.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.correlated_noise.participation import (
+    FixedEpochs,
+    MinSeparation,
+    Participation,
+)
+from accountant.correlated_noise.strategy import EXACT_SUM, Sensitivity, certified_root
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 
 # The most patterns, beginnings of patterns included, that are tried one by one: about a second's
 # work.  With more of them a bound is returned.
@@ -39,6 +48,42 @@ class PatternSum(NamedTuple):
     total: float
     exact: bool
     reason: str
+
+
+def sensitivity_by_inner_products(
+    entries: Array, participation: Participation, gram_of: Callable[[Array, int], Array]
+) -> Sensitivity:
+    """Return the greatest norm of a sum of columns over the patterns, or a bound of it, rounded up.
+
+    Column j of ``entries`` has the entries of column j of the strategy that are not 0, in any
+    order.  ``gram_of(entries, separation)`` returns the inner products of such columns by their
+    distance, as ``gram`` above; none at a distance of 1 to ``separation`` - 1 is needed.
+    """
+    steps = entries.shape[1]
+    # The entries are divided by 2^power, so that no square overflows.
+    power = math.frexp(float(np.abs(entries).max()))[1]
+    scaled = np.ldexp(entries, -power)
+    longest = float(np.einsum("ij,ij->j", scaled, scaled).max())
+    match participation:
+        case FixedEpochs():
+            uses, period = participation.epochs, participation.period(steps)
+            greatest = greatest_of_epochs(gram_of(scaled, period), uses, period)
+        case MinSeparation() if participation.most(steps) > 1:
+            uses, separation = participation.most(steps), participation.separation
+            greatest = greatest_of_patterns(gram_of(scaled, separation), uses, separation)
+        case _:
+            uses, greatest = 1, PatternSum(longest, True, "the longest column")
+    total = math.ldexp(greatest.total, 2 * power)
+    is_integral = bool((entries == np.rint(entries)).all())
+    # A sum of whole numbers below 2^53 is exact.
+    if is_integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
+        value, squared = certified_root(total, True, 0)
+        return Sensitivity(value, greatest.exact, greatest.reason, squared)
+    # An inner product of n numbers errs by at most n ulps of the longest column's square; a sum of
+    # them takes at most 4 uses additions, besides those that numpy makes by halves.
+    round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
+    value, _ = certified_root(math.ldexp(greatest.total + round_off, 2 * power), False, 4)
+    return Sensitivity(value, greatest.exact, greatest.reason)
 
 
 def greatest_of_patterns(gram: Array, uses: int, separation: int) -> PatternSum:

@@ -22,6 +22,7 @@ from accountant.plans.plan_fields import PlanField
 MAX_STEPS = 10**7  # most steps of a run: vectors have 80 MB
 STEPS = IntegerRange(1, MAX_STEPS)
 MAX_ENTRIES = 1 << 24  # most entries of a matrix that is in memory as a whole: 128 MB
+SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 LEAST_ENTRY = 1e-100  # least value of a matrix's largest entry, whose square is far from underflow
 EXACT_SUM = 2.0**53  # whole numbers up to here are exact floats
 Entrywise = Callable[[Array], Array]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
@@ -29,6 +29,17 @@ METHODS = {
 }
 FORMS = "an accountant of Flower or its state_dict(), or a list of its events or of DpEvents"
 DRAWS_FIXED = "FedAvg"  # its configure_train takes a fixed number of clients at random
+
+
+class _Round(NamedTuple):
+    """An event of Flower: the noise of one round, the clients that it drew, and of how many."""
+
+    noise: float
+    sample: int
+    population: int
+
+
+CountedRounds = list[tuple[_Round, int]]  # each event, and how often it was composed
 
 
 def from_flower(
@@ -74,29 +85,27 @@ def from_flower(
     recorded = history.state_dict() if hasattr(history, "state_dict") else history
     method = OrNone(OneOf(tuple(METHODS))).check("sampling", sampling)
     if isinstance(recorded, Mapping):
-        events, method = _events_of_state(recorded)
+        rounds, method = _rounds_of_state(recorded)
     else:
         if isinstance(recorded, (str, bytes)) or not isinstance(recorded, Iterable):
             raise ParameterError("history", type(history).__name__, FORMS)
         entries = list(recorded)
         if entries and all(type(entry).__name__.endswith("DpEvent") for entry in entries):
             return Sequential(from_dp_event(entry, relation) for entry in entries)
-        events = [(_event(entry), 1) for entry in entries]
-        if method is None and events:
+        rounds = [(_round(entry), 1) for entry in entries]
+        if method is None and rounds:
             raise ParameterError("sampling", None, f"one of {', '.join(map(repr, METHODS))}")
     if strategy is not None:
-        _check_strategy(events, str(method), strategy)
-    rounds = [(_plan_of_round(event, str(method)), count) for event, count in events]
+        _check_strategy(rounds, str(method), strategy)
+    parts = [(_plan_of_round(event, str(method)), count) for event, count in rounds]
     # Equal rounds that follow each other are one part with a count.
     return Sequential(
-        Repeat(part, sum(count for _, count in equal_rounds))
-        for part, equal_rounds in groupby(rounds, key=lambda part_and_count: part_and_count[0])
+        Repeat(part, sum(count for _, count in equal_parts))
+        for part, equal_parts in groupby(parts, key=lambda part_and_count: part_and_count[0])
     )
 
 
-def _events_of_state(
-    state: Mapping[str, Any],
-) -> tuple[list[tuple[tuple[float, int, int], int]], str]:
+def _rounds_of_state(state: Mapping[str, Any]) -> tuple[CountedRounds, str]:
     """Return the events of a `state_dict` with their counts, and how clients were drawn."""
     config, compositions = state.get("config"), state.get("compositions")
     if not isinstance(config, Mapping) or not isinstance(compositions, (list, tuple)):
@@ -109,19 +118,20 @@ def _events_of_state(
     if config.get("neighboring_relation", named) != named:
         allowed = f"{named!r} for {method!r}"
         raise ParameterError("neighboring_relation", config["neighboring_relation"], allowed)
-    events = []
+    rounds = []
     for composition in compositions:
         if not isinstance(composition, Mapping) or "event" not in composition:
             raise ParameterError("compositions", composition, "a list of events with their counts")
-        event = _event(composition["event"])
-        if event[2] != population:
-            raise ParameterError("population_size", event[2], f"{population:,}, as the config says")
-        events.append((event, COUNT.check("count", composition.get("count"))))
-    return events, method
+        event = _round(composition["event"])
+        if event.population != population:
+            allowed = f"{population:,}, as the config says"
+            raise ParameterError("population_size", event.population, allowed)
+        rounds.append((event, COUNT.check("count", composition.get("count"))))
+    return rounds, method
 
 
-def _event(event: Any) -> tuple[float, int, int]:
-    """Return noise, sample and population of an event of Flower."""
+def _round(event: Any) -> _Round:
+    """Return an event of Flower, checked."""
     values = {
         name: event.get(name) if isinstance(event, Mapping) else getattr(event, name, None)
         for name in ("noise_multiplier", "sample_size", "population_size")
@@ -131,24 +141,21 @@ def _event(event: Any) -> tuple[float, int, int]:
     noise = POSITIVE.check("noise_multiplier", values["noise_multiplier"])
     population = COUNT.check("population_size", values["population_size"])
     sample = IntegerRange(1, population).check("sample_size", values["sample_size"])
-    return noise, sample, population
+    return _Round(noise, sample, population)
 
 
-def _plan_of_round(event: tuple[float, int, int], method: str) -> Plan:
-    noise, sample, population = event
+def _plan_of_round(event: _Round, method: str) -> Plan:
     if method == "poisson":
-        return PoissonSampled(GaussianLoss(1 / noise), sample / population)
+        return PoissonSampled(GaussianLoss(1 / event.noise), event.sample / event.population)
     if method == "no-amplification":
         # Flower says add-or-remove.  But the number of clients is fixed, and another client
         # replaces a removed one, so this is the cost of a client that sends nothing.
-        return Stated(GaussianLoss(1 / noise), Adjacency.ZERO_OUT)
+        return Stated(GaussianLoss(1 / event.noise), Adjacency.ZERO_OUT)
     # One client in the place of another moves the sum by up to two clipping lengths.
-    return SampledWithoutReplacement(GaussianLoss(2 / noise), sample, population)
+    return SampledWithoutReplacement(GaussianLoss(2 / event.noise), event.sample, event.population)
 
 
-def _check_strategy(
-    events: list[tuple[tuple[float, int, int], int]], method: str, strategy: Any
-) -> None:
+def _check_strategy(rounds: CountedRounds, method: str, strategy: Any) -> None:
     """Refuse a strategy that drew or noised otherwise than the events say."""
     noise = getattr(strategy, "noise_multiplier", None)
     clients = getattr(strategy, "num_sampled_clients", None)
@@ -156,7 +163,8 @@ def _check_strategy(
         allowed = "one that adds noise, such as DifferentialPrivacyServerSideFixedClipping"
         raise ParameterError("strategy", type(strategy).__name__, allowed)
     noise, clients = POSITIVE.check("noise_multiplier", noise), COUNT.check("clients", clients)
-    noises, sizes = (sorted({event[i] for event, _ in events}) for i in (0, 1))
+    noises = sorted({event.noise for event, _ in rounds})
+    sizes = sorted({event.sample for event, _ in rounds})
     why = [
         f"noise {counted:g} is counted and {noise:g} is added: count what is added"
         for counted in noises
@@ -175,7 +183,7 @@ def _check_strategy(
         )
     if why:
         allowed = "what the strategy did, and differs: " + "; ".join(why)
-        raise ParameterError("history", [event for event, _ in events], allowed)
+        raise ParameterError("history", [tuple(event) for event, _ in rounds], allowed)
 
 
 def _draws_fixed_number(strategy: Any) -> bool:

@@ -1,8 +1,14 @@
-"""The facts of a loader about the batches that it draws, and their names."""
+"""The facts of a loader about the batches that it draws, read from a PyTorch loader.
+
+`LoaderFacts` is what a loader says; `loader_facts` reads it from names and attributes.  PyTorch is
+not imported.  A sampler is known by the name of its class: a class that draws in its own way, also
+one derived from a known class, is "unknown".
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, final
 
 from accountant.domains import RECORDS, Interval, OneOf, OrNone
@@ -29,6 +35,10 @@ WORDS = {
     "weighted": "draws by weights, which can repeat a record",
     "unknown": "draws that are not known",
 }
+POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
+# The sampler that Opacus' BatchMemoryManager puts into a loader.
+SPLITTING = "BatchSplittingSampler"
+LIVE = "a DataLoader over a data set of known length, or what loader_facts returned of one"
 
 
 @final
@@ -108,3 +118,153 @@ class LoaderFacts:
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as a dictionary that JSON can hold."""
         return asdict(self)
+
+
+def loader_facts(loader: Any) -> LoaderFacts:
+    """Return what a loader says of its batches.
+
+    Parameters
+    ----------
+    loader : torch.utils.data.DataLoader
+        The loader that was trained on: what `make_private` returned, not what it was given; also
+        one of `BatchMemoryManager`, or a dictionary of the facts.
+
+    Returns
+    -------
+    LoaderFacts
+        The facts.
+
+    Raises
+    ------
+    ParameterError
+        If it is no loader over a data set of known length.
+
+    Examples
+    --------
+    >>> from accountant.formats.loader_facts import loader_facts
+    >>> facts = dict(order="poisson", sampler="UniformWithReplacementSampler", records=1000,
+    ...              batches=16, batch=None, rate=0.0625, drop_last=False, dataset=1000)
+    >>> loader_facts(facts).rate
+    0.0625
+    """
+    if isinstance(loader, LoaderFacts):
+        return loader
+    if isinstance(loader, Mapping):
+        return _from_dict(loader)
+    try:
+        return _live_facts(loader)
+    except AttributeError:
+        raise ParameterError("loader", type(loader).__name__, LIVE) from None
+
+
+def _live_facts(loader: Any) -> LoaderFacts:
+    """Return the facts of a loader by its attributes."""
+    inner = getattr(loader, "data_loader", None)  # of a BatchMemoryManager
+    if inner is not None:
+        return replace(_live_facts(inner), physical=loader.max_physical_batch_size)
+    dataset = _length(loader.dataset)
+    sampler = getattr(loader, "batch_sampler", None)
+    sampler = loader.sampler if sampler is None else sampler
+    if dataset is None or sampler is None:
+        raise ParameterError("loader", type(loader).__name__, LIVE)
+    physical = None
+    if _class(sampler) == SPLITTING:
+        physical, sampler = sampler.max_batch_size, sampler.sampler
+    if _class(sampler) in POISSON:
+        return _poisson(loader, sampler, dataset, physical)
+    # a sampler of records, in batches of the batch sampler or else of the loader itself
+    holds_batches = _class(sampler) == "BatchSampler"
+    batcher, record_sampler = (sampler, sampler.sampler) if holds_batches else (loader, sampler)
+    batch = getattr(batcher, "batch_size", None)
+    replicas = RECORDS.check("num_replicas", getattr(record_sampler, "num_replicas", 1))
+    order, drawn, records = _order(record_sampler, dataset, batch)
+    if batch is None:  # the sampler gives lists itself, or the loader gives single records
+        order, batch = "unknown", 1
+    batch = RECORDS.check("batch_size", batch)
+    drop_last = bool(getattr(batcher, "drop_last", False))
+    batches = drawn // batch if drop_last else -(-drawn // batch)
+    if not batches:
+        raise ParameterError("loader", type(loader).__name__, "one that gives at least one batch")
+    return LoaderFacts(
+        order=order,
+        sampler=type(record_sampler).__name__,
+        records=records,
+        batches=batches,
+        batch=min(batch, drawn) * replicas,
+        rate=None,
+        drop_last=drop_last,
+        dataset=dataset,
+        physical=physical,
+        replicas=replicas,
+    )
+
+
+def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
+    names = {field.name for field in fields(LoaderFacts)}
+    unknown = sorted(map(str, set(description) - names))
+    if unknown:
+        raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
+    try:
+        return LoaderFacts(**description)
+    except TypeError:
+        missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
+        raise ParameterError("loader", dict(description), f"described by {missing}") from None
+
+
+def _class(sampler: Any) -> str:
+    """Return the name of the first class, from the sampler's own up, that says how it draws."""
+    classes = type(sampler).__mro__
+    return next((base for base in classes if "__iter__" in vars(base)), classes[0]).__name__
+
+
+def _length(values: Any) -> int | None:
+    """Return the length of a data set; None if it has none."""
+    try:
+        return len(values)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def _poisson(loader: Any, sampler: Any, dataset: int, physical: int | None) -> LoaderFacts:
+    """Return the facts of a Poisson sampler of Opacus."""
+    is_distributed = _class(sampler) == POISSON[1]
+    rate = RATE.check("sample_rate", getattr(sampler, "sample_rate", None))
+    steps = getattr(sampler, "num_batches" if is_distributed else "steps", None)
+    return LoaderFacts(
+        order="poisson",
+        sampler=type(sampler).__name__,
+        records=getattr(sampler, "total_size" if is_distributed else "num_samples", dataset),
+        batches=int(1 / rate) if steps is None else steps,
+        batch=getattr(loader, "batch_size", None),
+        rate=rate,
+        drop_last=bool(getattr(loader, "drop_last", False)),
+        dataset=dataset,
+        physical=physical,
+        replicas=getattr(sampler, "num_replicas", 1),
+    )
+
+
+def _order(sampler: Any, dataset: int, batch: int | None) -> tuple[str, int, int]:
+    """Return how a sampler draws records, how many in an epoch, and from how many."""
+    name, drawn = _class(sampler), _length(sampler)
+    drawn = dataset if drawn is None else drawn
+    if name == "SequentialSampler":
+        return "fixed_order", drawn, dataset
+    if name == "SubsetRandomSampler":
+        indices = list(sampler.indices)
+        is_distinct = len(set(map(int, indices))) == len(indices)
+        return ("shuffled" if is_distinct else "repeated"), len(indices), len(indices)
+    if name == "WeightedRandomSampler":
+        return "weighted", drawn, dataset
+    if name == "DistributedSampler":
+        divides_evenly = dataset % sampler.num_replicas == 0 or sampler.drop_last
+        order = "shuffled" if sampler.shuffle else "fixed_order"
+        return (order if divides_evenly else "repeated"), drawn, dataset
+    if name == "RandomSampler":
+        if getattr(sampler, "replacement", False) or drawn > dataset:
+            return "repeated", drawn, dataset
+        if drawn == dataset:
+            return "shuffled", drawn, dataset
+        is_one_batch = batch is not None and batch >= drawn
+        return ("fixed_size" if is_one_batch else "part_of_shuffle"), drawn, dataset
+    return "unknown", drawn, dataset

@@ -11,9 +11,9 @@ import functools
 import sys
 from typing import Any
 
+from accountant.formats.loader_facts import loader_facts
 from accountant.formats.opacus_history import from_opacus
 from accountant.formats.opacus_steps import opacus_steps
-from accountant.formats.torch_loader import loader_facts
 
 __all__ = ["from_opacus", "opacus_record", "register"]
 

@@ -12,9 +12,8 @@ from typing import Any
 from accountant.domains import OneOf, OrNone
 from accountant.errors import ParameterError
 from accountant.formats.loader_differences import differences, refuse_differences
-from accountant.formats.loader_facts import LoaderFacts
+from accountant.formats.loader_facts import LoaderFacts, loader_facts
 from accountant.formats.opacus_steps import opacus_steps
-from accountant.formats.torch_loader import loader_facts
 from accountant.plans.plan import Plan, Sequential
 
 ASSUMED = ("poisson",)

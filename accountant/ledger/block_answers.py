@@ -92,16 +92,17 @@ class HeldBlocks(NamedTuple):
 
     def answers(self, *pieces: Any) -> list[Answer]:
         """Return the answers of the blocks, whose rows lie in these pieces."""
-        here = [loaded(piece) for piece in pieces]
-        return [self._answer(here, block) for block in self.blocks]
-
-    def _answer(self, pieces: list[Any], block: HeldBlock) -> Answer:
-        rows = self.reader.rows(pieces, block.cuts)
-        users = sum(cut.stop - cut.start for cut in block.cuts)
-        outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
-        if self.reduce is None:
-            return Answer(outputs)
-        return Answer(None, digest(outputs), self.reduce(outputs))
+        here, answers = [loaded(piece) for piece in pieces], []
+        for block in self.blocks:
+            rows = self.reader.rows(here, block.cuts)
+            users = sum(cut.stop - cut.start for cut in block.cuts)
+            outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
+            answers.append(
+                Answer(outputs)
+                if self.reduce is None
+                else Answer(None, digest(outputs), self.reduce(outputs))
+            )
+        return answers
 
 
 def answers_of_held_blocks(

@@ -29,7 +29,6 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     name = "pure"
     zero = Total(Decimal(0), Decimal(0))
-    adds_exactly = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "full", printed_decimal(self.budget.epsilon))

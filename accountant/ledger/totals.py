@@ -86,7 +86,6 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
-    adds_exactly: ClassVar[bool] = False  # sums that are not exact are rounded up
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:

@@ -75,28 +75,25 @@ class Allocation(TableDisplay):
         return f"<Allocation: epsilon {epsilon_upper} for {self.plan!r}>"
 
     def _table(self) -> Table:
-        rows = [
-            (
-                release.label,
-                release.count,
-                _own_scale(release) if scale is None else scale,
-                error,
-                _noise_source(release),
-            )
-            for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True)
-        ]
+        rows = []
+        for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
+            noise_scale = scale
+            if scale is None:  # a fixed plan: the scale that all its mechanisms share, if any
+                scales = {getattr(part, "scale", None) for part in inner_plans(release.plan(None))}
+                noise_scale = scales.pop() if len(scales) == 1 else None
+            source = "noise set by hand"
+            if release.weight is not None:
+                source = f"weight {release.weight:g}"
+            elif release.target is not None:
+                source = f"target {release.target:g}"
+            rows.append((release.label, release.count, noise_scale, error, source))
         budget = f"budget: epsilon {self.budget.epsilon:g} at delta {self.budget.delta:g}"
         caption = f"epsilon {format_upper(self.epsilon, 9)}; {budget}"
         return Table(COLUMNS, rows, caption)
 
     def __str__(self) -> str:
-        rows = [COLUMNS]
-        for release, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
-            noise_scale = _own_scale(release) if scale is None else scale
-            noise_text = "" if noise_scale is None else f"{noise_scale:.6g}"
-            error_text = "" if error is None else f"{error:.6g}"
-            count = f"{release.count:,}"
-            rows.append((release.label, count, noise_text, error_text, _noise_source(release)))
+        table = self._table()
+        rows = [COLUMNS, *map(table.shown_row, table.rows)]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = [
             f"{label:<{widths[0]}}  {count:>{widths[1]}}  {noise_text:>{widths[2]}}  "
@@ -114,16 +111,3 @@ def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ..
         for release, scale in zip(releases, scales, strict=True)
     ]
     return parts[0] if len(parts) == 1 else Sequential(parts)
-
-
-def _own_scale(release: Wanted) -> float | None:
-    """Return the scale that all mechanisms of a fixed plan share; None where they share none."""
-    scales = {getattr(part, "scale", None) for part in inner_plans(release.plan(None))}
-    return scales.pop() if len(scales) == 1 else None
-
-
-def _noise_source(release: Wanted) -> str:
-    """Return what decided the noise of a release: its weight, its target, or the caller."""
-    if release.weight is not None:
-        return f"weight {release.weight:g}"
-    return "noise set by hand" if release.target is None else f"target {release.target:g}"

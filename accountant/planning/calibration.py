@@ -21,7 +21,12 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.planning.calibration_goals import goal_of
 from accountant.planning.calibration_search import least_noise, on_the_private_side
-from accountant.planning.quick_search import TOLERANCE, interpolated_at_zero, usual_slope
+from accountant.planning.quick_search import (
+    TOLERANCE,
+    SearchPoints,
+    estimated_root,
+    usual_slope,
+)
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
 
@@ -172,8 +177,7 @@ def calibrate_near(
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
     parameter, slope = start, usual_slope(epsilon, delta)
-    # pairs of ln(cost / aim) and ln(parameter)
-    search_points: list[tuple[float, float]] = []
+    search_points: SearchPoints = []
     for _ in range(8 if rough is None else 12):
         try:
             plan = as_plan(plan_of(parameter))
@@ -199,10 +203,7 @@ def calibrate_near(
         search_points.append(
             (math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(parameter))
         )
-        newton_root = search_points[0][1] - search_points[0][0] / slope
-        log_parameter = (
-            newton_root if len(search_points) == 1 else interpolated_at_zero(search_points[-3:])
-        )
+        log_parameter = estimated_root(search_points, slope)
         # A step to less than a fifth or more than five times the parameter is not trusted.
         if log_parameter is None or not 0.2 < math.exp(log_parameter) / parameter < 5:
             break

@@ -42,97 +42,78 @@ def lagrangian_scales(
 
     Each is released as often as ``counts`` says, and ``fixed_plan`` is released too.
     """
-    return _Lagrangian(wanted, counts, fixed_plan, budget).scales()
+    orders = RenyiOrderGrid(counts, fixed_plan, budget)
+    counts_array = np.array(counts, dtype=float)
+    weights = np.array([request.weight for request in wanted], dtype=float)
+    logs = np.array([orders.initial_log_scale + math.log(request.unit) for request in wanted])
+    low, high = (
+        np.log([getattr(request.domain, end) for request in wanted]) for end in ("low", "high")
+    )
+    valid_logs = np.full(logs.shape, np.nan)
+    for _ in range(MAX_STEPS):
+        logs = np.clip(logs, low, high)
+        costs, falls, errors, rises = _costs_and_errors(wanted, orders, logs, valid_logs)
+        valid_logs = logs.copy()
+        log_factor, order = orders.common_log_factor(costs, falls)
+        fall = falls[:, order]
+        # The logarithms of -n K' and of n w E', with count n, weight w and derivatives by ln scale,
+        # after all scales are multiplied by the common factor.
+        log_saving = np.log(counts_array * fall) + costs[:, order] - fall * log_factor
+        log_harm = np.log(counts_array * weights * rises) + errors + rises * log_factor
+        # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is the
+        # logarithm of the multiplier for all; with this multiplier the moves do not change delta,
+        # to first order.
+        log_ratio, closing = log_saving - log_harm, fall + rises
+        share = np.exp(log_saving - log_saving.max()) / closing
+        log_multiplier = ordered_dot(log_ratio, share) / share.sum()
+        move = np.clip((log_ratio - log_multiplier) / closing, -MAX_MOVE, MAX_MOVE)
+        logs = logs + log_factor + move
+        if np.abs(move).max() < MOVE_TOLERANCE and abs(log_factor) < 1:
+            break
+    scales: Array = np.exp(np.clip(logs, low, high))
+    return scales
 
 
-@final
-class _Lagrangian:
-    """The search for one multiplier, and for the common factor at which delta is met."""
+def _costs_and_errors(
+    wanted: Sequence[Wanted], orders: RenyiOrderGrid, logs: Array, valid_logs: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return ln K with minus its slope, and ln error with its slope, at each of ``logs``.
 
-    def __init__(
-        self, wanted: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, budget: Budget
-    ) -> None:
-        self._wanted, self._orders = wanted, RenyiOrderGrid(counts, fixed_plan, budget)
-        self._counts = np.array(counts, dtype=float)
-        self._weights = np.array([request.weight for request in wanted], dtype=float)
-
-    def scales(self) -> Array:
-        """Return the noise scales, as `lagrangian_scales` does."""
-        logs = np.array(
-            [self._orders.initial_log_scale + math.log(request.unit) for request in self._wanted]
-        )
-        low, high = (
-            np.log([getattr(request.domain, end) for request in self._wanted])
-            for end in ("low", "high")
-        )
-        valid_logs = np.full(logs.shape, np.nan)
-        for _ in range(MAX_STEPS):
-            logs = np.clip(logs, low, high)
-            costs, falls, errors, rises = self._costs_and_errors(logs, valid_logs)
-            valid_logs = logs.copy()
-            log_factor, order = self._orders.common_log_factor(costs, falls)
-            fall = falls[:, order]
-            # The logarithms of -n K' and of n w E', with count n, weight w and derivatives by ln
-            # scale, after all scales are multiplied by the common factor.
-            log_saving = np.log(self._counts * fall) + costs[:, order] - fall * log_factor
-            log_harm = np.log(self._counts * self._weights * rises) + errors + rises * log_factor
-            # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is
-            # the logarithm of the multiplier for all; with this multiplier the moves do not change
-            # delta, to first order.
-            log_ratio, closing = log_saving - log_harm, fall + rises
-            share = np.exp(log_saving - log_saving.max()) / closing
-            log_multiplier = ordered_dot(log_ratio, share) / share.sum()
-            move = np.clip((log_ratio - log_multiplier) / closing, -MAX_MOVE, MAX_MOVE)
-            logs = logs + log_factor + move
-            if np.abs(move).max() < MOVE_TOLERANCE and abs(log_factor) < 1:
-                break
-        scales: Array = np.exp(np.clip(logs, low, high))
-        return scales
-
-    def _costs_and_errors(
-        self, logs: Array, valid_logs: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return ln K with minus its slope, and ln error with its slope, at each of ``logs``.
-
-        Where no mechanism has such a scale, ``logs`` is moved towards the last valid one.
-        """
-        rows = []
-        for i, request in enumerate(self._wanted):
-            for offset in _retry_offsets(valid_logs[i] - logs[i]):
-                try:
-                    scales = math.exp(logs[i] + offset), math.exp(logs[i] + offset + LOG_SCALE_STEP)
-                    plans = [request.plan(s) for s in scales]
-                    log_cost, log_cost_after = map(self._orders.log_cost, plans)
-                    error, error_after = map(request.error_of, plans, scales)
-                except ParameterError as wrong:
-                    if wrong.argument in {"error", "plan"}:  # no other scale helps
-                        raise
-                    continue  # no mechanism has this noise
-                logs[i] += offset
-                break
-            else:
-                allowed = "mechanisms that exist at some scale"
-                raise ParameterError("releases", request.label, allowed)
-            if log_cost.min() >= LOG_INFINITY:
-                allowed = "releases with a cost at this delta"
-                raise ParameterError("releases", request.label, allowed)
-            if not 0 < error <= error_after:
-                raise ParameterError("error", error, "a positive number that grows with the scale")
-            fall = (log_cost - log_cost_after) / LOG_SCALE_STEP
-            rise = math.log(error_after / error) / LOG_SCALE_STEP
-            rows.append((log_cost, fall, math.log(error), rise))
-        costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
-        return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
-
-
-def _retry_offsets(offset: float) -> Sequence[float]:
-    """Return offsets of ln scale to try in turn, as some scales may have no mechanism.
-
-    ``offset`` leads to the last valid scale; NaN where none is known.
+    Where no mechanism has such a scale, ``logs`` is moved towards the last valid one.
     """
-    if math.isnan(offset):
-        return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]
-    return [0.0, offset / 2, 0.9 * offset, offset]
+    rows = []
+    for i, request in enumerate(wanted):
+        # Some scales may have no mechanism.  Then others are tried, nearer to the last valid one.
+        way_back = valid_logs[i] - logs[i]
+        offsets = [0.0, way_back / 2, 0.9 * way_back, way_back]
+        if math.isnan(way_back):  # none is known yet
+            jumps = (0.5, 1, 2, 4, 8, 16, 32)
+            offsets = [0.0, *(sign * jump for jump in jumps for sign in (1, -1))]
+        for offset in offsets:
+            try:
+                scales = math.exp(logs[i] + offset), math.exp(logs[i] + offset + LOG_SCALE_STEP)
+                plans = [request.plan(s) for s in scales]
+                log_cost, log_cost_after = map(orders.log_cost, plans)
+                error, error_after = map(request.error_of, plans, scales)
+            except ParameterError as wrong:
+                if wrong.argument in {"error", "plan"}:  # no other scale helps
+                    raise
+                continue  # no mechanism has this noise
+            logs[i] += offset
+            break
+        else:
+            allowed = "mechanisms that exist at some scale"
+            raise ParameterError("releases", request.label, allowed)
+        if log_cost.min() >= LOG_INFINITY:
+            allowed = "releases with a cost at this delta"
+            raise ParameterError("releases", request.label, allowed)
+        if not 0 < error <= error_after:
+            raise ParameterError("error", error, "a positive number that grows with the scale")
+        fall = (log_cost - log_cost_after) / LOG_SCALE_STEP
+        rise = math.log(error_after / error) / LOG_SCALE_STEP
+        rows.append((log_cost, fall, math.log(error), rise))
+    costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
+    return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
 
 
 @final

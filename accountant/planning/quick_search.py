@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from accountant.accountants.direction import MAX_CHOICES, Direction
 from accountant.composition.cgf import exact_cgf
-from accountant.composition.exact_cgf import HIGH_FREQUENCY
+from accountant.composition.composition import PLANNING_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.plans.plan import Plan, directions
 
@@ -59,10 +59,7 @@ def _next(
     if not 0 < ratio < math.inf:
         return None
     points.append((math.log(ratio), math.log(parameter)))
-    if len(points) > 1:
-        log_parameter = interpolated_at_zero(points[-3:])
-    else:
-        log_parameter = points[0][1] + (SECOND if slope is None else -points[0][0] / slope)
+    log_parameter = estimated_root(points, slope)
     if log_parameter is None:
         return None
     next_parameter = math.exp(
@@ -71,7 +68,17 @@ def _next(
     return next_parameter if 1e-290 < next_parameter < 1e290 else None
 
 
-def interpolated_at_zero(points: SearchPoints) -> float | None:
+def estimated_root(points: SearchPoints, slope: float | None) -> float | None:
+    """Return ln of the parameter where the cost is the aim, by interpolation or by the slope.
+
+    None where two of the last points have one cost.
+    """
+    if len(points) > 1:
+        return _interpolated_at_zero(points[-3:])
+    return points[0][1] + (SECOND if slope is None else -points[0][0] / slope)
+
+
+def _interpolated_at_zero(points: SearchPoints) -> float | None:
     """Return the polynomial through a few points at 0."""
     xs = [x for x, _ in points]
     if len(set(xs)) < len(xs):
@@ -84,8 +91,8 @@ def interpolated_at_zero(points: SearchPoints) -> float | None:
 def _slope_at_zero(points: SearchPoints) -> float | None:
     """Return the slope, where it is 0, of the curve through a few points."""
     step = 1e-4 * (points[-1][0] - points[-2][0])
-    moved_root = interpolated_at_zero([(x - step, y) for x, y in points])
-    root = interpolated_at_zero(points)
+    moved_root = _interpolated_at_zero([(x - step, y) for x, y in points])
+    root = _interpolated_at_zero(points)
     return (
         None
         if moved_root is None or root is None or moved_root == root
@@ -137,20 +144,23 @@ def rough_start(
 def _rough_costs(
     plan: Plan, delta: float, width: float, backwards: bool | None
 ) -> list[float] | None:
-    """Return about the epsilon of each direction, or of one, by coarse lattices."""
+    """Return about the epsilon of each direction, or of one, by coarse lattices.
+
+    None where coarse lattices are no quicker than `Tight`.
+    """
     plan_directions = directions(plan)
     if backwards is not None and len(plan_directions) == 2:
         plan_directions = (plan_directions[backwards],)
-    epsilons = [_rough_epsilon(Direction(direction, width), delta) for direction in plan_directions]
-    return None if any(map(math.isnan, epsilons)) else epsilons
-
-
-def _rough_epsilon(direction: Direction, delta: float) -> float:
-    composition = direction.composition
-    if composition.releases > MAX_RELEASES or delta == 0 or not _is_expensive(direction):
-        return math.nan
-    certificate = grid_certificate(composition.items, delta, direction.width, MAX_POINTS)
-    return math.nan if certificate is None else certificate.upper
+    epsilons = []
+    for direction in (Direction(plan_direction, width) for plan_direction in plan_directions):
+        composition = direction.composition
+        if composition.releases > MAX_RELEASES or delta == 0 or not _is_expensive(direction):
+            return None
+        certificate = grid_certificate(composition.items, delta, direction.width, MAX_POINTS)
+        if certificate is None:
+            return None
+        epsilons.append(certificate.upper)
+    return epsilons
 
 
 def is_expensive(plan: Plan, delta: float) -> bool:
@@ -166,7 +176,7 @@ def _is_expensive(direction: Direction) -> bool:
     if composition.rough_epsilon(-1.0) is not None:
         return composition.releases <= FEW_RELEASES
     for loss, _ in composition.items:
-        terms = exact_cgf(loss).quadrature_terms(loss, HIGH_FREQUENCY)
+        terms = exact_cgf(loss).quadrature_terms(loss, PLANNING_FREQUENCY)
         if loss.loss_pmf is None and terms > FEW_TERMS:
             return True
     return False

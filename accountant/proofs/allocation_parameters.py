@@ -29,7 +29,7 @@ from accountant.proofs.no_method import NoMethod
 GRID = np.linspace(-9, 9, 700)  # values of x at which phi is summed in floats
 MAX_NODES = 2**17 - 1  # nodes of a line; a proof that needs more is not written
 MARGIN = 32.0  # nats: the error that is aimed at is e^-32 of delta
-RATIOS = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
+MULTIPLES = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
 
 
 class _LogNormal:
@@ -81,15 +81,16 @@ def _nodes(
 
 
 def allocation_entry(
-    mu2: float, steps: int, back: bool, epsilon: float, delta: float, right: float = 1.0
+    mu2: float, steps: int, back: bool, epsilon: float, delta: float, multiple: float | None = None
 ) -> dict[str, Any]:
     """Return the fields of an entry of the proof: a line, and a rule for phi on it.
 
-    With ``right`` 1 the line is for one epsilon, and its abscissa is the multiple of the saddle
-    point in `RATIOS` that needs the fewest nodes.  Another ``right`` is that multiple itself; the
-    line is then used for many epsilons, and phi is computed with a smaller error and more bits.
-    ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).
+    ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).  The line is for delta at ``epsilon``,
+    which is expected near ``delta``; its abscissa is the multiple of the saddle point in
+    `MULTIPLES` that needs the fewest nodes.  Where a ``multiple`` is given it is taken, and the
+    line serves many epsilons: phi is then computed with a smaller error and more bits.
     """
+    serves_many = multiple is not None
     variable = _LogNormal(math.sqrt(mu2))
     log_error = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
     threshold = steps * math.exp(-epsilon if back else epsilon)
@@ -101,15 +102,15 @@ def allocation_entry(
     minimum = optimize.minimize_scalar(log_integrand, bounds=(-18, 12), method="bounded")
     # The saddle point is where e^{aK} phi(a)^t / a^2 is least on the real line.  Further right
     # phi is smaller and the aliases fall faster with T, so that fewer nodes may be enough.
-    ratios = RATIOS if right == 1 else [right]
+    saddle = math.exp(minimum.x)
     lines = [
-        (_nodes(variable, steps, threshold, multiple * math.exp(minimum.x), log_error), multiple)
-        for multiple in ratios
+        (_nodes(variable, steps, threshold, tried * saddle, log_error), tried)
+        for tried in (MULTIPLES if multiple is None else [multiple])
     ]
-    (count, h), ratio = min(lines)
+    (count, h), chosen_multiple = min(lines)
     if count > MAX_NODES:
         raise NoMethod("a contour of so many nodes is too long to check")
-    a = float(np.float32(ratio * math.exp(minimum.x)))
+    a = float(np.float32(chosen_multiple * saddle))
     period = 2 * math.pi / h
     y = float(np.float32(min(math.pi / 4.01 / variable.mu, 2.5)))
     # An error r of phi changes phi^t by about t r phi^{t-1}, so the integrand, e^log_integrand at
@@ -117,12 +118,12 @@ def allocation_entry(
     # e^{log_error - 14}, and is smaller by the factor a T where that is above 1.
     log_rule_error = log_error - max(log_integrand(math.log(a)), log_error) - math.log(steps) - 14
     log_rule_error += min(0.0, variable.log_transform(a)) - max(0.0, math.log(period * a))
-    if right != 1:
+    if serves_many:
         log_rule_error -= max(0.0, a * threshold - 2 * math.log(a))
-    # A rule of this step on Im x = -y errs by about e^{2 y^2 - 2 pi y / step}, which is e^log_rule.
+    # A rule of this step on Im x = -y errs by about e^{2 y^2 - 2 pi y / step}: e^log_rule_error.
     step = float(np.float32(2 * math.pi * y / (-max(log_rule_error, -150.0) + 2 * y * y)))
     turn = float(np.float32(variable.decay(a, count * h)[1] * 0.9999))
-    bits = (64 if right == 1 else 128) + 8 * math.ceil(
+    bits = (128 if serves_many else 64) + 8 * math.ceil(
         (-log_rule_error + math.log(steps * count)) / math.log(2) / 8
     )
     return {

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,24 +62,26 @@ def contour_entries(
     """
     if lower and sum(n * largest_loss(release, back) for release, n in items) < (1 - 1e-9) * end:
         return  # no loss is above the end, so delta is 0 there
-    pairs = [(float_pair(release, back), n) for release, n in items]
-    contour = Contour(pairs, end, delta, 1e-3, 0.0)
-    if (moment := contour.chernoff()) is not None:
+    integrand = _Integrand([(float_pair(release, back), n) for release, n in items], end)
+    saddle, log_delta = integrand.saddle(), math.log(delta)
+    if (moment := _chernoff_entry(integrand, saddle, log_delta)) is not None:
         # Delta at the end is less than ``delta``: that proves an upper end, and rules out a lower.
         if not lower:
             yield moment
         return
-    if any(isinstance(pair, FloatRenyi) for pair, _ in pairs):
+    if any(isinstance(pair, FloatRenyi) for pair, _ in integrand.parts):
         raise NoMethod("of a Renyi curve no more is known than moments")
-    # ln delta falls by about a per nat of epsilon, so over the width by the share ``slack``.
-    slack = min(1.0, max(width * contour.a, 1e-13))
+    # ln delta falls by about the saddle per nat of epsilon, so over the width by the share `slack`.
+    slack = min(1.0, max(width * saddle, 1e-13))
     reason, is_yielded = NoMethod(""), False
-    wanted = [(share * slack, smooth * slack) for share, smooth in SHARES]
+    wanted = [(share * slack, smoothing * slack) for share, smoothing in SHARES]
     # The two ends may be those of different pairs.  The width then says nothing about the error
     # that is allowed, so a very small one is tried last.
-    for share, smooth in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
+    for share, smoothing in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
+        # At epsilon 0 the error need not be below delta / 100.
+        log_error = log_delta + math.log(share if end else max(share, 0.01))
         try:
-            entry = Contour(pairs, end, delta, share, smooth).entry(lower)
+            entry = _cheapest_entry(integrand, saddle, log_error, smoothing, lower)
         except NoMethod as error:
             reason = error
         else:
@@ -98,8 +101,7 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
 
     def end(log_a: float) -> float:
         a = math.exp(log_a)
-        size = sum(n * pair.log_moment(a) for pair, n in parts)
-        return (size + _log_share(a) - math.log(delta)) / a
+        return (_log_moment(parts, a) + _log_share(a) - math.log(delta)) / a
 
     grid = np.linspace(-7, 9, 65)
     ends = [end(log_order) for log_order in grid]
@@ -114,33 +116,28 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
     return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
 
 
-class Contour:
-    """The line that shows delta at one epsilon, for the releases in one direction.
+@dataclass(frozen=True, slots=True)
+class _Integrand:
+    """The integrand of delta at one epsilon, for releases with their counts in one direction."""
 
-    ``share`` is the error that is aimed at, over delta, and ``smooth`` what a fictitious Gaussian
-    may add to delta, also over it.  ``a`` is the abscissa, at first the saddle point.
-    """
+    parts: Parts
+    epsilon: float
 
-    def __init__(
-        self, parts: Parts, epsilon: float, delta: float, share: float, smooth: float
-    ) -> None:
-        self.parts, self.epsilon = list(parts), epsilon
-        self.releases = sum(n for _, n in parts)
-        self.a = self._saddle()
-        self.smooth, self.log_delta = smooth, math.log(delta)
-        # the logarithm of the error that is aimed at; at epsilon 0 it need not be below delta / 100
-        self.target = self.log_delta + math.log(share if epsilon else max(share, 0.01))
-
-    def _log_size(self, a: float) -> float:
+    def log_size(self, a: float) -> float:
         """Return ``ln (M(a) e^{-a eps})``."""
-        return sum(n * pair.log_moment(a) for pair, n in self.parts) - a * self.epsilon
+        return _log_moment(self.parts, a) - a * self.epsilon
 
-    def _saddle(self) -> float:
+    def log_tail(self, a: float, u: float) -> float:
+        """Return about ``ln (B / u)``, where B bounds |M(z) e^{-z eps}| at z = a + iv, v >= u."""
+        log_decay = sum(n * pair.log_decay(a, u) for pair, n in self.parts)
+        return log_decay - a * self.epsilon - math.log(u)
+
+    def saddle(self) -> float:
         """Return about the a > 0 at which the integrand is least."""
 
         def height(log_a: float) -> float:
             a = math.exp(log_a)
-            return self._log_size(a) - log_a - math.log1p(a)
+            return self.log_size(a) - log_a - math.log1p(a)
 
         grid = np.linspace(-7, 9, 33)
         heights: list[float] = []
@@ -155,122 +152,135 @@ class Contour:
         )
         return _dyadic(math.exp(minimum.x))
 
-    def _line(self) -> tuple[float, float, float]:
-        """Return an abscissa, a step whose aliases are small, and the b that shows it.
 
-        With the period T = 2 pi / h the aliases are about e^{-aT}, and at most about
-        M(b) e^{-b eps} e^{-(b - a) T} for any b > a.  Both are to be e^{target - 3} at most, and T
-        short.  Moments may become very large just right of the saddle, so a is at most the saddle.
-        """
-        grid = self.a * ALIAS_RATIOS
-        sizes = np.array([self._log_size(b) for b in grid])
-        best = (math.inf, self.a, self.a)
-        for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
-            a = factor * self.a
-            beyond = grid > 1.0001 * a
-            periods = (sizes[beyond] + 3 - self.target) / (grid[beyond] - a)
-            k = int(np.argmin(periods))
-            period = max((3 - self.target) / a, float(periods[k]))
-            if period < 0.95 * best[0]:
-                best = (period, a, float(grid[beyond][k]))
-        period, a, b = best
-        return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
+def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> Entry | None:
+    """Return an entry of one node, Chernoff's bound by one moment; None if not enough."""
+    # Small abscissas come first, as the rules of large ones are long.
+    for a in np.geomspace(min(saddle / 64, LEAST), 4 * saddle, CHERNOFFS).tolist():
+        if integrand.log_size(a) + _log_share(a) < log_delta - 0.1:
+            with suppress(LongRule):
+                return _moment_fields(integrand.parts, a)
+            return None
+    return None
 
-    def _log_tail(self, u: float) -> float:
-        """Return about ``ln (B / u)``, where B bounds |M(z) e^{-z eps}| at z = a + iv, v >= u."""
-        log_size = sum(n * pair.log_decay(self.a, u) for pair, n in self.parts)
-        return log_size - self.a * self.epsilon - math.log(u)
 
-    def _nodes(self, h: float) -> int:
-        """Return about the least number of nodes beyond which the tail is small enough."""
-        low, high = 8, 16
-        while self._log_tail(high * h) > self.target - 2 * SLACK:
-            low, high = high, 2 * high
-            if high > 2 * MAX_NODES:
-                raise NoMethod("a contour of so many nodes is too long to check")
-        while high > 1.03 * low + 1:
-            middle = (low + high) // 2
-            small = self._log_tail(middle * h) <= self.target - 2 * SLACK
-            low, high = (low, middle) if small else (middle, high)
-        return high + 2
+def _cheapest_entry(
+    integrand: _Integrand, saddle: float, log_error: float, smoothing: float, lower: bool
+) -> Entry:
+    """Return the fields of an entry of the proof, with b if it is for a lower end.
 
-    def chernoff(self) -> dict[str, Any] | None:
-        """Return an entry of one node, Chernoff's bound by one moment; None if not enough."""
-        # Small abscissas come first, as the rules of large ones are long.
-        for a in np.geomspace(min(self.a / 64, LEAST), 4 * self.a, CHERNOFFS).tolist():
-            if self._log_size(a) + _log_share(a) < self.log_delta - 0.1:
-                with suppress(LongRule):
-                    return _moment_fields(self.parts, a)
-                return None
-        return None
+    ``log_error`` is the logarithm of the error of delta that is aimed at; ``smoothing`` is what a
+    fictitious Gaussian may add to delta, as a share of it.  If the saddle point is far out, the
+    rules of mixtures are long there.  So abscissas left of it are tried as long as the check
+    becomes cheaper, and the cheapest entry is returned.
+    """
+    cost, entry, reason = math.inf, None, NoMethod("")
+    for factor in FACTORS:
+        before = cost
+        try:
+            cost, candidate = _costed_entry(integrand, factor * saddle, log_error, smoothing, lower)
+        except NoMethod as error:
+            reason = error
+            if isinstance(error, LongRule):
+                continue
+            break
+        entry = candidate if cost < before else entry
+        if cost < CHEAP or cost > before:
+            break
+    if entry is None:
+        raise reason
+    return entry
 
-    def entry(self, lower: bool) -> dict[str, Any]:
-        """Return the fields of an entry of the proof, with b if it is for a lower end.
 
-        If the saddle point is far out, the rules of mixtures are long there.  So abscissas left of
-        it are tried as long as the check becomes cheaper, and the cheapest entry is returned.
-        """
-        saddle, parts = self.a, self.parts
-        cost, entry, reason = math.inf, None, NoMethod("")
-        for factor in FACTORS:
-            self.a, self.parts = factor * saddle, parts
-            try:
-                before, (cost, candidate) = cost, self._entry(lower)
-            except NoMethod as error:
-                reason = error
-                if isinstance(error, LongRule):
-                    continue
-                break
-            entry = candidate if cost < before else entry
-            if cost < CHEAP or cost > before:
-                break
-        if entry is None:
-            raise reason
-        return entry
+def _costed_entry(
+    integrand: _Integrand, abscissa: float, log_error: float, smoothing: float, lower: bool
+) -> tuple[float, Entry]:
+    """Return an entry on a line near an abscissa, after its cost in products of 128 bits.
 
-    def _entry(self, lower: bool) -> tuple[float, dict[str, Any]]:
-        """Return what an entry costs to check, in products of 128 bits, and its fields."""
-        self.a, h, b = self._line()
-        mixture_rules, smooth = None, 0.0
-        decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in self.parts)
-        if not decays and self._log_tail(1e4 * self.a) >= self.target:
-            # The integrand does not fall along the line.  A fictitious Gaussian release with
-            # mu^2 = S makes it fall, and raises delta by at most about S a^2 delta.
-            smooth = _dyadic(self.smooth / self.a**2)
-        if smooth:
-            self.parts = [*self.parts, (FloatGaussian(smooth), 1)]
-        nodes = self._nodes(h)
-        size = max(self._log_size(self.a), self.target)
-        log_error = min(self.target - size, 0.0) - math.log(self.releases) - 4
-        rules, u, cost = [], (nodes - 1) * h, 40.0 * nodes * len(self.parts)
-        for pair, n in self.parts:
-            if isinstance(pair, FloatMixture):
-                log_decay = pair.log_decay(self.a, u) - pair.log_moment(self.a)
-                y = pair.decay_height(self.a, u, n, SLACK / len(self.parts))
-                mixture_rules = {
-                    "line": pair.rule(self.a, log_error),
-                    "decay": pair.rule(self.a, log_decay - 4 - math.log(n), y),
-                }
-                if lower:
-                    mixture_rules["alias"] = pair.rule(b, -4 - math.log(n))
-                rules.append(mixture_rules)
-                terms = mixture_rules["line"]["last"] - mixture_rules["line"]["first"]
-                cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
-                cost += sum(
-                    200.0 * (rule["far"] - rule["first"]) for rule in mixture_rules.values()
-                )
-        bits = 64 + math.log2(self.releases) + (size - self.target + 10) / math.log(2)
-        bits = 8 * math.ceil(bits / 8)
-        return cost * (bits / 128) ** 1.5, {
-            "road": "contour",
-            "a": self.a.hex(),
-            "h": h.hex(),
-            "b": (b if lower else 0.0).hex(),
-            "nodes": nodes,
-            "smooth": smooth.hex(),
-            "bits": bits,
-            "rules": rules,
-        }
+    ``log_error`` and ``smoothing`` are as in `_cheapest_entry`.
+    """
+    a, h, b = _line(integrand, abscissa, log_error)
+    releases = sum(n for _, n in integrand.parts)
+    mu_squared = 0.0
+    decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in integrand.parts)
+    if not decays and integrand.log_tail(a, 1e4 * a) >= log_error:
+        # The integrand does not fall along the line.  A fictitious Gaussian release with
+        # mu^2 = S makes it fall, and raises delta by at most about S a^2 delta.
+        mu_squared = _dyadic(smoothing / a**2)
+    if mu_squared:
+        parts = [*integrand.parts, (FloatGaussian(mu_squared), 1)]
+        integrand = replace(integrand, parts=parts)
+    nodes = _node_count(integrand, a, h, log_error)
+    log_excess = max(integrand.log_size(a) - log_error, 0.0)
+    log_rule_error = -log_excess - math.log(releases) - 4
+    rules, cost = [], 40.0 * nodes * len(integrand.parts)
+    for pair, n in integrand.parts:
+        if isinstance(pair, FloatMixture):
+            u, slack = (nodes - 1) * h, SLACK / len(integrand.parts)
+            log_decay = pair.log_decay(a, u) - pair.log_moment(a)
+            y = pair.decay_height(a, u, n, slack)
+            rules_of_pair = {
+                "line": pair.rule(a, log_rule_error),
+                "decay": pair.rule(a, log_decay - 4 - math.log(n), y),
+            }
+            if lower:
+                rules_of_pair["alias"] = pair.rule(b, -4 - math.log(n))
+            rules.append(rules_of_pair)
+            terms = rules_of_pair["line"]["last"] - rules_of_pair["line"]["first"]
+            cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
+            cost += sum(200.0 * (rule["far"] - rule["first"]) for rule in rules_of_pair.values())
+    bits = 8 * math.ceil((64 + math.log2(releases) + (log_excess + 10) / math.log(2)) / 8)
+    return cost * (bits / 128) ** 1.5, {
+        "road": "contour",
+        "a": a.hex(),
+        "h": h.hex(),
+        "b": (b if lower else 0.0).hex(),
+        "nodes": nodes,
+        "smooth": mu_squared.hex(),
+        "bits": bits,
+        "rules": rules,
+    }
+
+
+def _line(integrand: _Integrand, start: float, log_error: float) -> tuple[float, float, float]:
+    """Return an abscissa, a step whose aliases are small, and the b that shows it.
+
+    With the period T = 2 pi / h the aliases are about e^{-aT}, and at most about
+    M(b) e^{-b eps} e^{-(b - a) T} for any b > a.  Both are to be e^{log_error - 3} at most, and T
+    short.  Moments may become very large just right of the saddle, so a is at most ``start``.
+    """
+    grid = start * ALIAS_RATIOS
+    sizes = np.array([integrand.log_size(b) for b in grid])
+    best = (math.inf, start, start)
+    for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
+        a = factor * start
+        beyond = grid > 1.0001 * a
+        periods = (sizes[beyond] + 3 - log_error) / (grid[beyond] - a)
+        k = int(np.argmin(periods))
+        period = max((3 - log_error) / a, float(periods[k]))
+        if period < 0.95 * best[0]:
+            best = (period, a, float(grid[beyond][k]))
+    period, a, b = best
+    return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
+
+
+def _node_count(integrand: _Integrand, a: float, h: float, log_error: float) -> int:
+    """Return about the least number of nodes beyond which the tail is small enough."""
+    low, high = 8, 16
+    while integrand.log_tail(a, high * h) > log_error - 2 * SLACK:
+        low, high = high, 2 * high
+        if high > 2 * MAX_NODES:
+            raise NoMethod("a contour of so many nodes is too long to check")
+    while high > 1.03 * low + 1:
+        middle = (low + high) // 2
+        is_small = integrand.log_tail(a, middle * h) <= log_error - 2 * SLACK
+        low, high = (low, middle) if is_small else (middle, high)
+    return high + 2
+
+
+def _log_moment(parts: Parts, a: float) -> float:
+    """Return ``ln M(a)`` of all releases."""
+    return sum(n * pair.log_moment(a) for pair, n in parts)
 
 
 def _dyadic(value: float) -> float:

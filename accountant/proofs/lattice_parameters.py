@@ -20,7 +20,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import ctx
@@ -144,11 +144,14 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         coarse_release(release, n, back, rules)
         for (release, n), rules in zip(leaves, coarse_rules, strict=True)
     ]
-    a, width, excess, saddle = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
+    window = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
+    width, saddle = window.width, window.saddle
     release_count, squarings = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # The lattice adds about v = h^2 / 6 to the variance of each of n releases, and at the saddle s
     # that adds n v (s + 1) / 2 to epsilon: WIDER epsilon at this step.
     step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
+    # A count is composed by squarings, each of which is one product of laws of so many points: the
+    # more of them, the coarser is the lattice that can be checked in the time.
     most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
     h = max(min(step_for_width, width / 64), width / most_points)
     spans = [
@@ -172,13 +175,13 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         nodes = _node_count(release, h, coarse_rule, float_release.cell(saddle))
         rules += lattice_rules(release, n, delta, nodes)
     size = math.ceil(width / h) + 2
-    bits = 64 + math.log2(release_count * size) + excess / math.log(2)
+    bits = 64 + math.log2(release_count * size) + window.excess / math.log(2)
     # The pair above a set comes from second differences of deltas, which lose digits.
     if len(leaves) > len(items):
         bits += 64 - 2 * math.log2(h)
     return {
         "road": "lattice",
-        "a": a.hex(),
+        "a": window.order.hex(),
         "h": h.hex(),
         "size": size,
         "slack": (SLACK * max((float_release.span for float_release in coarse), default=0.0)).hex(),
@@ -232,10 +235,17 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
     return FloatRelease(values[positive, 0], values[positive, 1], np.array(widths)[positive], count)
 
 
-def _window(
-    summands: list[_Summand], epsilon: float, log_delta: float
-) -> tuple[float, float, float, float]:
-    """Return the order a, the width of its window, its excess, and the order of the saddle.
+class _Window(NamedTuple):
+    """The order a, the width of its window in nats, its excess, and the order of the saddle."""
+
+    order: float
+    width: float
+    excess: float
+    saddle: float
+
+
+def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Window:
+    """Return the order whose window is computed with the least work.
 
     With K(a) the sum of all log-moments, delta is at most e^{C(a)}, where C(a) = K(a) - a epsilon +
     ln c_a and c_a = a^a / (a + 1)^{a + 1} (Chernoff).  The saddle is the order where C is least.
@@ -270,7 +280,7 @@ def _window(
     if not candidates:
         raise NoMethod("losses too far apart for a lattice")
     _, width, a, excess = min(candidates)
-    return a, 1.02 * max(width, 1e-6), excess, saddle
+    return _Window(a, 1.02 * max(width, 1e-6), excess, saddle)
 
 
 def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:

@@ -45,22 +45,19 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
     plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
     shown = [value.item() if numbers else value.tolist() for value in values]
+    profile = []  # pairs of an epsilon, rounded up, and the delta that is claimed there
+    for epsilon in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]:
+        delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
+        rounded = math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0
+        profile.append([rounded, delta])
     return {
         "kind": type(mechanism).__name__,
         "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
         "tables": mechanism.drawn_tables,
         # one coordinate of a vector has no density of its own
         "densities": [] if numbers and values[0].ndim else _densities(mechanism, first, second),
-        "profile": [
-            _claimed(loss, e) for e in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]
-        ],
+        "profile": profile,
     }
-
-
-def _claimed(loss: Any, epsilon: float) -> list[float]:
-    """Return an epsilon, its losses rounded up, and the delta that is claimed there."""
-    delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
-    return [math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0, delta]
 
 
 def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:

@@ -15,7 +15,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import ctx
 
@@ -44,7 +44,7 @@ DIGITS = 512  # bits of the rates that are computed
 MAX_STEPS = 60  # steps, each four times the one before, of the search for that end
 LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
 MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most
-MIN_LAPLACES = 300  # so many Laplace releases, or fewer, are composed on a lattice
+MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -118,6 +118,13 @@ def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
     return ""
 
 
+class Direction(NamedTuple):
+    """An alternative of a plan by its number, and whether its pairs are (Q, P)."""
+
+    number: int
+    back: bool
+
+
 class Search:
     """The search for the entries of one proof, and the interval that they prove.
 
@@ -125,26 +132,27 @@ class Search:
     on a lattice prove an interval that is a little wider.
 
     A plan has one or more alternatives, the ``options``: lists of releases, each of which is to be
-    bounded.  A direction is the number of an alternative, and whether the pairs are (Q, P).
+    bounded.
     """
 
     def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
         self._alternatives, self._delta = options, delta
         self._lower, self._upper = lower, upper
-        self._paths: dict[
-            tuple[int, bool], list[Any]
-        ] = {}  # of alternatives with sets, for the lower end
+        # The choices of a costly path through each alternative with sets, for the lower end.
+        self._paths: dict[Direction, list[Any]] = {}
 
     def entries(self) -> dict[str, Any]:
         """Return the fields of the proof that say what is proved, and how."""
-        directions = sorted(verdict.directions(self._alternatives))
-        above = [self._above(*direction) for direction in directions]
+        directions = sorted(
+            Direction(*direction) for direction in verdict.directions(self._alternatives)
+        )
+        above = [self._above(direction) for direction in directions]
         self._upper = max([self._upper, *(end for _, end in above)])
         # Delta falls with epsilon, so an entry for a smaller end mostly holds at the greatest one.
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
-            else self._above(*direction)[0]
+            else self._above(direction)[0]
             for direction, (entry, end) in zip(directions, above, strict=True)
         ]
         below = self._below(directions) if self._lower > 0 else (None, 0.0)
@@ -155,73 +163,81 @@ class Search:
             "upper": float(self._upper).hex(),
         }
 
-    def _above(self, number: int, back: bool) -> tuple[Entry, float]:
+    def _above(self, direction: Direction) -> tuple[Entry, float]:
         """Return an entry and the upper end that it shows; if none holds, the last one tried."""
         entry: Entry | None = None
         wider: list[tuple[Entry, float]] = []
         with suppress(NoMethod):
-            for entry in self._precise(number, back, lower=False):
+            for entry in self._precise(direction, lower=False):
                 if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
-                    wider += self._wider(number, back)
+                    wider += self._wider(direction)
                     if wider and min(end for _, end in wider) == self._upper:
                         break
                 if self._holds(entry, lower=False):
                     return entry, self._upper
         if entry is not None and not wider and not _may_be_wider(entry):
             return entry, self._upper
-        wider = wider or self._wider(number, back)
+        wider = wider or self._wider(direction)
         if not wider:
             if entry is None:
-                self._on_lattice(number, back, lower=False)  # its error says why there is no method
+                self._on_lattice(direction, lower=False)  # its error says why there is no method
                 raise NoMethod("no road leads to a bound")
             return entry, self._upper
         return min(wider, key=lambda candidate: candidate[1])
 
-    def _wider(self, number: int, back: bool) -> list[tuple[Entry, float]]:
+    def _wider(self, direction: Direction) -> list[tuple[Entry, float]]:
         """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
-        for method in (self._on_lattice, self._by_moment):
-            with suppress(NoMethod, *FAILURES):
-                shown_entries.append(method(number, back, lower=False))
+        with suppress(NoMethod, *FAILURES):
+            shown_entries.append(self._on_lattice(direction, lower=False))
+        with suppress(NoMethod, *FAILURES):
+            items = self._items(direction, lower=False)
+            entry, end = moment_entry(items, direction.back, self._delta)
+            entry = {**self._head(direction, lower=False), **entry}
+            shown_entries.append((entry, max(end, self._upper)))
         return shown_entries
 
-    def _below(self, directions: list[tuple[int, bool]]) -> tuple[Entry | None, float]:
+    def _below(self, directions: list[Direction]) -> tuple[Entry | None, float]:
         """Return an entry and the lower end that it shows; None if no method shows one."""
         lower_ends, coarse = [], []
-        for number, back in directions:
+        for direction in directions:
             failed_entries, has_method = [], True
             try:
-                for entry in self._precise(number, back, lower=True):
+                for entry in self._precise(direction, lower=True):
                     if self._holds(entry, lower=True):
                         return entry, self._lower
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
             # In a plan with sets the certificate's lower end may not be that of any path.
-            if not has_method or self._has_sets(number) or any(map(_may_be_wider, failed_entries)):
-                coarse.append((number, back))
-        for number, back in coarse:
+            if (
+                not has_method
+                or self._has_sets(direction)
+                or any(map(_may_be_wider, failed_entries))
+            ):
+                coarse.append(direction)
+        for direction in coarse:
             with suppress(NoMethod, *FAILURES):
-                lower_ends.append(self._on_lattice(number, back, lower=True))
+                lower_ends.append(self._on_lattice(direction, lower=True))
         return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
 
-    def _items(self, number: int, back: bool, *, lower: bool) -> Items:
+    def _items(self, direction: Direction, *, lower: bool) -> Items:
         """Return the pairs above an alternative, or those below a costly path through it."""
         Budget.remaining = verdict.BUDGET
-        releases = self._alternatives[number]
+        releases = self._alternatives[direction.number]
         if lower:
-            releases = on_path(releases, json.loads(json.dumps(self._path(number, back))))
+            releases = on_path(releases, json.loads(json.dumps(self._path(direction))))
         with ctx.workprec(DIGITS):
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
             ]
         return [(item, n) for item, n in items if item]
 
-    def _has_sets(self, number: int) -> bool:
+    def _has_sets(self, direction: Direction) -> bool:
         """Return whether a release of an alternative stands for several pairs."""
-        return any(release[0] == ANY_OF for release in self._alternatives[number])
+        return any(release[0] == ANY_OF for release in self._alternatives[direction.number])
 
-    def _path(self, number: int, back: bool) -> list[Any]:
+    def _path(self, direction: Direction) -> list[Any]:
         """Return the choices of a costly path through an alternative, none where it has no sets."""
 
         def score(releases: Any) -> float:
@@ -232,54 +248,52 @@ class Search:
                     if (x := bounding_pair(release, above=False))
                 ]
             if self._delta == 0:
-                fraction, ball = largest_sum(items, back, above=False)
+                fraction, ball = largest_sum(items, direction.back, above=False)
                 return float(fraction) + float(ball)
             with suppress(NoMethod, NoProof):
-                return float_epsilon(items, back, self._delta)
+                return float_epsilon(items, direction.back, self._delta)
             return 0.0
 
-        if not self._has_sets(number):
+        if not self._has_sets(direction):
             return []
-        if (number, back) not in self._paths:
-            self._paths[number, back] = costly_path(self._alternatives[number], score)
-        return self._paths[number, back]
+        if direction not in self._paths:
+            releases = self._alternatives[direction.number]
+            self._paths[direction] = costly_path(releases, score)
+        return self._paths[direction]
 
-    def _head(self, number: int, back: bool, *, lower: bool) -> Entry:
+    def _head(self, direction: Direction, *, lower: bool) -> Entry:
         """Return the fields of an entry that say what it is about."""
+        number, back = direction
         head: Entry = {"way": number, "direction": "reversed" if back else "forward"}
-        return (
-            {**head, "path": self._path(number, back)} if lower and self._has_sets(number) else head
-        )
+        if lower and self._has_sets(direction):
+            head["path"] = self._path(direction)
+        return head
 
-    def _precise(self, number: int, back: bool, *, lower: bool) -> Iterator[Entry]:
+    def _precise(self, direction: Direction, *, lower: bool) -> Iterator[Entry]:
         """Yield entries that may prove the end of the certificate itself."""
-        end, items = self._lower if lower else self._upper, self._items(number, back, lower=lower)
+        end, items = self._lower if lower else self._upper, self._items(direction, lower=lower)
         width = max(self._upper - self._lower, 1e-16 * self._upper)
-        for entry in method_entries(items, back, self._delta, end, width, lower=lower):
-            yield {**self._head(number, back, lower=lower), **entry}
+        for entry in method_entries(items, direction.back, self._delta, end, width, lower=lower):
+            yield {**self._head(direction, lower=lower), **entry}
 
-    def _by_moment(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
-        """Return an entry of one moment, and the upper end that it proves."""
-        entry, end = moment_entry(self._items(number, back, lower=lower), back, self._delta)
-        return {**self._head(number, back, lower=lower), **entry}, max(end, self._upper)
-
-    def _on_lattice(self, number: int, back: bool, *, lower: bool) -> tuple[Entry, float]:
+    def _on_lattice(self, direction: Direction, *, lower: bool) -> tuple[Entry, float]:
         """Return an entry, and the nearest end that it proves."""
-        items = self._items(number, back, lower=lower)
+        items = self._items(direction, lower=lower)
         claimed_end = self._lower if lower else self._upper
         if self._delta == 0 or not items:
             raise NoMethod("no lattice shows a delta of 0")
-        entry = lattice_entry(items, back, claimed_end, self._delta)
+        entry = lattice_entry(items, direction.back, claimed_end, self._delta)
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
         Budget.remaining = verdict.BUDGET
         with ctx.workprec(copied.pop("bits")):
-            bounds = composed(items, back, Fields(copied, "an entry"), above=not lower)
+            fields = Fields(copied, "an entry")
+            bounds = composed(items, direction.back, fields, above=not lower)
 
             def shown(end: float) -> bool:
                 low, high = bounds(end)
                 return bool(low > self._delta if lower else high <= self._delta)
 
-            head = self._head(number, back, lower=lower)
+            head = self._head(direction, lower=lower)
             return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
 
     def _holds(self, entry: Entry, *, lower: bool) -> bool:
@@ -333,7 +347,7 @@ def method_entries(
         yield {"road": "largest losses", "bits": 256}
     elif ANY_OF in kinds:
         raise NoMethod("a set of releases to choose of is bounded on a lattice")
-    elif kinds == {"laplace"} and count <= MIN_LAPLACES:
+    elif kinds == {"laplace"} and count <= MAX_LATTICE_LAPLACES:
         raise NoMethod("few Laplaces are composed on a lattice")
     elif kinds == {"allocation"} and count == 1:
         _, mu_squared, steps = items[0][0]

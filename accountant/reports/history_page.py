@@ -28,11 +28,11 @@ MAX_SHOWN_LINES = 1000  # the last lines of a page, as many as a browser can scr
 MAX_DRAWN_STEPS = 800  # finer steps cannot be seen in the figure
 
 
-def history_page(status: Status, lines: Iterable[Line], book: str, command_line: str = "") -> str:
+def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
     """Return the page as HTML.
 
     The lines are read once and few are kept, so they may be a stream.  ``book`` is the name of the
-    ledger, ``command_line`` the command that makes the page again.
+    ledger.
     """
     history = HistoryFigures(status, lines)
     # With windows or buckets there is no one total, of which spends would be shares.
@@ -55,9 +55,9 @@ def history_page(status: Status, lines: Iterable[Line], book: str, command_line:
         history=history,
         shares=shares,
         book=book,
-        command_line=command_line,
         used=spending,
         left=format_remaining(spending.limit, spending.amount),
+        capacity=lambda kind: _capacity(status, kind.first_line),
         percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
         to_come=_to_come(status, history),
         saved=csv_address(share_rows),
@@ -91,18 +91,23 @@ def _next_window(label: str) -> tuple[str, str]:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReleaseKind:
-    """One kind of release: how many were requested, answered and failed.
+    """One kind of release, with the first line of it: how many were answered, and how many not."""
 
-    ``capacity`` is how many more of them the rest of the budget would pay for, None if unknown.
-    """
+    first_line: Line
+    answered: int = 0
+    failed: int = 0
 
-    what: str
-    requested: int
-    answered: int
-    failed: int
-    capacity: int | None
+    @property
+    def what(self) -> str:
+        """Return the mechanism in words."""
+        return self.first_line.what
+
+    @property
+    def requested(self) -> int:
+        """Return how many there were."""
+        return self.answered + self.failed
 
 
 @final
@@ -123,7 +128,7 @@ class HistoryFigures:
         self.seeded = self.undeclared = self.by_trusted = False
         self.latest: deque[Line] = deque(maxlen=MAX_SHOWN_LINES)
         self.totals = LedgerTotals()
-        self._kinds: dict[str, list[Any]] = {}  # the first line, answered, failed
+        self._kinds: dict[str, ReleaseKind] = {}  # by the mechanism in words
         self._drawn: list[Line] = []
         stride = 1  # every stride-th line is drawn; it doubles where these become too many
         for line in lines:
@@ -139,18 +144,15 @@ class HistoryFigures:
             self.by_trusted |= bool(line.executor)
             if line.kind not in ("plan", "terms"):
                 self.released += 1
-                tally = self._kinds.setdefault(line.what, [line, 0, 0])
-                tally[1 if line.outcome == "answered" else 2] += 1
+                kind = self._kinds.setdefault(line.what, ReleaseKind(line))
+                is_answered = line.outcome == "answered"
+                kind.answered += is_answered
+                kind.failed += not is_answered
 
     @property
     def kinds(self) -> list[ReleaseKind]:
         """Return the kinds in order of first use; plans are left out, as their steps are listed."""
-        return [
-            ReleaseKind(
-                what, answered + failed, answered, failed, _capacity(self._status, first_line)
-            )
-            for what, (first_line, answered, failed) in self._kinds.items()
-        ]
+        return list(self._kinds.values())
 
     @property
     def spending(self) -> SpendingFigure | None:

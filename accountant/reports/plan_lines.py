@@ -62,16 +62,16 @@ def plan_of(
     lines: Sequence[PlanLine],
     noise_factor: float = 1.0,
     count_factor: float = 1.0,
-    turned: int | None = None,
+    changed_line: int | None = None,
 ) -> Plan:
     """Return the plan of the lines with other noise and other counts.
 
     Noise is multiplied by ``noise_factor``, and counts by ``count_factor``, rounded up.  Only the
-    line at the index ``turned`` changes, or for None all of them.
+    line at the index ``changed_line`` changes, or for None all of them.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
-        if turned in (None, index)
+        if changed_line in (None, index)
         else Repeat(line.part, line.count)
         for index, line in enumerate(lines)
     )

@@ -80,7 +80,7 @@ def _saved_tables(summary: PlanSummary) -> dict[str, str]:
     ]
     budget, delta_index = summary.budget, summary.budget_delta_index
     for grid in (summary.grid, *summary.line_grids):
-        changed = None if grid.turned is None else summary.costs[grid.turned].line
+        changed = None if grid.changed_line is None else summary.costs[grid.changed_line].line
         name = "all" if changed is None else changed.name or repr(changed.part)
         for noise, row in zip(grid.noise_factors, grid.epsilon, strict=True):
             for number, releases, cell in zip(grid.count_factors, grid.releases, row, strict=True):

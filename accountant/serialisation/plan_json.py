@@ -155,14 +155,14 @@ def from_dict(value: Any, path: KeyPath = ()) -> Plan:
         raise PlanFileError((*path, "kind"), value["kind"], f"one of {allowed}")
     fields = {key: field_value for key, field_value in value.items() if key != "kind"}
     count = fields.pop("count", None) if "count" not in constructor_fields(kind) else None
-    plan = _made(kind, fields, path)
+    plan = _constructed(kind, fields, path)
     try:
         return plan if count is None else Repeat(plan, count)
     except ParameterError as error:
         raise PlanFileError((*path, error.argument), error.value, error.allowed) from None
 
 
-def _made(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
+def _constructed(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
     """Return a plan of this kind, or a value inside one, from its fields."""
     allowed = constructor_fields(kind)
     for key, value in fields.items():
@@ -173,7 +173,9 @@ def _made(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
     missing = [key for key in required if key not in fields]
     if missing:
         raise PlanFileError(path, kind.__name__, f"given with {', '.join(missing)}")
-    arguments = {allowed[key].name: _read(value, (*path, key)) for key, value in fields.items()}
+    arguments = {
+        allowed[key].name: _value_from(value, (*path, key)) for key, value in fields.items()
+    }
     try:
         return kind(**arguments)
     except ParameterError as error:
@@ -182,16 +184,16 @@ def _made(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
         raise PlanFileError(error_path, error.value, error.allowed) from None
 
 
-def _read(value: Any, path: KeyPath) -> Any:
+def _value_from(value: Any, path: KeyPath) -> Any:
     if isinstance(value, dict):
         kind = str(value.get("kind"))
         inner = TRIES_KINDS.get(kind) or plan_field_kinds().get(kind)
         if inner is not None:
             fields = {key: element for key, element in value.items() if key != "kind"}
-            return _made(inner, fields, path)
+            return _constructed(inner, fields, path)
         return from_dict(value, path)
     if isinstance(value, list):
-        return tuple(_read(element, (*path, i)) for i, element in enumerate(value))
+        return tuple(_value_from(element, (*path, i)) for i, element in enumerate(value))
     return value
 
 

@@ -16,7 +16,7 @@ LOADERS = (
 SAMPLING = LOADERS[:3]  # every step draws anew; the others go through the data in passes
 PASSES = LOADERS[4:]  # loaders that cut an order of all records into batches
 # records are drawn independently, so a removed record costs what a blank one does
-ALONE = ("poisson", "random_allocation")
+INDEPENDENT = ("poisson", "random_allocation")
 ALIASES = {
     "truncated": "truncated_poisson",
     "without_replacement": "fixed_size",

@@ -11,7 +11,7 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
 from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.plans.plan import Plan
-from accountant.training.loaders import ALONE, LOADERS, PASSES
+from accountant.training.loaders import INDEPENDENT, LOADERS, PASSES
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certified, record_scheme
 from accountant.training.users import is_long, user_scheme
@@ -57,48 +57,14 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-MOST_ROWS = (
-    3 * len(LOADERS) * len(SAMPLING_RELATIONS)
-)  # records without and with microbatches, users
+# of records without and with microbatches, and of users
+MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)
 
 
 def rows_of(
     run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
 ) -> tuple[TrainingCost, ...]:
     """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
-    brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}
-    costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
-
-    def row(loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
-        if relation is ZERO_OUT and loader in ALONE:
-            tick()
-            return replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
-        scheme_of = record_scheme if unit == RECORD else user_scheme
-        scheme = scheme_of(run, noise, loader, relation, microbatching=micro)
-        is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
-
-        def certify(plan: Plan) -> tuple[float, float]:
-            above = plan in scheme.above
-            if above and unit == USER and is_long(run, loader):
-                return 0.0, RDP().epsilon(plan, delta)
-            is_wide = above and (scheme.note or loader == "truncated_poisson")
-            width = FINE if is_this_run and above else LOOSE if is_wide else COARSE
-            # Rows of other loaders take any interval that was computed for the same plan before.
-            if plan not in brackets or (width == FINE and brackets[plan][0] > width):
-                brackets[plan] = (width, Tight(width).bracket(plan, delta))
-            return brackets[plan][1]
-
-        lower, upper = certified(scheme, certify)
-        # counts of records that were left out, and square roots that were rounded up, move the
-        # lower end by much less
-        if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
-            lower *= 1 - 1e-12
-        tick()
-        # for one record some plan always has an epsilon
-        no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
-        note = "none" if no_theorem else scheme.note
-        return TrainingCost(loader, unit, relation, micro, lower, upper, note)
-
     wanted = [
         (loader, RECORD, relation, micro)
         for micro in (False, True)
@@ -111,6 +77,54 @@ def rows_of(
             for relation in SAMPLING_RELATIONS
             for loader in LOADERS
         ]
-    for row_key in wanted:
-        costs[row_key] = row(*row_key)
+    run_costs = RunCosts(run, noise, delta)
+    costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
+    for loader, unit, relation, micro in wanted:
+        if relation is ZERO_OUT and loader in INDEPENDENT:
+            cost = replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
+        else:
+            cost = run_costs.cost(loader, unit, relation, micro)
+        costs[loader, unit, relation, micro] = cost
+        tick()
     return tuple(costs.values())
+
+
+class RunCosts:
+    """What a run costs at one delta; the intervals of plans are computed once for all rows."""
+
+    def __init__(self, run: TrainingRun, noise: float, delta: float) -> None:
+        self._run, self._noise, self._delta = run, noise, delta
+        self._brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}  # width and interval
+
+    def bracket(self, plan: Plan, width: float) -> tuple[float, float]:
+        """Return an interval around a plan's epsilon, of this width at most where it is `FINE`."""
+        # Rows of other loaders take any interval that was computed for the same plan before.
+        if plan not in self._brackets or (width == FINE and self._brackets[plan][0] > width):
+            self._brackets[plan] = width, Tight(width).bracket(plan, self._delta)
+        return self._brackets[plan][1]
+
+    def cost(self, loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        """Return what the run costs a record or a user with this loader, for these neighbours."""
+        run = self._run
+        scheme_of = record_scheme if unit == RECORD else user_scheme
+        scheme = scheme_of(run, self._noise, loader, relation, microbatching=micro)
+        is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
+
+        def certify(plan: Plan) -> tuple[float, float]:
+            above = plan in scheme.above
+            if above and unit == USER and is_long(run, loader):
+                return 0.0, RDP().epsilon(plan, self._delta)
+            if above and is_this_run:
+                return self.bracket(plan, FINE)
+            is_wide = above and (scheme.note or loader == "truncated_poisson")
+            return self.bracket(plan, LOOSE if is_wide else COARSE)
+
+        lower, upper = certified(scheme, certify)
+        # counts of records that were left out, and square roots that were rounded up, move the
+        # lower end by much less
+        if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
+            lower *= 1 - 1e-12
+        # for one record some plan always has an epsilon
+        no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
+        note = "none" if no_theorem else scheme.note
+        return TrainingCost(loader, unit, relation, micro, lower, upper, note)

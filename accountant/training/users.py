@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 from accountant.amplification.group_privacy import Grouped
 from accountant.amplification.single_pass import OnePass
@@ -49,9 +50,15 @@ MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rén
 NEGLIGIBLE = 1e-34
 MOST_COUNTS = 500  # counts in a mixture; with more of them there is no bound
 
-# The numbers of the user's records that a batch may hold, each with its probability; and the
-# probability of all numbers that are left out.
-RecordCounts = tuple[tuple[tuple[int, float], ...], float]
+
+class RecordCounts(NamedTuple):
+    """The numbers of the user's records that a batch may hold, each with its probability.
+
+    ``rare`` is at least the probability of all numbers that are left out.
+    """
+
+    chances: tuple[tuple[int, float], ...]
+    rare: float
 
 
 def user_scheme(
@@ -92,8 +99,7 @@ def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -
 
 def _drawn(run: TrainingRun, step: Loss, counts: RecordCounts) -> Plan:
     """Return the steps; a step whose count of records was left out reveals everything."""
-    _, rare = counts
-    return run.draws * (step + ApproxLoss(0.0, rare)) if rare else run.draws * step
+    return run.draws * (step + ApproxLoss(0.0, counts.rare) if counts.rare else step)
 
 
 def _truncated_poisson(
@@ -138,13 +144,13 @@ def _step_loss(
     counts: RecordCounts, clips: int, noise: float, relation: Adjacency, blank: int = 0
 ) -> Loss:
     """Return the loss of a step that each record moves by ``clips``, each blank by ``blank``."""
-    chances, _ = counts
-    shifts, weights = tuple(clips * j for j, _ in chances), tuple(weight for _, weight in chances)
+    record_counts, weights = zip(*counts.chances, strict=True)
+    shifts = tuple(clips * j for j in record_counts)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
         return MixtureOfGaussians(noise, shifts, weights)
     clips_back = clips if relation is REPLACE_ONE else blank
     right_side, left_side = (
-        side([gaussian(noise, moved * j).mu if j else 0.0 for j, _ in chances], weights)
+        side([gaussian(noise, moved * j).mu if j else 0.0 for j in record_counts], weights)
         for moved in (clips, clips_back)
     )
     return MixturePairLoss(MixturePair(right_side, left_side))
@@ -195,7 +201,7 @@ def _size(run: TrainingRun) -> int:
 def binomial_counts(size: int, rate: float) -> RecordCounts | None:
     """Return the counts of Bin(size, rate): each of ``size`` records is drawn by its own coin."""
     if rate >= 1:
-        return ((size, 1.0),), 0.0
+        return RecordCounts(((size, 1.0),), 0.0)
     odds = rate / (1 - rate)
     return _chances_from_ratio(0, size, lambda j: (size - j) / (j + 1) * odds)
 
@@ -243,4 +249,4 @@ def _chances_from_ratio(
     first_chance = max(1 - math.fsum(raised), 0.0)
     normaliser = math.fsum([first_chance, *raised])
     chances = [chance_up / normaliser for chance_up in (first_chance, *raised)]
-    return tuple(zip(counts, chances, strict=True)), rare
+    return RecordCounts(tuple(zip(counts, chances, strict=True)), rare)

@@ -28,7 +28,7 @@ OF_KIND = {
     "RandomizedResponse": "local-replace",
     "SampledWithoutReplacement": REPLACE_ONE,
     "ShuffledEpoch": ZERO_OUT,
-}  # the neighbours of a node that states none
+}
 SAMPLES = "PoissonSampled", "RandomAllocation", "TruncatedPoisson"
 
 

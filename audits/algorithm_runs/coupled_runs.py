@@ -28,7 +28,8 @@ from accountant.ledger.interfaces import Releasable, ShapedQuery, drawing_mechan
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan, Sampler
 from audits.algorithm_runs.fits import OpenGate, run_through
-from audits.algorithm_runs.recording import OffTranscript, same_users
+from audits.algorithm_runs.recording import same_users
+from audits.algorithm_runs.replay_gate import OffTranscript
 
 
 @final

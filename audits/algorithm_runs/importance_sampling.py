@@ -25,7 +25,7 @@ from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.coupled_runs import PendingRelease, run_coupled
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, data_of_runs
 from mechanisms.base.values import Integers, Reals, Scores
 
@@ -185,30 +185,25 @@ class _TiltedRun:
         if first_release.who is None:
             if np.all(first_release.value == second_release.value):
                 return first_release.output  # as likely under every tilt
-            return self._draw_tilted(first_release.mechanism, first_release, second_release, None)
-        changed = (
-            (first_release.value != second_release.value)
-            .reshape(len(first_release.value), -1)
-            .any(axis=1)
-        )
-        users = np.flatnonzero(changed)
+            return self._draw_tilted(first_release, second_release, None)
+        is_changed = first_release.value != second_release.value
+        users = np.flatnonzero(is_changed.reshape(len(first_release.value), -1).any(axis=1))
         if users.size > 1:
             # in the local model at most one user's value may differ
             reason = f"the values of {users.size} users changed with one user's record"
             raise OffTranscript(reason)
         if users.size == 0:
             return first_release.output
-        return self._draw_tilted(
-            first_release.mechanism, first_release, second_release, int(users[0])
-        )
+        return self._draw_tilted(first_release, second_release, int(users[0]))
 
     def _draw_tilted(
-        self,
-        mechanism: Any,
-        first_release: PendingRelease,
-        second_release: PendingRelease,
-        user: int | None,
+        self, first_release: PendingRelease, second_release: PendingRelease, user: int | None
     ) -> Any:
+        """The output of a release with the tilt of this run.
+
+        In the local model only the value of ``user`` is tilted.
+        """
+        mechanism = first_release.mechanism
         pair = (first_release.value, second_release.value)
         if user is not None:
             pair = (first_release.value[user], second_release.value[user])

@@ -18,7 +18,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.accountants.tight import Tight
 from accountant.errors import OffPlan
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
@@ -29,7 +28,7 @@ from audits.algorithm_runs.importance_sampling import (
     WeightedLoss,
     weighted_losses,
 )
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, Replayed, replay
 from audits.claims.arguments import claimed_delta
 from audits.statistics.binomial_bounds import mean_confidence_band
@@ -41,18 +40,6 @@ EPSILON_SHARES = np.unique(
     np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.25), np.arange(0.9, 1.15, 0.1)]).round(12)
 )
 TOLERANCE = 1e-6  # relative to epsilon: an excess of a sampled loss up to this may be rounding
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class EmpiricalProfile:
-    """The profile at each ``epsilon``: its estimate and confidence band, the accountant's curve."""
-
-    epsilon: Array
-    mean: Array
-    lower: Array
-    upper: Array
-    accountant: Array
 
 
 @final
@@ -157,11 +144,6 @@ class AlgorithmAudit:
     def epsilon_grid(self) -> Array:
         """The epsilons at which the profile is bounded: 0 to eight times the claim's."""
         return np.asarray(claimed_epsilon(self.claim) * EPSILON_SHARES)
-
-    def profile(self, epsilons: Array, confidence: float) -> EmpiricalProfile:
-        """The empirical profile and the accountant's at the given epsilons."""
-        curve = np.array([Tight().delta(self.plan, e) for e in epsilons])
-        return EmpiricalProfile(epsilons, *self.confidence_band(epsilons, confidence), curve)
 
     def _hockey_stick_terms(self, epsilons: Array, *, reverse: bool) -> Array:
         """``weight (1 - e^{eps - loss})_+`` of every run after the pilot, one column per epsilon.

@@ -30,12 +30,8 @@ from accountant.plans.plan import Plan, directions
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.differences import difference
 from audits.algorithm_runs.fits import is_fitted_through_gates, published, run_through
-from audits.algorithm_runs.recording import (
-    OffTranscript,
-    RecordingLedger,
-    ReplayGate,
-    changed_rows,
-)
+from audits.algorithm_runs.recording import RecordingLedger
+from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGates, changed_rows
 from audits.values.tracebacks import without_values
 
 CHANCE = 1e-9  # an honest run's loss exceeds `largest_loss_of` with at most this probability
@@ -176,23 +172,20 @@ def replay(
     """
     data, neighbour = data_of_runs(algorithm, data, neighbour)
     source = generator(rng)
-    seed = seed_of(source)
+    runs = RunsOfAlgorithm(algorithm, public, undeclared, seed_of(source))
     try:
-        recorded = _record(algorithm, data, public, source, undeclared, seed)
+        recorders, result = runs.record_published(data, source)
     except OffPlan as error:
         return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
     except Exception as error:
-        if _fails_too(algorithm, neighbour, public, seed, undeclared, error):
+        if runs.fails_too(neighbour, error):
             raise
         # its message may hold a record
         message = f"the fit failed on the recorded data alone: {type(error).__name__}"
         return Replayed(False, True, True, np.nan, message)
-    recorders, result = recorded
-    repeated_run = _replay_run(algorithm, recorders, data, public, result, seed)
+    repeated_run = runs.replay(recorders, data, result)
     most_moved_rows = moved_rows_allowed(algorithm, data, neighbour)
-    neighbour_run = _replay_run(
-        algorithm, recorders, neighbour, public, result, seed, most_moved_rows
-    )
+    neighbour_run = runs.replay(recorders, neighbour, result, most_moved_rows)
     deterministic = repeated_run.witness == ""
     leak_free = neighbour_run.same_result
     on_plan = neighbour_run.on_plan and repeated_run.on_plan
@@ -324,7 +317,7 @@ def sampled_losses(
     data, neighbour = data_of_runs(algorithm, data, neighbour)
     for run_rng in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
         seed = seed_of(run_rng)
-        recorders, _ = _recorded_run(algorithm, data, public, run_rng, undeclared, seed)
+        recorders, _ = RunsOfAlgorithm(algorithm, public, undeclared, seed).record(data, run_rng)
         gates = ReplayGates(recorders)
         run_through(algorithm, neighbour, public, gates.open, seed)
         yield gates.finished_loss()
@@ -360,150 +353,119 @@ def seed_of(source: np.random.Generator) -> int:
     return int(source.spawn(1)[0].integers(1 << 31))
 
 
-class ReplayGates:
-    """The gates of a run that receives the recorded answers, in the order of the recorders."""
-
-    def __init__(self, recorders: list[RecordingLedger], most_moved_rows: float = math.inf) -> None:
-        self._recorders, self._most = recorders, most_moved_rows
-        self._gates: list[ReplayGate] = []
-
-    def open(self, data: Any, plan: Plan, public: Any) -> ReplayGate:
-        """Return the next gate; raise `OffTranscript` where it is not the recorded one."""
-        position = len(self._gates)
-        if position == len(self._recorders):
-            raise OffTranscript(f"the run opened more than the {position} recorded gates")
-        recorder = self._recorders[position]
-        if plan != recorder.plan:
-            raise OffTranscript(f"the plan was {plan!r}, recorded was {recorder.plan!r}")
-        self._gates.append(ReplayGate(recorder, data, public))
-        if (moved := self._gates[-1].moved_rows) > self._most:
-            raise OffTranscript(
-                f"{moved} rows behind the gate changed where the data changed in {self._most:g}"
-            )
-        return self._gates[-1]
-
-    def finished_loss(self) -> float:
-        """Return the loss of the only gate; NaN if there are several.
-
-        It raises `OffTranscript` if the run was not as recorded.
-        """
-        for gate in self._gates:
-            gate.finish()
-        if len(self._gates) < len(self._recorders):
-            raise OffTranscript(
-                f"the run opened {len(self._gates)} of {len(self._recorders)} gates"
-            )
-        return self._gates[0].loss if len(self._gates) == 1 else math.nan
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class _ReplayRun:
+class ReplayedRun:
+    """What one replay showed: whether result and requests were as recorded, and its loss.
+
+    ``witness`` says in words what differed; "" if nothing did.
+    """
+
     same_result: bool
     on_plan: bool
     loss: float
     witness: str
 
 
-def _recorded_run(
-    algorithm: Algorithm,
-    data: Any,
-    public: Any,
-    rng: np.random.Generator,
-    undeclared: bool,
-    seed: int,
-) -> tuple[list[RecordingLedger], Any]:
-    """Run or fit once; return the ledgers that recorded it, and the result."""
-    recorders: list[RecordingLedger] = []
+@final
+@dataclass(frozen=True, slots=True)
+class RunsOfAlgorithm:
+    """Runs of one algorithm, or fits of an estimator, behind the gates of an audit.
 
-    def open_gate(data: Any, plan: Plan, public: Any) -> RecordingLedger:
-        recorders.append(RecordingLedger(data, plan, rng, public, undeclared))
-        return recorders[-1]
-
-    return recorders, run_through(algorithm, data, public, open_gate, seed)
-
-
-def _record(
-    algorithm: Algorithm,
-    data: Any,
-    public: Any,
-    rng: np.random.Generator,
-    undeclared: bool,
-    seed: int,
-) -> tuple[list[RecordingLedger], Any]:
-    with warnings.catch_warnings(record=True) as caught_warnings:
-        warnings.simplefilter("always")
-        recorders, result = _recorded_run(algorithm, data, public, rng, undeclared, seed)
-        result = _comparable(algorithm, result, caught_warnings)
-    # The user sees the warnings of this run, and not the same ones of every replay.
-    for warning in caught_warnings:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return recorders, result
-
-
-def _fails_too(
-    algorithm: Algorithm, data: Any, public: Any, seed: int, undeclared: bool, error: Exception
-) -> bool:
-    """Return whether a fit fails on these data with the same error.
-
-    It is True, without a run, for an algorithm that has no ``fit`` through gates.
+    All of them get the same ``public`` data, and the same ``seed`` for what an estimator itself
+    draws.  ``undeclared`` is as in `Ledger`.
     """
-    if not is_fitted_through_gates(algorithm):
-        return True
-    try:
-        _recorded_run(algorithm, data, public, np.random.default_rng(seed), undeclared, seed)
-    except Exception as other:  # a fit may raise any exception
-        return type(other) is type(error) and str(other) == str(error)
-    return False
 
+    algorithm: Algorithm
+    public: Any
+    undeclared: bool
+    seed: int
 
-def _comparable(
-    algorithm: Algorithm, result: Any, caught_warnings: list[warnings.WarningMessage]
-) -> Any:
-    """Return what is compared: all that a fit published, warnings too, or a copy of a run's result.
+    def record(self, data: Any, rng: np.random.Generator) -> tuple[list[RecordingLedger], Any]:
+        """Run or fit once; return the ledgers that recorded it, and the result."""
+        recorders: list[RecordingLedger] = []
 
-    A copy is made since the next run may write into the same arrays.
-    """
-    if is_fitted_through_gates(algorithm):
-        texts = [[warning.category.__name__, str(warning.message)] for warning in caught_warnings]
-        return {"warnings": texts} | published(result)
-    with contextlib.suppress(TypeError):  # The comparison refuses what cannot be copied.
-        return copy.deepcopy(result)
-    return result
+        def open_gate(data: Any, plan: Plan, public: Any) -> RecordingLedger:
+            recorders.append(RecordingLedger(data, plan, rng, public, self.undeclared))
+            return recorders[-1]
 
+        return recorders, run_through(self.algorithm, data, self.public, open_gate, self.seed)
 
-def _replay_run(
-    algorithm: Algorithm,
-    recorders: list[RecordingLedger],
-    data: Any,
-    public: Any,
-    result: Any,
-    seed: int,
-    most_moved_rows: float = math.inf,
-) -> _ReplayRun:
-    gates = ReplayGates(recorders, most_moved_rows)
-    with warnings.catch_warnings(record=True) as caught_warnings:
-        warnings.simplefilter("always")
+    def record_published(
+        self, data: Any, rng: np.random.Generator
+    ) -> tuple[list[RecordingLedger], Any]:
+        """Return the same with all that is compared of the result."""
+        with warnings.catch_warnings(record=True) as caught_warnings:
+            warnings.simplefilter("always")
+            recorders, result = self.record(data, rng)
+            result = self._comparable(result, caught_warnings)
+        # The user sees the warnings of this run, and not the same ones of every replay.
+        for warning in caught_warnings:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        return recorders, result
+
+    def fails_too(self, data: Any, error: Exception) -> bool:
+        """Return whether a fit fails on these data with the same error.
+
+        It is True, without a run, for an algorithm that has no ``fit`` through gates.
+        """
+        if not is_fitted_through_gates(self.algorithm):
+            return True
         try:
-            replayed = run_through(algorithm, data, public, gates.open, seed)
-            loss = gates.finished_loss()
-        except (OffTranscript, OffPlan) as error:
-            return _ReplayRun(False, False, np.nan, str(error))
-        except Exception as error:  # The run may use data that are not behind the gate.
-            # its message may hold a record
-            witness = f"the run failed without its noise: {type(error).__name__}"
-            return _ReplayRun(False, True, np.nan, witness)
-        replayed = _comparable(algorithm, replayed, caught_warnings)
-    gap = _published_difference(algorithm, result, replayed)
-    witness = f"the result changed although every answer was the same: {gap}" if gap else ""
-    return _ReplayRun(not gap, True, loss, witness)
+            self.record(data, np.random.default_rng(self.seed))
+        except Exception as other:  # a fit may raise any exception
+            return type(other) is type(error) and str(other) == str(error)
+        return False
 
+    def replay(
+        self,
+        recorders: list[RecordingLedger],
+        data: Any,
+        result: Any,
+        most_moved_rows: float = math.inf,
+    ) -> ReplayedRun:
+        """Run or fit on the data with the recorded answers, and compare with the ``result``.
 
-def _published_difference(algorithm: Algorithm, one: Any, other: Any) -> str:
-    """Return where two results differ, with the name of the attribute of a fit; "" if nowhere."""
-    if not is_fitted_through_gates(algorithm):
-        return difference(one, other)
-    if alone := sorted(one.keys() ^ other.keys()):
-        return f"{alone[0]} is there on one of them alone"
-    differences = ((name, difference(value, other[name])) for name, value in one.items())
-    return next((f"{name}, {gap}" for name, gap in differences if gap), "")
+        The data behind the gates may differ from the recorded ones in so many rows.
+        """
+        gates = ReplayGates(recorders, most_moved_rows)
+        with warnings.catch_warnings(record=True) as caught_warnings:
+            warnings.simplefilter("always")
+            try:
+                replayed = run_through(self.algorithm, data, self.public, gates.open, self.seed)
+                loss = gates.finished_loss()
+            except (OffTranscript, OffPlan) as error:
+                return ReplayedRun(False, False, np.nan, str(error))
+            except Exception as error:  # The run may use data that are not behind the gate.
+                # its message may hold a record
+                witness = f"the run failed without its noise: {type(error).__name__}"
+                return ReplayedRun(False, True, np.nan, witness)
+            replayed = self._comparable(replayed, caught_warnings)
+        gap = self._published_difference(result, replayed)
+        witness = f"the result changed although every answer was the same: {gap}" if gap else ""
+        return ReplayedRun(not gap, True, loss, witness)
+
+    def _comparable(self, result: Any, caught_warnings: list[warnings.WarningMessage]) -> Any:
+        """Return what is compared: all that a fit published with its warnings, or a run's result.
+
+        The result is copied since the next run may write into the same arrays.
+        """
+        if is_fitted_through_gates(self.algorithm):
+            texts = [
+                [warning.category.__name__, str(warning.message)] for warning in caught_warnings
+            ]
+            return {"warnings": texts} | published(result)
+        with contextlib.suppress(TypeError):  # The comparison refuses what cannot be copied.
+            return copy.deepcopy(result)
+        return result
+
+    def _published_difference(self, one: Any, other: Any) -> str:
+        """Return where two results differ, with the attribute of a fit; "" if nowhere."""
+        if not is_fitted_through_gates(self.algorithm):
+            return difference(one, other)
+        if alone := sorted(one.keys() ^ other.keys()):
+            return f"{alone[0]} is there on one of them alone"
+        differences = ((name, difference(value, other[name])) for name, value in one.items())
+        return next((f"{name}, {gap}" for name, gap in differences if gap), "")

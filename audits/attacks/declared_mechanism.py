@@ -20,9 +20,15 @@ from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
 from audits.attacks.tested_rules import RuleResult, count_correct
 from audits.claims.findings import ClaimPoint
-from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule, best_cuts
+from audits.classifiers.decision_rules import (
+    Cuts,
+    DecisionRule,
+    ScoreFunction,
+    ThresholdRule,
+    best_cuts,
+)
 from audits.classifiers.likelihood_ratio import likelihood_ratio_score
-from audits.classifiers.objective import ExpectedOutcome, Objective
+from audits.classifiers.objective import Objective
 from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice, RealLine
@@ -64,9 +70,9 @@ def audit_declared(
             sampled = np.concatenate([score(output) for chunk in drawn for output in chunk])
             distributions.append((sampled, np.full(sampled.size, 1 / sampled.size)))
     cuts = [best_cuts(values, objective, mass) for values, mass in distributions]
-    best_index = max(range(len(pairs)), key=lambda index: cuts[index][2].bound)
+    best_index = max(range(len(pairs)), key=lambda index: cuts[index].expected.bound)
     pair, score, law = pairs[best_index], scores[best_index], distributions[best_index]
-    rule = _threshold_rule(score, *cuts[best_index])
+    rule = _threshold_rule(score, cuts[best_index])
     rules: list[DecisionRule] = [rule]
     objectives = [
         Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
@@ -77,12 +83,14 @@ def audit_declared(
     if claims_own_loss:
         objectives = [] if objective.delta == 0 else objectives[:1]
     best = max(
-        objectives, key=lambda point: best_cuts(law[0], point, law[1])[2].z_score, default=None
+        objectives,
+        key=lambda point: best_cuts(law[0], point, law[1]).expected.z_score,
+        default=None,
     )
     if best is None or best.epsilon is None or best.delta == objective.delta:
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
-    rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
+    rules.append(_threshold_rule(score, best_cuts(law[0], best, law[1])))
     bound, counts_at_point = count_correct(
         mechanism.release, pair, rules, objective.runs, rng, executor
     )
@@ -90,10 +98,8 @@ def audit_declared(
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
 
 
-def _threshold_rule(
-    score: ScoreFunction, cut: float, low: float, expected: ExpectedOutcome
-) -> ThresholdRule:
-    return ThresholdRule(score, cut, expected, SCORE_DESCRIPTION, low)
+def _threshold_rule(score: ScoreFunction, cuts: Cuts) -> ThresholdRule:
+    return ThresholdRule(score, cuts.upper, cuts.expected, SCORE_DESCRIPTION, cuts.lower)
 
 
 def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:

@@ -182,9 +182,17 @@ def audit_sensitivity(
             query, space, Adjacency.REPLACE_ONE, claim.value, claim.norm, budget, rng
         )
     return Finding(
-        probe.outcome, 0.0, 0.0, probe.evaluations, level, probe.witness,
-        time.perf_counter() - start, probe.seed, None, GuessCounts(0, 0, 0),
-    )  # fmt: skip
+        outcome=probe.outcome,
+        epsilon_lower=0.0,
+        delta=0.0,
+        runs=probe.evaluations,
+        confidence=level,
+        witness=probe.witness,
+        seconds=time.perf_counter() - start,
+        seed=probe.seed,
+        claim=None,
+        guesses=GuessCounts(0, 0, 0),
+    )
 
 
 class _DistanceSearch:

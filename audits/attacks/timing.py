@@ -142,18 +142,20 @@ def audit_timing(
     compared = "the value" if value_p <= noise_p else "the noise"
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
-        Outcome.FALSIFIED if is_refuted else unrefuted_outcome,
-        value_correlation,
-        value_p,
-        noise_correlation,
-        noise_p,
-        confidence,
-        pairs,
-        batch,
-        f"time against {compared}: rank correlation {correlation:.3f}, "
-        f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}",
-        time.perf_counter() - start,
-        seed,
+        outcome=Outcome.FALSIFIED if is_refuted else unrefuted_outcome,
+        value_correlation=value_correlation,
+        value_p=value_p,
+        noise_correlation=noise_correlation,
+        noise_p=noise_p,
+        confidence=confidence,
+        pairs=pairs,
+        batch=batch,
+        witness=(
+            f"time against {compared}: rank correlation {correlation:.3f}, "
+            f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}"
+        ),
+        seconds=time.perf_counter() - start,
+        seed=seed,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,10 +185,16 @@ def merge_intervals(
     return IntervalRule(edges[change], labels[np.append(True, change)], expected)
 
 
-def best_cuts(
-    scores: Array, objective: Objective, mass: Array
-) -> tuple[float, float, ExpectedOutcome]:
-    """The upper and the lower cut of exact log-odds that suit the objective best, and its outcome.
+class Cuts(NamedTuple):
+    """The score from which on the first value is guessed, that up to which the second is."""
+
+    upper: float
+    lower: float
+    expected: ExpectedOutcome
+
+
+def best_cuts(scores: Array, objective: Objective, mass: Array) -> Cuts:
+    """The cuts of exact log-odds that suit the objective best.
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
     right guesses comes from the pooled scores and not from noisy counts of each value.  ``mass`` is
@@ -197,22 +203,19 @@ def best_cuts(
     """
     if objective.every_run:
         right = mass @ (1 / (1 + np.exp(-np.abs(scores))))
-        return (
-            0.0,
-            0.0,
-            objective.best_rule(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1],
-        )
+        every_run = np.ones(1, dtype=bool)
+        return Cuts(0.0, 0.0, objective.best_rule(np.array([right]), np.ones(1), every_run)[1])
     sides = [np.abs(scores), scores, -scores]
     tails = [_tail_rates(side, mass) for side in sides]
     size, guess_rate, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
     if size.size == 0:
-        return np.inf, -np.inf, NO_GUESS
+        return Cuts(np.inf, -np.inf, NO_GUESS)
     kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
     best, expected = objective.best_rule(right, guess_rate, kind == 0)
     # Scores have atoms; a cut exactly on one would read float rounding.
     cut = float(size[best]) * (1 - 1e-9)
     upper = np.inf if kind[best] == 2 else cut
-    return upper, -np.inf if kind[best] == 1 else -cut, expected
+    return Cuts(upper, -np.inf if kind[best] == 1 else -cut, expected)
 
 
 def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.output_readers import reader_of
 from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
+from audits.classifiers.python_readers import reader_of
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 

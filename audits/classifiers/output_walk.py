@@ -3,7 +3,7 @@
 It collects words of the structure (types, lengths, texts), numbers as floats, values that floats
 do not represent exactly, and the parts that could not be read.
 
-Readers of types (`python_readers`, `library_readers`, `object_reader`) say what their types hold.
+Readers of types (`python_readers`, `library_readers`) say what their types hold.
 The walk keeps depth, cycles and sizes bounded, and names every part that no reader could look into.
 """
 

@@ -1,8 +1,10 @@
-"""How the walk over one output of a release reads the types of Python's standard library.
+"""The reader of each type, and how Python's own types and any other object are read.
 
-The classifier of an audit needs numbers.  `OutputWalk` takes an output apart and calls the reader
-of its type; each function below enters itself in the table ``read_any`` under the type of its first
-argument, or the types in its decorators, and has no name of its own.
+The classifier of an audit needs numbers.  `OutputWalk` takes an output of a release apart and calls
+the reader of its type, which `reader_of` finds: that of `library_readers` for a type of a library,
+found by its name without an import; else that of the table ``read_any``, which any type can join.
+Each function without a name below enters itself in this table under the type of its first argument,
+or the types in its decorators; `read_any` itself reads all other objects.
 
 A reader tells the walk several kinds of facts.  ``walk.word`` takes text that describes the
 structure, such as type and length.  ``walk.number``, ``walk.whole`` and ``walk.array`` take numbers
@@ -14,14 +16,17 @@ from __future__ import annotations
 
 import array
 import collections
+import copyreg
 import datetime
+import enum
+import functools
 import io
 import itertools
 import re
 import sys
 import types
 import uuid
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
@@ -30,12 +35,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.classifiers.library_readers import read_array
-from audits.classifiers.object_reader import read_any, read_fields, read_items, read_own_fields
+from audits.classifiers.library_readers import LIBRARY_READERS, read_array
 from audits.classifiers.output_walk import (
+    ITEMS_BEYOND,
     MAX_NUMBERS,
     MAX_WORDS,
     OutputWalk,
+    Reader,
     array_bytes,
     as_float,
     type_name,
@@ -46,6 +52,50 @@ PLAIN_KEYS = (str, int, float, bool, bytes, type(None))  # types whose repr show
 NUMBER_IN_TEXT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 MAX_TEXT = 1 << 16  # number of characters of a text in which numbers are looked for
 EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def reader_of(kind: type) -> Reader:
+    """The reader of a type: by name for libraries, else the table's, else that of any object."""
+    for base in kind.__mro__:
+        reader = LIBRARY_READERS.get(f"{base.__module__.partition('.')[0]}.{base.__qualname__}")
+        if reader is not None:
+            return reader
+    # By its class, a member that is also a number or a text would be read as that.
+    return read_any.dispatch(enum.Enum if issubclass(kind, enum.Enum) else kind)
+
+
+@functools.singledispatch
+def read_any(output: Any, walk: OutputWalk) -> None:
+    """Read any object by its fields, items, array, number, or state; else it is opaque."""
+    walk.word(type_name(output))
+    before = len(walk.words), len(walk.numbers)
+    _read_fields(output, walk)
+    if hasattr(type(output), "__array__"):
+        walk.part(".array", np.asarray(output))
+    elif isinstance(output, (Iterable, Sequence)):
+        _read_items(output, walk)
+    elif any(hasattr(type(output), name) for name in ("__float__", "__int__", "__index__")):
+        if hasattr(type(output), "__int__") or hasattr(type(output), "__index__"):
+            walk.exact.append(b"%x" % int(output))
+        walk.number(float(output) if hasattr(type(output), "__float__") else as_float(int(output)))
+    was_read = (len(walk.words), len(walk.numbers)) != before
+    # a type that says itself what a copy is made from may hold more than its fields
+    has_own_state = any(
+        name in vars(base)
+        for base in type(output).__mro__[:-1]
+        for name in ("__reduce__", "__reduce_ex__")
+    )
+    if not was_read or has_own_state:
+        _read_state(output, walk)
+    if (len(walk.words), len(walk.numbers)) == before:
+        walk.blind(type(output).__name__)
+
+
+@read_any.register
+def _(output: enum.Enum, walk: OutputWalk) -> None:
+    walk.word(f"{type_name(output)} {output.name}")
+    walk.part(".value", output.value)
 
 
 @read_any.register(type(None))
@@ -67,7 +117,7 @@ def _(output: RaisedOutcome, walk: OutputWalk) -> None:
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.whole(int.__int__(output) if isinstance(output, int) else int(output))
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register(float)
@@ -77,7 +127,7 @@ def _(output: Any, walk: OutputWalk) -> None:
     if isinstance(output, np.longdouble):
         walk.exact.append(array_bytes(np.atleast_1d(output)))
     walk.number(float.__float__(output) if isinstance(output, float) else float(output))
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register(complex)
@@ -86,7 +136,7 @@ def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.number(float(output.real))
     walk.number(float(output.imag))
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register(np.ndarray)
@@ -94,7 +144,7 @@ def _(output: Any, walk: OutputWalk) -> None:
 @read_any.register(np.timedelta64)  # as a subclass of np.integer it would be read as a number
 def _(output: Any, walk: OutputWalk) -> None:
     read_array(output, walk)
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register
@@ -108,7 +158,7 @@ def _(output: str, walk: OutputWalk) -> None:
     walk.number(float(len(output)))
     for number in numbers:
         walk.number(float(number))
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register(bytes)
@@ -117,7 +167,7 @@ def _(output: str, walk: OutputWalk) -> None:
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     _read_bytes(bytes(output), walk)
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register
@@ -208,7 +258,7 @@ def _(output: Mapping, walk: OutputWalk) -> None:  # type: ignore[type-arg]
         walk.part(f"[{words[index]}]", output[keys[index]])
     if isinstance(output, collections.defaultdict):
         walk.part(".default_factory", output.default_factory)
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register
@@ -218,7 +268,7 @@ def _(output: Set, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     # sets have no order, so the items are read in the order of their words
     for item in sorted(output, key=lambda item: key_word(item, walk)):
         walk.part("{}", item)
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register(tuple)
@@ -228,8 +278,8 @@ def _(output: Any, walk: OutputWalk) -> None:
     if type(output) is not base and type(output).__iter__ is not base.__iter__:
         # the methods of a subclass may hide stored items
         walk.part(".stored", base(base.__getitem__(output, slice(None))))
-        read_items(output, walk)
-        read_own_fields(output, walk)
+        _read_items(output, walk)
+        _read_own_fields(output, walk)
         return
     numbers = equal_numbers([output])
     if numbers is None:
@@ -238,7 +288,7 @@ def _(output: Any, walk: OutputWalk) -> None:
     else:
         walk.word(f"{type_name(output)} {len(output)} {numbers.dtype}")
         walk.array(numbers)
-    read_own_fields(output, walk)
+    _read_own_fields(output, walk)
 
 
 @read_any.register
@@ -256,10 +306,10 @@ def _(output: Iterator, walk: OutputWalk) -> None:  # type: ignore[type-arg]
         def items() -> Iterator[Any]:
             returned.append((yield from output))
 
-        read_items(items(), walk)
+        _read_items(items(), walk)
         walk.part(".result", returned)
     else:
-        read_items(output, walk)
+        _read_items(output, walk)
 
 
 @read_any.register
@@ -278,7 +328,7 @@ def _(output: BaseException, walk: OutputWalk) -> None:
     walk.part(".args", output.args)
     walk.part(".__cause__", output.__cause__)
     walk.part(".__context__", output.__context__)
-    read_fields(output, walk)
+    _read_fields(output, walk)
 
 
 @read_any.register(type)
@@ -313,6 +363,55 @@ def _(output: types.FunctionType, walk: OutputWalk) -> None:
 def _(output: types.MethodType, walk: OutputWalk) -> None:
     walk.word(f"method {output.__qualname__}")
     walk.part(".__self__", output.__self__)
+
+
+def _read_items(output: Any, walk: OutputWalk) -> None:
+    """Items of anything that iterates, consumed once and never more than are used."""
+    endless = not hasattr(type(output), "__len__")
+    limit = walk.items_left if endless else MAX_WORDS
+    listed = list(itertools.islice(iter(output), limit))
+    walk.items_left -= len(listed) if endless else 0
+    walk.word(f"length {len(listed)}")
+    walk.items(listed)
+    if len(listed) == limit:
+        walk.blind(f"{ITEMS_BEYOND} {limit:,}")
+
+
+def _read_own_fields(output: Any, walk: OutputWalk) -> None:
+    """Fields that a subclass of a built-in type adds to its value."""
+    if getattr(output, "__dict__", None):
+        _read_fields(output, walk)
+
+
+def _read_fields(output: Any, walk: OutputWalk) -> None:
+    """Fields, private ones too, in ``__dict__`` or in slots."""
+    fields = dict(getattr(output, "__dict__", {}))
+    for kind in type(output).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else list(slots):
+            hidden = name.startswith("__") and not name.endswith("__")
+            stored_name = f"_{kind.__name__.lstrip('_')}{name}" if hidden else name
+            if name not in {"__dict__", "__weakref__"} and hasattr(output, stored_name):
+                fields[stored_name] = getattr(output, stored_name)
+    for name in sorted(map(str, fields)):
+        walk.word(name)
+        walk.part(f".{name}", fields[name])
+
+
+def _read_state(output: Any, walk: OutputWalk) -> None:
+    """What a copy of the object would be made from, where it says so."""
+    try:
+        recipe = output.__reduce_ex__(4)
+    except Exception:  # it cannot be copied
+        return
+    if isinstance(recipe, str):  # the object is a global, which is known by its name
+        walk.word(recipe)
+        return
+    arguments = recipe[1][1:] if recipe[0] is copyreg.__newobj__ else recipe[1]  # type: ignore[attr-defined]
+    for state in (*arguments, *recipe[2:3]):
+        empty = state is None or (isinstance(state, (dict, tuple)) and not state)
+        if not empty and not isinstance(state, type):
+            walk.part(".state", state)
 
 
 def _read_bytes(content: bytes, walk: OutputWalk) -> None:

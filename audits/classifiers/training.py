@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -50,15 +50,11 @@ class TrainedScore:
 
     def z_score(self, objective: Objective) -> float:
         """The expected z-score of the best rule's right guesses against the objective's claim."""
-        return best_tails(self.cells, replace(objective, learning_runs=self.learning_runs))[
-            3
-        ].z_score
+        return self._tails(objective).expected.z_score
 
     def rule(self, objective: Objective) -> DecisionRule:
         """The rule whose tails suit the objective best."""
-        low, high, up, expected = best_tails(
-            self.cells, replace(objective, learning_runs=self.learning_runs)
-        )
+        low, high, up, expected = self._tails(objective)
         if self.candidate.is_number:
             return self._interval_rule(low, high, up, expected)
         # A rule may be sent to other processes, so it holds the score and not the candidate, which
@@ -70,10 +66,8 @@ class TrainedScore:
         else:
             # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the
             # upper tail those above one, that is from the next float on.
-            lower_cut = (
-                -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
-            )
-            cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
+            ends = np.concatenate([[-np.inf], edges, [np.inf]])
+            lower_cut, cut = float(ends[low]), float(ends[high])
             cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
         # A `ThresholdRule` guesses the first value in the upper tail of its score.
         if up < 0:
@@ -81,6 +75,9 @@ class TrainedScore:
                 Pipeline((score, np.negative)), -lower_cut, expected, f"minus {description}", -cut
             )
         return ThresholdRule(score, cut, expected, description, lower_cut)
+
+    def _tails(self, objective: Objective) -> Tails:
+        return best_tails(self.cells, replace(objective, learning_runs=self.learning_runs))
 
     def log_odds(self, outputs: Outputs) -> Array:
         """Estimated log-odds that each output came from the first value."""
@@ -140,22 +137,30 @@ def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -
         objective = replace(objective, learning_runs=runs)
         margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
         cells = histogram_cells(*_out_of_fold(candidate))
-        expected = best_tails(cells, objective)[3].bound
-        if best is None or expected > largest_bound + margin:
-            best, largest_bound = (candidate, cells), expected
+        bound = best_tails(cells, objective).expected.bound
+        if best is None or bound > largest_bound + margin:
+            best, largest_bound = (candidate, cells), bound
     if best is None:
         raise AssertionError("there is always a candidate")
     candidate, cells = best
     return TrainedScore(candidate, candidate.train(list(range(len(candidate.folds)))), cells, runs)
 
 
-def best_tails(
-    cells: HistogramCells, objective: Objective
-) -> tuple[int, int, int, ExpectedOutcome]:
-    """(low, high, up, expected outcome) of the best two tails.
+class Tails(NamedTuple):
+    """Two tails of cells, and the outcome that is expected of guesses in them.
 
     The lower tail are the cells before ``low``, the upper tail those from ``high`` on.  One value
     is guessed in each: the first value in the upper tail if ``up`` is 1, in the lower one if -1.
+    """
+
+    low: int
+    high: int
+    up: int
+    expected: ExpectedOutcome
+
+
+def best_tails(cells: HistogramCells, objective: Objective) -> Tails:
+    """The two tails that suit the objective best.
 
     All pairs ``low <= high`` are compared, for both ``up``.  A cell of mass m (its share of all
     runs) and log-odds x is expected to have ``m / (1 + e^-x)`` of all runs with the first value and
@@ -179,9 +184,9 @@ def best_tails(
     )
     best_index, expected = objective.best_rule(right, np.tile(guess_rate, 2), np.tile(two_sided, 2))
     if not expected.bound > -np.inf:
-        return 0, size, 1, NO_GUESS
+        return Tails(0, size, 1, NO_GUESS)
     up, tail_pair = (1, best_index) if best_index < low.size else (-1, best_index - low.size)
-    return int(low[tail_pair]), int(high[tail_pair]), up, expected
+    return Tails(int(low[tail_pair]), int(high[tail_pair]), up, expected)
 
 
 def _out_of_fold(candidate: ModelCandidate) -> tuple[Array, Array]:

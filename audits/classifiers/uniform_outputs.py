@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from audits.classifiers.library_readers import array_word, frame_words, index_word, series_word
-from audits.classifiers.output_readers import reader_of
 from audits.classifiers.output_walk import (
     MAX_DEPTH,
     MAX_NUMBERS,
@@ -26,7 +25,7 @@ from audits.classifiers.output_walk import (
     not_exact,
     type_name,
 )
-from audits.classifiers.python_readers import equal_numbers, mapping_words
+from audits.classifiers.python_readers import equal_numbers, mapping_words, reader_of
 
 NUMBERS = frozenset({bool, int, float, np.float64, np.int64, np.bool_})  # types of single numbers
 CONSTANTS = frozenset({str, bytes, type(None)})  # types that must have one value in all outputs

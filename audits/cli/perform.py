@@ -31,28 +31,33 @@ def parse_request(
     extra_options: dict[str, Any] | None = None,
 ) -> tuple[Request, int]:
     """The request and the number of threads; raises `ParameterError` before anything runs."""
-    from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
+    from audits.claims.arguments import CONFIDENCE, RUNS
 
     runs = RUNS.check("--samples", parse_number(options.samples))
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     threads = parse_threads(options) or os.cpu_count() or 1
-    start = (
-        None
-        if options.seed is None
-        else IntegerRange(0).check("--seed", parse_number(options.seed))
-    )
+    seed = parse_seed(options)
     check_reports(options)
-    used_seed = seed_and_generator(start)[0] or 0
     request = Request(
         command,
         tuple(names or []),
         runs,
         level,
-        used_seed,
+        seed,
         options.html is not None,
         extra_options or {},
     )
     return request, threads
+
+
+def parse_seed(options: Options) -> int:
+    """The seed that was asked for, else a new one."""
+    from audits.claims.arguments import seed_and_generator
+
+    start = None
+    if options.seed is not None:
+        start = IntegerRange(0).check("--seed", parse_number(options.seed))
+    return seed_and_generator(start)[0] or 0
 
 
 def parse_threads(options: Options) -> int | None:
@@ -109,12 +114,10 @@ def run_and_report(
     request: Request,
     threads: int,
     options: Options,
-    absent: dict[str, str] | None = None,
-    extra: tuple[str, ...] = (),
     kept_outputs: KeptOutputs | None = None,
 ) -> NoReturn:
     """Run the cases, write every report, and exit with the status of the rows."""
-    result = run_cases(family, todo, request, threads, options, absent, extra, kept_outputs)
+    result = run_cases(family, todo, request, threads, options, kept_outputs=kept_outputs)
     write_reports(result, options)
     raise typer.Exit(exit_status(result.rows, options.strict))
 

@@ -55,18 +55,14 @@ def scores(
     130 interrupted.
     """
     from accountant.cli.exit_status import parse_number
-    from accountant.domains import IntegerRange
-    from audits.claims.arguments import CONFIDENCE, seed_and_generator
-    from audits.cli.perform import check_reports, exit_status, write_reports
+    from audits.claims.arguments import CONFIDENCE
+    from audits.cli.perform import check_reports, exit_status, parse_seed, write_reports
     from audits.results.result_file import Request, new_result
     from audits.results.rows import Settings
     from audits.runner.scores import ScoresRequest, count_scores, scores_cases
 
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
-    start = None
-    if options.seed is not None:
-        start = IntegerRange(0).check("--seed", parse_number(options.seed))
-    seed = seed_and_generator(start)[0] or 0
+    seed = parse_seed(options)
     extra_options = {"epsilon": epsilon, "delta": delta, "mu": mu, "plan": plan, "split": split}
     check_reports(options)
     unsized_request = Request("scores", (inside, outside), 0, level, seed, False, extra_options)

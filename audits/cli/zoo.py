@@ -30,15 +30,14 @@ def zoo(options: Options) -> None:
     from audits.cli.perform import parse_request
     from audits.cli.resume import RowFormat, run_remaining
     from audits.runner.execution import select_cases
-    from audits.zoo import scorecard_file as scored
-    from audits.zoo.scorecard import cases
+    from audits.zoo.scorecard import cases, read_scores, to_json
 
     times = IntegerRange(1, 10_000).check("--repeats", parse_number(options.repeats))
     request, threads = parse_request("zoo", options.names, options, {"repeats": times})
-    todo, form = select_cases(request.names, cases()), RowFormat(scored.read_scores, scored.to_json)
+    todo, form = select_cases(request.names, cases()), RowFormat(read_scores, to_json)
     request, rows = run_remaining("zoo", todo, request, threads, options, form)
     _show(rows, request.samples, request.confidence, options.console())
-    write_text(options.json, scored.to_json(request, rows))
+    write_text(options.json, to_json(request, rows))
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
 
 

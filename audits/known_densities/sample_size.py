@@ -18,7 +18,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.search import grow_until, least_float_that, least_integer_that
 from audits.known_densities.outcome_models import OutcomePair
-from audits.statistics.binomial_bounds import leak_count_quantile
+from audits.statistics.binomial_bounds import leak_count_quantile, max_correct_probability
 
 MAX_RUNS = 2**50
 MAX_CUTS = 60
@@ -122,7 +122,7 @@ def guess_test_runs(
 ) -> float:
     """Fewest runs with which the guess test at this cut detects the violation; by bisection."""
     guess_rate, right = guess_rates(pair, cut)
-    if right <= 1 / (1 + math.exp(-claim)):
+    if right <= max_correct_probability(claim):
         return math.inf
 
     def suffice(runs: int) -> bool:
@@ -157,7 +157,7 @@ def guess_test_power(
     weight = np.diff(binom.cdf(edges, runs, guess_rate))
     tried = np.maximum(guesses - leaks, 0)
     # fewest right guesses k with P(Bin(tried, allowed) >= k) <= share
-    allowed = 1 / (1 + math.exp(-claim))
+    allowed = max_correct_probability(claim)
     fewest_right = leaks + binom.isf(share, tried, allowed) + 1
     return float(
         weight @ np.where(guesses >= leaks, binom.sf(fewest_right - 1, guesses, right), 0.0)
@@ -175,7 +175,7 @@ def _promising_cuts(
     if np.isinf(pair.losses).any():
         sizes = np.append(sizes, 700.0)
     cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, MAX_CUTS).astype(int))] * (1 - 1e-9)
-    allowed, approximate_runs = 1 / (1 + math.exp(-claim)), []
+    allowed, approximate_runs = max_correct_probability(claim), []
     z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
     for cut in cuts:
         guess_rate, right = guess_rates(pair, float(cut))

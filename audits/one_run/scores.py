@@ -222,10 +222,20 @@ def _audited(
     is_refutable = is_refuted or claim is None or _refutes(perfect, claim, delta, provable, None)
     unrefuted_outcome = Outcome.SURVIVED if is_refutable else Outcome.INCONCLUSIVE
     return OneRunFinding(
-        Outcome.FALSIFIED if is_refuted else unrefuted_outcome, lower, delta, evidence.coins.coins,
-        1 - evidence.alpha, _witness(evidence, rule, right, provable), 0.0, seed, claim,
-        right, rule.guesses, provable, mu,
-    )  # fmt: skip
+        outcome=Outcome.FALSIFIED if is_refuted else unrefuted_outcome,
+        epsilon_lower=lower,
+        delta=delta,
+        coins=evidence.coins.coins,
+        confidence=1 - evidence.alpha,
+        witness=_witness(evidence, rule, right, provable),
+        seconds=0.0,
+        seed=seed,
+        claim=claim,
+        right=right,
+        guesses=rule.guesses,
+        provable=provable,
+        mu_lower=mu,
+    )
 
 
 def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: float | None) -> bool:

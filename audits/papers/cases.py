@@ -111,11 +111,20 @@ def _published_row(
     verdict = "holds" if claim.holds else "false" if false else "neither proved nor refuted"
     evidence = f"{verdict}; provable {provable:.4g}{attacked.description}"
     return ReportRow(
-        claim.name, "paper", (claim.epsilon, claim.delta), provable, shown, settings.confidence,
-        attacked.runs, Outcome.FALSIFIED if false else Outcome.SURVIVED, expected,
-        f"{claim.source}: {evidence}", evidence, round(time.perf_counter() - start, 6),
-        attacked.computed, None, (), None,
-    )  # fmt: skip
+        subject=claim.name,
+        kind="paper",
+        claim=(claim.epsilon, claim.delta),
+        exact_epsilon=provable,
+        epsilon_lower=shown,
+        confidence=settings.confidence,
+        runs=attacked.runs,
+        outcome=Outcome.FALSIFIED if false else Outcome.SURVIVED,
+        expected=expected,
+        witness=f"{claim.source}: {evidence}",
+        evidence=evidence,
+        seconds=round(time.perf_counter() - start, 6),
+        verdict_lower=attacked.computed,
+    )
 
 
 def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generator) -> AttackResult:
@@ -194,6 +203,16 @@ def _computed_row(
 ) -> ReportRow:
     outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
     return ReportRow(
-        subject, "paper", (NOT_A_NUMBER, NOT_A_NUMBER), None, None, settings.confidence, 0, outcome,
-        Outcome.FALSIFIED, witness, evidence, 0.0,
-    )  # fmt: skip
+        subject=subject,
+        kind="paper",
+        claim=(NOT_A_NUMBER, NOT_A_NUMBER),
+        exact_epsilon=None,
+        epsilon_lower=None,
+        confidence=settings.confidence,
+        runs=0,
+        outcome=outcome,
+        expected=Outcome.FALSIFIED,
+        witness=witness,
+        evidence=evidence,
+        seconds=0.0,
+    )

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from audits.algorithm_runs.differences import difference
-from audits.recorded_runs.followed_steps import event_of, use
+from audits.recorded_runs.noisy_numbers import noisy_of, use
 
 # Objects of these types are parts of a program and not of its result: they are left out.
 SKIPPED = (
@@ -29,14 +29,14 @@ SKIPPED = (
     type,
 )
 DEEPEST = 12  # levels of nesting that are compared; deeper parts are ignored
-# Relative to the largest entry: floats count as equal up to this, as a sum of the same rows in
+# Floats of two runs count as equal up to this share of the larger one, as a sum of the same rows in
 # another order is rounded differently.
 ROUND_OFF = 1e-9
 
 
 def plain_result(result: Any, depth: int = 0) -> Any:
     """Copy a result as nests of plain values; a number with followed noise counts as released."""
-    if event_of(result) is not None:
+    if noisy_of(result) is not None:
         return plain_result(use(result), depth)
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
         return result

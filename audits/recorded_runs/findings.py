@@ -12,14 +12,12 @@ from typing import Any, final
 
 import numpy as np
 
-from audits.recorded_runs.comparisons import same_value, where_they_differ
-from audits.recorded_runs.costs import call_moved
-from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
-from audits.recorded_runs.tape import Event, EventKind, NoiseBlock, Parted, Tape
-
-TOLERANCE = 1e-9  # relative rounding of a sum of the same rows in another order
+from audits.recorded_runs.comparisons import ROUND_OFF, same_value, where_they_differ
+from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitivity_of
+from audits.recorded_runs.event_pairs import EventPair
+from audits.recorded_runs.events import Call, Draw
+from audits.recorded_runs.noise_shifts import Conflict, Laws
+from audits.recorded_runs.tape import NoiseBlock, Parted, Tape
 
 
 @final
@@ -57,51 +55,45 @@ def control_flow(parted: Parted) -> RecordedFinding:
     return RecordedFinding("control flow", parted.site, parted.reason)
 
 
-def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+def unequal_inputs(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
     """Yield the inputs of draws and calls that must be equal in both runs and are not."""
-    for recorded, replayed in pairs:
-        for name in _unequal_names(recorded, replayed):
-            sentence = f"{name} of {recorded.name} depends on the data"
-            yield RecordedFinding("input", recorded.site, sentence)
+    for pair in pairs:
+        for name in _unequal_names(pair):
+            sentence = f"{name} of {pair.recorded.name} depends on the data"
+            yield RecordedFinding("input", pair.recorded.site, sentence)
 
 
 def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFinding]:
     """Yield the places where the bounds that values are clipped to differ between the runs."""
     for site, bounds in first_tape.bounds.items():
         others = second_tape.bounds.get(site, [])
-        if len(others) == len(bounds) and not same_value_of_all(bounds, others):
+        if len(others) == len(bounds) and not all(
+            len(recorded) == len(replayed) and all(map(same_value, recorded, replayed))
+            for recorded, replayed in zip(bounds, others, strict=True)
+        ):
             yield RecordedFinding("input", site, "a bound of clip depends on the data")
 
 
-def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
-    """Return whether all bounds are the same, pair by pair."""
-    return all(
-        len(recorded) == len(replayed) and all(map(same_value, recorded, replayed))
-        for recorded, replayed in zip(bounds, others, strict=True)
-    )
-
-
 def on_other_data(
-    first_tape: Tape, distant_tape: Tape, pairs: list[tuple[Event, Event]]
+    first_tape: Tape, distant_tape: Tape, pairs: list[EventPair]
 ) -> Iterator[RecordedFinding]:
     """Yield arguments, bounds and factors that must be equal on all data of this size, but differ.
 
     ``distant_tape`` is that of a run on other data, which need not be neighbours.
     """
-    calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
-    yield from unequal_inputs(calls)
+    yield from unequal_inputs([pair for pair in pairs if isinstance(pair.recorded, Draw | Call)])
     yield from unequal_bounds(first_tape, distant_tape)
-    yield from _unequal_factors(pairs)
+    yield from unequal_factors(pairs)
 
 
-def same_inputs(recorded: Event, replayed: Event) -> bool:
+def same_inputs(pair: EventPair) -> bool:
     """Return whether all inputs that must be equal are equal."""
-    return next(_unequal_names(recorded, replayed), None) is None
+    return next(_unequal_names(pair), None) is None
 
 
-def _unequal_names(recorded: Event, replayed: Event) -> Iterator[str]:
-    for name in recorded.equal:
-        if not same_value(_comparable(recorded.equal[name]), _comparable(replayed.equal.get(name))):
+def _unequal_names(pair: EventPair) -> Iterator[str]:
+    for name, value in pair.recorded.equal.items():
+        if not same_value(_comparable(value), _comparable(pair.replayed.equal.get(name))):
             yield name
 
 
@@ -113,14 +105,12 @@ def _comparable(value: Any) -> Any:
     )
 
 
-def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+def unequal_factors(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
     """Yield the places where noise is multiplied by numbers that depend on the data."""
-    for recorded, replayed in pairs:
-        if recorded.view is None or replayed.view is None:
-            continue
-        moved = moved_view(recorded.view, replayed.view)
-        if is_only_compared(recorded, replayed):
-            # Code that inverts a distribution may multiply the levels of a coin by a private sum.
+    for pair in pairs:
+        recorded, moved = pair.recorded, pair.moved
+        # Code that inverts a distribution may multiply the levels of a coin by a private sum.
+        if moved is None or pair.is_only_compared:
             continue
         if not moved.same_noise:
             sentence = "which noise is in which number depends on the data"
@@ -132,20 +122,19 @@ def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFindi
             yield RecordedFinding("input", recorded.site, sentence)
 
 
-def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
-    """Yield numbers among noisy ones that moved and have no noise, and noise times private ones."""
-    yield from _unequal_factors(pairs)
-    for recorded, replayed in pairs:
-        if recorded.view is None or replayed.view is None:
+def bare_values(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
+    """Yield numbers among noisy ones that moved and have no noise."""
+    for pair in pairs:
+        recorded, moved = pair.recorded, pair.moved
+        if moved is None or recorded.noisy is None:
             continue
-        moved = moved_view(recorded.view, replayed.view)
-        bare = ~((moved.noises >= 0) & (moved.factors != 0)).any(axis=1) & (moved.moved != 0)
-        if bare.any() and (is_released(recorded, replayed) or recorded.steps == 0):
+        bare = ~moved.has_noise.any(axis=1) & (moved.gap != 0)
+        if bare.any() and (pair.is_released or recorded.noisy.steps == 0):
             sentence = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"
             yield RecordedFinding("no noise", recorded.site, sentence)
 
 
-def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
+def reused(conflicts: list[Conflict]) -> Iterator[RecordedFinding]:
     """Yield the places of noise that is in two numbers which moved differently."""
     for event, reason in conflicts:
         if reason == "reused noise":
@@ -154,33 +143,34 @@ def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
 
 
 def too_far(
-    pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
+    pairs: list[EventPair], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
 ) -> Iterator[RecordedFinding]:
     """Yield values that moved by more than the declared sensitivity of their call or draw."""
-    for recorded, replayed in pairs:
-        if recorded.kind is not EventKind.CALL or recorded.sensitivity is None:
+    for pair in pairs:
+        recorded = pair.recorded
+        if not isinstance(recorded, Call) or recorded.sensitivity is None:
             continue
-        distance = call_moved(recorded, replayed)
-        if distance is not None and not distance <= recorded.sensitivity * (1 + TOLERANCE):
+        distance = pair.call_distance
+        if distance is not None and not distance <= recorded.sensitivity * (1 + ROUND_OFF):
             yield _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
     if not declared:
         return
     laws = Laws(blocks)
-    for recorded, replayed in pairs:
-        if recorded.view is None or replayed.view is None or not is_released(recorded, replayed):
+    for pair in pairs:
+        moved = pair.moved
+        if moved is None or not pair.is_released:
             continue
-        moved = moved_view(recorded.view, replayed.view)
         with np.errstate(all="ignore"):
-            gaps = np.abs(moved.moved / moved.factors[:, 0])
-        names = {laws.block(int(k)).name for k in moved.noises[:, 0] if k >= 0}
+            gaps = np.abs(moved.gap / moved.view.factors[:, 0])
+        names = {laws.block(int(k)).name for k in moved.view.noises[:, 0] if k >= 0}
         for name in names & set(declared):
             limit = sensitivity_of(declared[name], {})
-            order = {"l1": 1, "l2": 2, "linf": np.inf}[declared[name].norm]
+            order = NORMS[declared[name].norm]
             distance = (
-                float(np.linalg.norm(gaps[moved.moved != 0], order)) if moved.moved.any() else 0.0
+                float(np.linalg.norm(gaps[moved.gap != 0], order)) if moved.gap.any() else 0.0
             )
-            if limit is not None and not distance <= limit * (1 + TOLERANCE):
-                yield _farther(name, recorded.site, distance, limit)
+            if limit is not None and not distance <= limit * (1 + ROUND_OFF):
+                yield _farther(name, pair.recorded.site, distance, limit)
 
 
 def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFinding:
@@ -220,21 +210,22 @@ def exception_of(result: Any) -> str:
     return str(result["exception"]) if ended else ""
 
 
-def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
+def lost_noise(pairs: list[EventPair], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
     """Return the noise that no number shows, or that the code used alone, as a plain number.
 
     Uniform numbers that the code uses alone are usually thresholds, and are not reported.
     """
     stop = max((block.stop for block in blocks), default=0)
     visible, used_alone = np.zeros((2, stop + 1), dtype=bool)
-    for recorded, _ in pairs:
-        if recorded.view is None:
+    for pair in pairs:
+        noisy = pair.recorded.noisy
+        if noisy is None:
             continue
         # A number without noise has the index -1, and marks the last element, which is spare.
-        numbers = recorded.view.noises.ravel()
-        if recorded.steps or recorded.asked or not recorded.pure:
+        numbers = noisy.view.noises.ravel()
+        if noisy.steps or noisy.questions or not noisy.pure:
             visible[numbers] = True
-        if recorded.pure and recorded.used:
+        if noisy.pure and noisy.used:
             used_alone[numbers] = True
     return [
         block

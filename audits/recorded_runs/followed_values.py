@@ -1,8 +1,8 @@
 """Numbers and arrays that remember the noise in them, as operands of Python and of numpy.
 
-While a function is recorded, noise is handed to it as one of these.  Each holds the event that made
-it, whose view says which noise is in it (`followed_steps`); an operation gives another such number
-where its noise can still be followed, and a plain one where the number counts as released ("used").
+While a function is recorded, noise is handed to it as one of these.  Each holds a `NoisyNumber`,
+whose view says which noise is in it; an operation gives another such number where its noise can
+still be followed, and a plain one where the number counts as released ("used").
 
 Their operators are numpy's universal functions, which `followed_steps` records.  The functions of
 numpy that are no universal functions are in `_call_array_function`.
@@ -16,19 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.followed_steps import (
-    choose,
-    compute,
-    event_of,
+from audits.recorded_runs.followed_steps import choose, compute, linear_step, noise_from_noise
+from audits.recorded_runs.noisy_numbers import (
+    NoisyNumber,
     is_noise_alone,
-    linear_step,
-    noise_from_noise,
-    place_of_largest,
+    noisy_among,
+    noisy_of,
     plain,
-    plain_arguments,
     use,
 )
-from audits.recorded_runs.tape import Event, Tape, current_tape
+from audits.recorded_runs.questions import place_of_largest
+from audits.recorded_runs.tape import Tape, current_tape
 
 BINARY = {
     "add": np.add,
@@ -75,22 +73,19 @@ LINEAR = {
 ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 
 
-def wrap(event: Event) -> Any:
-    """The output of an event as a followed number or array."""
-    output = event.output
+def followed(result: Any) -> Any:
+    """A result as code gets it: noise as a followed number or array, plain results as they are."""
+    if not isinstance(result, NoisyNumber):
+        return result
+    output = result.output
     if isinstance(output, np.ndarray) and output.ndim:
         array = output.copy().view(FollowedArray)
-        array.followed_event = event
+        array.noisy_number = result
         return array
     is_integer = np.asarray(output).dtype.kind in "biu"
     number: Any = FollowedInteger(int(output)) if is_integer else FollowedNumber(float(output))
-    number.followed_event = event
+    number.noisy_number = result
     return number
-
-
-def followed(result: Any) -> Any:
-    """A result as code gets it: of an event the followed number or array, others as they are."""
-    return wrap(result) if isinstance(result, Event) else result
 
 
 def follow_nest(nest: Any) -> Any:
@@ -105,7 +100,7 @@ def follow_nest(nest: Any) -> Any:
 
     places = number(nest)
     tape = current_tape()
-    if tape is None or all(event_of(operand) is None for operand in operands):
+    if tape is None or not noisy_among(operands):
         return None
     if any(np.ndim(plain(operand)) for operand in operands):
         return followed(choose(tape, "array", list(nest), lambda *parts: np.array(parts)))
@@ -115,7 +110,7 @@ def follow_nest(nest: Any) -> Any:
 class _Followed(ABC):
     """Operators that numpy's universal functions carry out."""
 
-    followed_event: Event | None = None
+    noisy_number: NoisyNumber | None = None
 
     @abstractmethod
     def as_plain(self) -> Any:
@@ -197,7 +192,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
     """An array that remembers its noise."""
 
     def __array_finalize__(self, source: Any) -> None:
-        self.followed_event = None
+        self.noisy_number = None
 
     def as_plain(self) -> Any:
         """The plain array."""
@@ -210,13 +205,13 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         tape = current_tape()
-        if tape is None or self.followed_event is None:
+        if tape is None or self.noisy_number is None:
             return self.as_plain()[use(key)]
         return chosen(tape, "[]", self, lambda places: places[use(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
-        if tape is None or (self.followed_event is None and not is_noise_alone(value)):
+        if tape is None or (self.noisy_number is None and not is_noise_alone(value)):
             self.as_plain()[use(key)] = use(value)
             return
 
@@ -225,10 +220,10 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             updated[use(key)] = new
             return updated
 
-        value = value if event_of(value) is not None else np.asarray(value)
+        value = value if noisy_of(value) is not None else np.asarray(value)
         mixed = followed(choose(tape, "[]=", [self, value], put))
         np.copyto(self.as_plain(), plain(mixed), casting="unsafe")
-        self.followed_event = event_of(mixed)
+        self.noisy_number = noisy_of(mixed)
 
     def __iter__(self) -> Any:
         return (self[k] for k in range(len(self)))
@@ -257,7 +252,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
     def copy(self, order: Any = "C") -> Any:
         """A copy, still followed."""
         tape = current_tape()
-        if tape is None or self.followed_event is None:
+        if tape is None or self.noisy_number is None:
             return self.as_plain().copy(order)
         return chosen(tape, "copy", self, lambda places: places)
 
@@ -268,7 +263,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
     def sort(self, *arguments: Any, **options: Any) -> None:
         """Sort in place: this uses the numbers."""
         use(self).sort(*arguments, **options)
-        self.followed_event = None
+        self.noisy_number = None
 
     def astype(self, dtype: Any, *arguments: Any, **options: Any) -> Any:
         """The array as another type: a followed copy if it is the same, else it is used."""
@@ -307,12 +302,12 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
 
 def _in_place(ufunc: Any) -> Any:
-    """An operator such as ``+=``: the array gets the numbers of the result, and its event."""
+    """An operator such as ``+=``: the array gets the numbers of the result, and its noise."""
 
     def operate(self: Any, other: Any) -> Any:
         result = ufunc(self, other)
         np.copyto(self.as_plain(), plain(result), casting="unsafe")
-        self.followed_event = event_of(result)
+        self.noisy_number = noisy_of(result)
         return self
 
     return operate
@@ -321,7 +316,7 @@ def _in_place(ufunc: Any) -> Any:
 def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any) -> Any:
     """The place of the largest or smallest number; with an axis or options it uses all numbers."""
     tape = current_tape()
-    if tape is not None and operand.followed_event is not None and not (arguments or options):
+    if tape is not None and operand.noisy_number is not None and not (arguments or options):
         return place_of_largest(tape, operand, smallest)
     name = "argmin" if smallest else "argmax"
     return getattr(use(operand), name)(*arguments, **options)
@@ -332,7 +327,7 @@ def _choosing_method(name: str) -> Any:
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         tape = current_tape()
-        if tape is None or self.followed_event is None:
+        if tape is None or self.noisy_number is None:
             return getattr(self.as_plain(), name)(*arguments, **options)
         pick = lambda places: getattr(places, name)(*arguments, **options)  # noqa: E731
         return chosen(tape, name, self, pick)
@@ -346,7 +341,7 @@ def _using_method(name: str) -> Any:
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         plain_options = {key: use(value) for key, value in options.items()}
         function = getattr(np, name, None)
-        if function is not None and self.followed_event is not None:
+        if function is not None and self.noisy_number is not None:
             return function(self, *arguments, **options)
         return getattr(use(self), name)(*map(use, arguments), **plain_options)
 
@@ -385,7 +380,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     name: str = function.__name__
     operand: Any = arguments[0] if arguments else None
     pick: Any
-    is_followed = event_of(operand) is not None
+    is_followed = noisy_of(operand) is not None
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
         return place_of_largest(tape, operand, function is np.argmin)
     if function in CHOOSING and is_followed:
@@ -402,7 +397,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     if function is np.where and len(arguments) == 3:
         condition, *branches = arguments
         condition = use(condition)
-        branches = [part if event_of(part) is not None else np.asarray(part) for part in branches]
+        branches = [part if noisy_of(part) is not None else np.asarray(part) for part in branches]
         return choose(tape, name, branches, lambda a, b: np.where(condition, a, b))
     if function in (np.searchsorted, np.digitize):
         return _place_among_levels(function, *arguments, **options)
@@ -412,11 +407,11 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
 def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     """The noise that a function makes of noise alone; NotImplemented for other arguments."""
     name: str = function.__name__
-    events = [event for event in map(event_of, arguments) if event is not None]
-    if not events or not all(event.pure for event in events):
+    noises = noisy_among(arguments)
+    if not noises or not all(noise.pure for noise in noises):
         return NotImplemented
     # The solution of linear equations is linear in the right side, but not in the matrix.
-    is_solve_of_noisy_matrix = function is np.linalg.solve and event_of(arguments[0]) is not None
+    is_solve_of_noisy_matrix = function is np.linalg.solve and noisy_of(arguments[0]) is not None
     if function in LINEAR and not is_solve_of_noisy_matrix:
         linear = linear_step(tape, name, function, arguments, options)
         if linear is not NotImplemented:
@@ -424,8 +419,7 @@ def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) 
     computed = function(*map(plain, arguments), **options)
     if not isinstance(computed, (np.ndarray, np.generic)):
         return NotImplemented
-    others = plain_arguments(arguments, options)
-    return noise_from_noise(tape, name, computed, list(arguments), others)
+    return noise_from_noise(tape, name, computed, arguments, options)
 
 
 def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> Any:
@@ -445,7 +439,7 @@ def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) 
     The arguments are those of `numpy.searchsorted` or of `numpy.digitize`.
     """
     levels, operand = (one, other) if function is np.searchsorted else (other, one)
-    if event_of(levels) is not None or event_of(operand) is None or np.ndim(levels) != 1:
+    if noisy_of(levels) is not None or noisy_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented
     right = side == "right" if function is np.searchsorted else not side
     below = np.less_equal if right else np.less

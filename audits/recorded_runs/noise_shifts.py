@@ -10,15 +10,17 @@ linear conditions on the moves t; the least cost of moves that satisfy them boun
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
-from audits.recorded_runs.tape import COMPARISON, Event, EventKind, NoiseBlock
+from audits.recorded_runs.comparisons import ROUND_OFF
+from audits.recorded_runs.event_pairs import EventPair, Moved, moved_view
+from audits.recorded_runs.events import COMPARISON, Event, Question
+from audits.recorded_runs.tape import NoiseBlock
 
 # Laws whose log density changes by at most the move over the scale; noise of the one-sided ones may
 # move in one direction alone.
@@ -31,11 +33,44 @@ BOUNDED = {
     "negated exponential",
 }
 ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
-ROUND_OFF = 1e-9  # relative rounding by which two moves of one noise may differ
 # The reason that is given if the linear program has no solution.
 NO_SOLUTION = "no move of the noise does it"
-# A linear condition on moves: the factors of the noises in it, and by how much its value moved.
-Condition = tuple[dict[int, float], float]
+
+
+@final
+class Condition(NamedTuple):
+    """A linear condition on moves: the factors of the noises by number, and the value's own move.
+
+    With t_k the move of noise k, it is gap + sum factors[k] t_k = 0, or >= 0 for a comparison.
+    """
+
+    factors: dict[int, float]
+    gap: float
+
+
+@final
+class Released(NamedTuple):
+    """Numbers that must not move, and the event that released or compared them."""
+
+    moved: Moved
+    event: Event
+
+
+@final
+class Compared(NamedTuple):
+    """The two sides of a question, row by row: the greater one must stay the greater."""
+
+    left: Moved
+    right: Moved
+    question: Question
+
+
+@final
+class Conflict(NamedTuple):
+    """An event whose noise cannot make all the moves that are needed, and the reason."""
+
+    event: Event
+    reason: str
 
 
 @final
@@ -43,8 +78,8 @@ Condition = tuple[dict[int, float], float]
 class Constraints:
     """Linear conditions on the moves: equalities of what is released, and inequalities."""
 
-    released: list[tuple[Moved, Event]] = field(default_factory=list)
-    compared: list[tuple[Moved, Moved, Event]] = field(default_factory=list)
+    released: list[Released] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
 
 
 @final
@@ -82,27 +117,21 @@ class Laws:
         return block.law, float(block.scale[noise - block.start])
 
 
-def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
+def constraints_of(pairs: list[EventPair]) -> Constraints:
     """Return the conditions of two runs: what was released and what was compared in them."""
     constraints = Constraints()
-    for recorded, replayed in pairs:
-        if (
-            recorded.view is not None
-            and replayed.view is not None
-            and is_released(recorded, replayed)
-        ):
-            constraints.released.append((moved_view(recorded.view, replayed.view), recorded))
-        if recorded.sides is not None and replayed.sides is not None:
-            left_side, right_side = (
-                moved_view(a, b) for a, b in zip(recorded.sides, replayed.sides, strict=True)
-            )
-            constraints.compared.append((left_side, right_side, recorded))
+    for pair in pairs:
+        if pair.moved is not None and pair.is_released:
+            constraints.released.append(Released(pair.moved, pair.recorded))
+        if isinstance(pair.recorded, Question) and pair.sides:
+            left_side, right_side = (moved_view(*views) for views in pair.sides)
+            constraints.compared.append(Compared(left_side, right_side, pair.recorded))
     return constraints
 
 
 def forced_moves(
     constraints: Constraints,
-) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
+) -> tuple[dict[int, float], list[Conflict], Constraints]:
     """Return the moves that are forced, conflicts between them, and the remaining constraints.
 
     A noise that alone is in a released number has one possible move.  If it is in two such numbers
@@ -110,44 +139,29 @@ def forced_moves(
     compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
-    conflicts: list[tuple[Event, str]] = []
+    conflicts: list[Conflict] = []
     remaining = Constraints(compared=constraints.compared)
     for moved, event in constraints.released:
-        has_noise = (moved.noises >= 0) & (moved.factors != 0)
+        is_compared = isinstance(event, Question)
+        has_noise = moved.has_noise
         noise_counts = has_noise.sum(axis=1)
         # If the value of a number with one noise moved by d, the noise must move by -d / factor.
         rows = np.flatnonzero(noise_counts == 1)
         part = has_noise.argmax(axis=1)[rows]
-        noises = moved.noises[rows, part]
+        noises = moved.view.noises[rows, part]
         with np.errstate(all="ignore"):
-            needed_moves = -moved.moved[rows] / moved.factors[rows, part]
+            needed_moves = -moved.gap[rows] / moved.view.factors[rows, part]
         for noise, move in zip(noises.tolist(), needed_moves.tolist(), strict=True):
             earlier_move = moves.setdefault(noise, move)
             tolerance = ROUND_OFF * max(abs(earlier_move), abs(move))
             if earlier_move != move and not abs(earlier_move - move) <= tolerance:
-                conflicts.append((event, "compared" if is_question(event) else "reused noise"))
-        if np.any((noise_counts == 0) & (moved.moved != 0)):
-            conflicts.append((event, "compared" if is_question(event) else "no noise"))
+                conflicts.append(Conflict(event, "compared" if is_compared else "reused noise"))
+        if np.any((noise_counts == 0) & (moved.gap != 0)):
+            conflicts.append(Conflict(event, "compared" if is_compared else "no noise"))
         several = np.flatnonzero(noise_counts > 1)
         if len(several):
-            remaining.released.append((numbers_at(moved, several), event))
+            remaining.released.append(Released(moved.rows(several), event))
     return moves, conflicts, remaining
-
-
-def is_question(event: Event) -> bool:
-    """Return whether the event is a comparison of noise, which was not released."""
-    return event.kind is EventKind.QUESTION
-
-
-def numbers_at(moved: Moved, rows: NDArray[np.intp]) -> Moved:
-    """Return the numbers at these places of a flat view."""
-    return moved._replace(
-        noises=moved.noises[rows],
-        factors=moved.factors[rows],
-        value=moved.value[rows],
-        moved=moved.moved[rows],
-        other_factors=moved.other_factors[rows],
-    )
 
 
 def least_cost(
@@ -160,10 +174,11 @@ def least_cost(
     forced, and ``sign`` is 1 from the first data to the second, -1 back.
     """
     equalities, inequalities = _linear_conditions(constraints)
-    noises = sorted({k for terms, _ in equalities + inequalities for k in terms} - set(moves))
-    if not equalities and not inequalities:
+    conditions = equalities + inequalities
+    noises = sorted({k for condition in conditions for k in condition.factors} - set(moves))
+    if not conditions:
         return 0.0, ""
-    if not all(np.isfinite(gap) for _, gap in equalities + inequalities):
+    if not all(np.isfinite(condition.gap) for condition in conditions):
         return np.inf, "a value is no number, or infinite"
     column_of = {noise: k for k, noise in enumerate(noises)}
     scales, rising, falling = [], [], []
@@ -204,33 +219,36 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
 
     The greater side stays the greater if it moves up by at least as much as the smaller one.
     """
-    equalities = [row for moved, _ in constraints.released for row in _factors_and_moves(moved)]
+    equalities = [row for moved, _ in constraints.released for row in conditions_of(moved)]
     inequalities = []
-    for left_side, right_side, event in constraints.compared:
-        sides = zip(_factors_and_moves(left_side), _factors_and_moves(right_side), strict=True)
-        is_comparison = event.name == COMPARISON  # else the left side is the place of an extreme
-        answers = np.ravel(event.output).astype(bool) if is_comparison else None
+    for left_side, right_side, question in constraints.compared:
+        sides = zip(conditions_of(left_side), conditions_of(right_side), strict=True)
+        is_comparison = question.name == COMPARISON  # else the left side is the place of an extreme
+        answers = np.ravel(question.output).astype(bool) if is_comparison else None
         for k, (left, right) in enumerate(sides):
             is_left_greater = answers is None or answers[k]
             greater, smaller = (left, right) if is_left_greater else (right, left)
-            factors = dict(greater[0])
-            for noise, factor in smaller[0].items():
+            factors = dict(greater.factors)
+            for noise, factor in smaller.factors.items():
                 factors[noise] = factors.get(noise, 0.0) - factor
             factors = {noise: factor for noise, factor in factors.items() if factor}
-            inequalities.append((factors, greater[1] - smaller[1]))
-    # A condition without noise holds by itself unless the smaller side moved up by more.
-    return equalities, [(factors, gap) for factors, gap in inequalities if factors or gap < 0]
+            gap = greater.gap - smaller.gap
+            # A condition without noise holds by itself unless the smaller side moved up by more.
+            if factors or gap < 0:
+                inequalities.append(Condition(factors, gap))
+    return equalities, inequalities
 
 
-def _factors_and_moves(moved: Moved) -> list[Condition]:
+def conditions_of(moved: Moved) -> list[Condition]:
     """Return for each number the summed factors of its noises, and its value's move."""
     rows = []
-    for noises, factors, gap in zip(moved.noises, moved.factors, moved.moved, strict=True):
+    view = moved.view
+    for noises, factors, gap in zip(view.noises, view.factors, moved.gap, strict=True):
         terms: dict[int, float] = {}
         for noise, factor in zip(noises.tolist(), factors.tolist(), strict=True):
             if noise >= 0 and factor:
                 terms[noise] = terms.get(noise, 0.0) + factor
-        rows.append((terms, float(gap)))
+        rows.append(Condition(terms, float(gap)))
     return rows
 
 

@@ -46,9 +46,9 @@ from audits.recorded_runs.draws.python_draws import (
     UnseededRandom,
 )
 from audits.recorded_runs.draws.torch_draws import torch_patches
-from audits.recorded_runs.followed_steps import is_noise_alone, plain, use
 from audits.recorded_runs.followed_values import FollowedArray, follow_nest
-from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
+from audits.recorded_runs.tape import current_tape, within_a_run
 
 # Modules whose names begin so keep their references.
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
@@ -148,8 +148,8 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
-            yield np.random, name, _method_or_plain(method, getattr(np.random, name))
-    yield np.random, "seed", _method_or_plain(state.seed, np.random.seed)
+            yield np.random, name, within_a_run(method, getattr(np.random, name))
+    yield np.random, "seed", within_a_run(state.seed, np.random.seed)
     yield np.random, "default_rng", new_generator
     yield np.random, "Generator", RecordingGenerator
     yield np.random, "RandomState", RecordingState
@@ -167,15 +167,6 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
         yield np, name, _blank_array(getattr(np, name))
-
-
-def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The method within a run, and the plain function in other threads."""
-
-    def draw(*arguments: Any, **options: Any) -> Any:
-        return (plain if current_tape() is None else method)(*arguments, **options)
-
-    return draw
 
 
 def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -253,15 +244,15 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
 def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
-        yield random, name, _method_or_plain(getattr(shared, name), plain)
+        yield random, name, within_a_run(getattr(shared, name), plain)
     for name in FUNCTIONS_OF_MATH:
         yield math, name, _function_of_noise(getattr(math, name), getattr(np, name))
     yield random, "Random", UnseededRandom
     yield random, "SystemRandom", RecordingSystemRandom
     yield secrets, "SystemRandom", RecordingSystemRandom
     yield secrets, "_sysrand", system
-    yield secrets, "randbits", _method_or_plain(system.getrandbits, secrets.randbits)
-    yield secrets, "choice", _method_or_plain(system.choice, secrets.choice)
+    yield secrets, "randbits", within_a_run(system.getrandbits, secrets.randbits)
+    yield secrets, "choice", within_a_run(system.choice, secrets.choice)
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:

@@ -12,16 +12,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from audits.recorded_runs.comparisons import where_they_differ
+from audits.recorded_runs.event_pairs import pairs_of_events
+from audits.recorded_runs.events import Draw
 from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
-from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Event, EventKind, Redrawn, Tape
+from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
@@ -36,7 +37,7 @@ EXPECTED_COUNT = 14.0
 
 
 @final
-class RecordRedrawn(Redrawn):
+class RecordRedrawn:
     """The outputs of a first run, with fresh draws for one record.
 
     An array of draws has a part for each record.  Single draws are in groups, one for each record:
@@ -44,15 +45,15 @@ class RecordRedrawn(Redrawn):
     """
 
     def __init__(self, first_tape: Tape, record: int, records: int) -> None:
-        draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
-        singles = Counter((event.site, event.name) for event in draws if event.shape == ())
+        draws = first_tape.draws()
+        singles = Counter((draw.site, draw.name) for draw in draws if draw.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
         self.record, self.records, self.group = record, records, -1
-        self.draws_of_group: dict[int, list[Event]] = {}
+        self.draws_of_group: dict[int, list[Draw]] = {}
         group = -1
-        for event in draws:
-            group += (event.site, event.name) == self.leader
-            self.draws_of_group.setdefault(group, []).append(event)
+        for draw in draws:
+            group += (draw.site, draw.name) == self.leader
+            self.draws_of_group.setdefault(group, []).append(draw)
         self.remaining_draws = list(self.draws_of_group.get(-1, ()))
 
     def output(self, site: str, name: str, fresh: Any) -> Any:
@@ -74,6 +75,30 @@ class RecordRedrawn(Redrawn):
         return mixed
 
 
+@final
+class CoinRedraws(NamedTuple):
+    """Runs like the first one, in which the coins of one record are drawn again."""
+
+    runs: Runs
+    first_tape: Tape
+    record: int  # the number of the changed record
+    records: int
+
+    @property
+    def are_drawn_for_each(self) -> bool:
+        """Whether some coins are drawn for each record."""
+        for_each = any(_has_part_for_each(draw, self.records) for draw in self.first_tape.draws())
+        return for_each or self.coins().leader is not None
+
+    def coins(self) -> RecordRedrawn:
+        """The outputs for the draws of one run."""
+        return RecordRedrawn(self.first_tape, self.record, self.records)
+
+    def reseeded_runs(self, redraw: int) -> Runs:
+        """The runs with another seed for each redraw, counted from 0."""
+        return self.runs._replace(seed=self.runs.seed + 1 + redraw)
+
+
 def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     """Return the verdict, changed by what redrawn coins of the changed record show.
 
@@ -85,14 +110,13 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
     if sizes[0] != sizes[1] or len(changed) != 1:
         return verdict
-    record, records = changed[0], sizes[0] or 1
-    first_tape = runs.run()[0]
+    redraws = CoinRedraws(runs, runs.run().tape, changed[0], sizes[0] or 1)
     if not verdict.findings:
-        new_finding = _with_other_coins(runs, first_tape, record, records)
+        new_finding = _with_other_coins(redraws)
         verdict = verdict if new_finding is None else replace(verdict, findings=(new_finding,))
     if {finding.kind for finding in verdict.findings} != {"result"}:
         return verdict
-    outcome_counts = _outcome_counts(runs, first_tape, record, records)
+    outcome_counts = _outcome_counts(redraws)
     if outcome_counts is None:
         return verdict
     # An outcome that never came on one of the data sets must be too rare to be expected there.
@@ -117,19 +141,16 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
 
 
-def _with_other_coins(
-    runs: Runs, first_tape: Tape, record: int, records: int
-) -> RecordedFinding | None:
+def _with_other_coins(redraws: CoinRedraws) -> RecordedFinding | None:
     """Return a finding of results that differ where the record has other coins, or None."""
-    if not _are_drawn_for_each(first_tape, record, records):
+    if not redraws.are_drawn_for_each:
         return None
     for redraw in range(OTHER_COINS):
-        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
-        coins = RecordRedrawn(first_tape, record, records)
-        redrawn_tape, result = reseeded_runs.run(redrawn=coins)
-        replayed_tape, neighbour_result = reseeded_runs.run(redrawn_tape, of_neighbour=True)
+        runs = redraws.reseeded_runs(redraw)
+        redrawn_tape, result = runs.run(redraw=redraws.coins().output)
+        replayed_tape, neighbour_result = runs.run(redrawn_tape, of_neighbour=True)
         if redrawn_tape.parted is None and replayed_tape.parted is None:
-            pairs = list(pairs_of_events(redrawn_tape, replayed_tape))
+            pairs = pairs_of_events(redrawn_tape, replayed_tape)
             lost = lost_noise(pairs, redrawn_tape.blocks)
             finding = unequal_result(result, neighbour_result, lost)
             if finding is not None:
@@ -138,26 +159,17 @@ def _with_other_coins(
     return None
 
 
-def _has_part_for_each(event: Event, records: int) -> bool:
+def _has_part_for_each(draw: Draw, records: int) -> bool:
     """Return whether a draw has an independent part for each record.
 
     The parts of an order are not independent, since each place is taken once.
     """
-    if event.shape[:1] != (records,):
+    if draw.shape[:1] != (records,):
         return False
-    return event.name not in ORDERS or np.unique(event.output).size < np.size(event.output)
+    return draw.name not in ORDERS or np.unique(draw.output).size < np.size(draw.output)
 
 
-def _are_drawn_for_each(first_tape: Tape, record: int, records: int) -> bool:
-    """Return whether some coins are drawn for each record."""
-    draws = [event for event in first_tape.events if event.kind is EventKind.DRAW]
-    for_each = any(_has_part_for_each(event, records) for event in draws)
-    return for_each or RecordRedrawn(first_tape, record, records).leader is not None
-
-
-def _outcome_counts(
-    runs: Runs, first_tape: Tape, record: int, records: int
-) -> list[list[int]] | None:
+def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
     """Return how often each result came on each data set, as pairs of counts.
 
     It is None if the runs part, if there are too many results or only one, or if no result came on
@@ -165,14 +177,13 @@ def _outcome_counts(
     """
     results: list[Any] = []
     counts: list[list[int]] = []
-    if records > 1 and not _are_drawn_for_each(first_tape, record, records):
+    if redraws.records > 1 and not redraws.are_drawn_for_each:
         return None
-    affordable_redraws = REDRAWN_EVENTS // max(len(first_tape.events), 1)
+    affordable_redraws = REDRAWN_EVENTS // max(len(redraws.first_tape.events), 1)
     for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
-        reseeded_runs = runs._replace(seed=runs.seed + 1 + redraw)
+        runs = redraws.reseeded_runs(redraw)
         for side in (0, 1):
-            coins = RecordRedrawn(first_tape, record, records)
-            tape, result = reseeded_runs.run(of_neighbour=bool(side), redrawn=coins)
+            tape, result = runs.run(of_neighbour=bool(side), redraw=redraws.coins().output)
             if tape.parted is not None:
                 return None
             matches = (

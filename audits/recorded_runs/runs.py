@@ -16,9 +16,17 @@ import numpy as np
 from audits.recorded_runs.comparisons import plain_result
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import DrawSite, Parted, Redrawn, Tape, running
+from audits.recorded_runs.tape import DrawSite, Parted, Redraw, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
+
+
+@final
+class Run(NamedTuple):
+    """The tape of a run, and its plain result; None if the run left the recorded one."""
+
+    tape: Tape
+    result: Any
 
 
 @final
@@ -35,12 +43,9 @@ class Runs(NamedTuple):
         self,
         recorded: Tape | None = None,
         of_neighbour: bool = False,
-        redrawn: Redrawn | None = None,
-    ) -> tuple[Tape, Any]:
-        """Run the function once on a copy of the data, and return the tape and the plain result.
-
-        An exception is a result too.  The result is None if the run left the recorded one.
-        """
+        redraw: Redraw | None = None,
+    ) -> Run:
+        """Run the function once on a copy of the data; an exception is a result too."""
         data = self.neighbour if of_neighbour else self.data
         sizes = number_of_records(self.data), number_of_records(self.neighbour)
         tape = Tape(
@@ -48,9 +53,8 @@ class Runs(NamedTuple):
             sizes[of_neighbour],
             missing_record(self.data, self.neighbour),
             recorded,
-            lacks=of_neighbour and sizes[0] != sizes[1],
             public=self.public,
-            redrawn=redrawn,
+            redraw=redraw,
         )
         arguments = copy.deepcopy(data)
         options = _generator_for(self.function, self.seed)
@@ -62,7 +66,7 @@ class Runs(NamedTuple):
                 pass
             except Exception as error:  # An exception is an outcome like any other.
                 result = {"exception": type(error).__name__, "message": str(error)}
-        return tape, None if tape.parted is not None else result
+        return Run(tape, None if tape.parted is not None else result)
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:

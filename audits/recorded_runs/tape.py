@@ -1,7 +1,7 @@
 """The tape of a run: it records draws, steps on noise, questions and calls, and replays them.
 
 An audit runs a function on two neighbouring data sets with the same random numbers, and compares
-what the two runs release.  A tape is the list of `Event`s of one run.  The second run, on the
+what the two runs release.  A tape is the list of events of one run.  The second run, on the
 neighbouring data, has a tape of its own; that tape gets the first one as ``recorded`` and hands out
 its outputs, event by event.  If the code asks for another event, the runs have parted.
 
@@ -11,79 +11,24 @@ each number that was drawn as noise has a number of its own, counted from 0.
 
 from __future__ import annotations
 
-import enum
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.losses.loss import Loss
 from audits.recorded_runs.call_sites import call_site, draw_site
+from audits.recorded_runs.events import Call, Draw, Event, Question, Step
+from audits.recorded_runs.noisy_numbers import NoisyNumber
 from audits.recorded_runs.views import View
 
-# name of the event of a comparison, whose output says whether the first side is the greater one
-COMPARISON = "a comparison"
-
-
-class EventKind(enum.Enum):
-    """The kind of an entry of a tape; its value is the verb of a message.
-
-    A draw makes random numbers, a step computes with followed noise, a question learns which of two
-    followed sides is greater, and a call is one of a declared noise mechanism.
-    """
-
-    DRAW = "draws"
-    STEP = "computes"
-    QUESTION = "compares"
-    CALL = "calls"
-
-
-@final
-@dataclass(slots=True)
-class Event:
-    """One entry of a tape.
-
-    ``name`` says what was done, ``site`` the line of code that asked for the event, and
-    ``output`` what it got, of this ``shape``.  ``equal`` has the facts that must be equal in both
-    runs.  ``view`` says which noises are in the output; ``sides`` are the two views that a question
-    compared.  ``pure`` says that the output is made of noise alone.
-
-    ``steps`` counts the later steps on the output and ``asked`` the later questions on it;
-    ``used`` says that it left the followed code, which counts as its release.
-
-    ``declared`` is the declared loss of a call, ``sensitivity`` its declared limit, and ``norm``
-    the order of the norm in which the limit is meant.
-    """
-
-    kind: EventKind
-    name: str
-    site: str
-    shape: tuple[int, ...]
-    output: Any
-    equal: dict[str, Any] = field(default_factory=dict)
-    view: View | None = None
-    sides: tuple[View, View] | None = None
-    pure: bool = False
-    uniform: bool = False  # made of uniform noise alone; a coin if it is only compared
-    steps: int = 0
-    asked: int = 0
-    used: bool = False
-    coins: bool = False  # a draw that is no noise, but chooses samples, orders or batches
-    of_records: int | None = None  # the number of records, if the coins are drawn for each
-    # the losses between the laws with the parameters of the two runs, with their counts
-    losses: Callable[[Event, Event], list[tuple[Loss, int]]] | None = None
-    given: Any = None  # parameters that may differ between the runs
-    sensitivity: float | None = None
-    declared: Loss | None = None
-    norm: float = 1.0
-
-
 DrawSite = tuple[tuple[str, int], ...]
+# The output to hand out for a draw, of its site, its name and fresh output; None if the run cannot
+# go on.
+Redraw = Callable[[str, str, Any], Any]
 
 
 @final
@@ -103,6 +48,10 @@ class NoiseBlock:
     name: str
     origins: frozenset[DrawSite]
 
+    def is_in(self, noises: NDArray[np.int64]) -> bool:
+        """Whether one of these noises is of this block."""
+        return bool(np.any((noises >= self.start) & (noises < self.stop)))
+
 
 class Parted(BaseException):
     """The replayed run asked for another event than the recorded one.
@@ -115,19 +64,11 @@ class Parted(BaseException):
         super().__init__(reason)
 
 
-class Redrawn(ABC):
-    """A replacement for the outputs of draws, in a run that repeats only some of them."""
-
-    @abstractmethod
-    def output(self, site: str, name: str, fresh: Any) -> Any:
-        """The output of a draw; None if the run cannot go on."""
-
-
 class Tape:
     """The events of one run; with ``recorded`` they must follow that tape, and get its outputs.
 
-    Only one event differs in kind: with ``redrawn`` the outputs of draws are replaced as they are
-    recorded, in a run that repeats only some of another run's draws.
+    With ``redraw`` the outputs of draws are replaced as they are recorded, in a run that repeats
+    only some of another run's draws.
     """
 
     def __init__(
@@ -136,64 +77,108 @@ class Tape:
         records: int | None,
         changed: int | None,
         recorded: Tape | None = None,
-        lacks: bool = False,
         public: frozenset[DrawSite] = frozenset(),
-        redrawn: Redrawn | None = None,
+        redraw: Redraw | None = None,
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
-        self.noises = 0
+        self.noises = 0  # how many noises have a number
         self.recorded = recorded
         self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
-        self.lacks = lacks  # whether this run's data lack that record
         self.public = public  # places of public draws, which are no noise and equal in both runs
-        self.redrawn = redrawn
-        self.asked: dict[str, Any] = {}  # facts of the last event that the code asked for
+        self.redraw = redraw
+        self.asked_views: tuple[View, ...] = ()  # views of the last event that was asked for
         self.bounds: dict[str, list[Any]] = {}  # bounds of clipping, by place in the code
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
-    def event(
+    def draw(self, name: str, make: Callable[[], Any], **facts: Any) -> Draw:
+        """Record the random numbers that ``make`` draws; ``facts`` are further fields of `Draw`."""
+        self.asked_views = ()
+        event = Draw(name, *self._outcome(Draw, name, make), **facts)
+        self.events.append(event)
+        return event
+
+    def complete(self, draw: Draw, **facts: Any) -> None:
+        """Add fields to the draw that was recorded last, which follow from its output."""
+        self.events[-1] = replace(draw, **facts)
+
+    def draws(self) -> list[Draw]:
+        """All draws of the run, in their order."""
+        return [event for event in self.events if isinstance(event, Draw)]
+
+    def step(
         self,
-        kind: EventKind,
         name: str,
         make: Callable[[], Any],
-        *,
-        shape: tuple[int, ...] | None = None,
-        **facts: Any,
-    ) -> Event:
-        """Record what ``make`` returns, or hand out the recorded output at this place."""
-        site = call_site()
-        self.asked = facts
-        recorded = self.recorded
-        if recorded is None:
-            output = make()
-            if self.redrawn is not None and kind is EventKind.DRAW:
-                output = self.redrawn.output(site, name, output)
-                if output is None:
-                    self.leave(site, f"{name} is not drawn as in the first run")
-            new_event = Event(
-                kind, name, site, np.shape(output) if shape is None else shape, output
-            )
-        else:
-            new_event = self._replayed(recorded, kind, name, site, shape)
-        for fact, value in facts.items():
-            setattr(new_event, fact, value)
-        self.events.append(new_event)
-        return new_event
+        view: View,
+        pure: bool,
+        equal: dict[str, Any] | None = None,
+    ) -> NoisyNumber:
+        """Record a step with a result of this view; ``make`` computes its plain value.
 
-    def _replayed(
-        self, recorded: Tape, kind: EventKind, name: str, site: str, shape: tuple[int, ...] | None
+        ``pure`` says that the result is noise alone; in the second run it is what it was in the
+        first.
+        """
+        self.asked_views = (view,)
+        earlier_event = self.expected()
+        site, shape, output = self._outcome(Step, name, make, view.shape)
+        if earlier_event is not None and earlier_event.noisy is not None:
+            noisy = NoisyNumber(output, site, view, earlier_event.noisy.pure)
+        else:
+            is_uniform = pure and self.laws_of(view) == {"uniform"}
+            noisy = NoisyNumber(output, site, view, pure, is_uniform)
+        self.events.append(Step(name, site, shape, output, equal or {}, noisy))
+        return noisy
+
+    def ask(self, name: str, outcome: Any, shape: tuple[int, ...], sides: tuple[View, View]) -> Any:
+        """Record that code learned which side is greater, and return the recorded outcome."""
+        self.asked_views = sides
+        site, shape, output = self._outcome(Question, name, lambda: outcome, shape)
+        self.events.append(Question(name, site, shape, output, sides=sides))
+        return output.copy() if isinstance(output, np.ndarray) else output
+
+    def withdraw_question(self) -> None:
+        """Let the answer to the last question count as computed from released numbers."""
+        question = self.events[-1]
+        self.events[-1] = Question(question.name, question.site, question.shape, question.output)
+
+    def call(self, name: str, make: Callable[[], Any], **facts: Any) -> Any:
+        """Record the result of a mechanism; ``facts`` are further fields of `Call`."""
+        self.asked_views = ()
+        site, shape, output = self._outcome(Call, name, make, ())
+        self.events.append(Call(name, site, shape, output, **facts))
+        return output
+
+    def _outcome(
+        self,
+        kind: type[Event],
+        name: str,
+        make: Callable[[], Any],
+        shape: tuple[int, ...] | None = None,
+    ) -> tuple[str, tuple[int, ...], Any]:
+        """The site, shape and output of an event: what ``make`` returns, or what was recorded."""
+        site = call_site()
+        if self.recorded is not None:
+            earlier_event = self._earlier_event(kind, name, site, shape)
+            return site, earlier_event.shape, earlier_event.output
+        output = make()
+        if self.redraw is not None and kind is Draw:
+            output = self.redraw(site, name, output)
+            if output is None:
+                self.leave(site, f"{name} is not drawn as in the first run")
+        return site, np.shape(output) if shape is None else shape, output
+
+    def _earlier_event(
+        self, kind: type[Event], name: str, site: str, shape: tuple[int, ...] | None
     ) -> Event:
-        position = len(self.events)
-        if position >= len(recorded.events):
-            self.leave(site, f"the second run {kind.value} {name} here, the first had ended")
-        earlier_event = recorded.events[position]
-        if (earlier_event.kind, earlier_event.name) != (kind, name):
-            sentence = (
-                f"the second run {kind.value} {name} here, the first {earlier_event.kind.value}"
-            )
+        """The recorded event at this place, which must be the one that the code asks for."""
+        earlier_event = self.expected()
+        if earlier_event is None:
+            self.leave(site, f"the second run {kind.verb} {name} here, the first had ended")
+        if (earlier_event.verb, earlier_event.name) != (kind.verb, name):
+            sentence = f"the second run {kind.verb} {name} here, the first {earlier_event.verb}"
             self.leave(site, f"{sentence} {earlier_event.name} at {earlier_event.site}")
         if earlier_event.site != site:
             sentence = f"{name} is asked for from another place than in the first run"
@@ -201,9 +186,7 @@ class Tape:
         if shape is not None and earlier_event.shape != shape:
             sentence = f"{name} has shape {earlier_event.shape} in the first run"
             self.leave(site, f"{sentence}, {shape} in the second")
-        return Event(
-            kind, name, site, earlier_event.shape, earlier_event.output, pure=earlier_event.pure
-        )
+        return earlier_event
 
     def expected(self) -> Event | None:
         """The recorded event at this place; None if there is none."""
@@ -211,17 +194,22 @@ class Tape:
         recorded_events = self.recorded.events if self.recorded is not None else []
         return recorded_events[position] if position < len(recorded_events) else None
 
-    def leave(self, site: str, reason: str) -> None:
+    def leave(self, site: str, reason: str) -> NoReturn:
         """Stop this run: it has parted from the recorded one."""
         self.parted = Parted(site, reason)
         raise self.parted
 
+    def blocks_of(self, view: View) -> list[NoiseBlock]:
+        """The blocks of the noises that are in a view."""
+        return [block for block in self.blocks if block.is_in(view.noises)]
+
+    def laws_of(self, view: View) -> set[str]:
+        """The names of the laws of the noises in a view."""
+        return {block.law for block in self.blocks_of(view)}
+
     def origins_of(self, view: View) -> frozenset[DrawSite]:
         """The places that drew the noises of a view."""
-        noises = view.noises
-        return frozenset().union(
-            *(b.origins for b in self.blocks if np.any((noises >= b.start) & (noises < b.stop)))
-        )
+        return frozenset().union(*(block.origins for block in self.blocks_of(view)))
 
     def number_noises(
         self,
@@ -231,14 +219,21 @@ class Tape:
         shape: tuple[int, ...],
         origins: frozenset[DrawSite] | None = None,
     ) -> Any:
-        """Give numbers to new noises of this law, and return them in this shape."""
+        """Give numbers to new noises of this law, and return them as the parts of a view.
+
+        Each of the elements of this shape has one part.
+        """
         if origins is None:
             origins = frozenset({draw_site()})
         size = int(np.prod(shape))
         scales = np.broadcast_to(np.asarray(scale, dtype=float), shape).ravel()
         start, self.noises = self.noises, self.noises + size
         self.blocks.append(NoiseBlock(start, self.noises, law, scales, call_site(), name, origins))
-        return np.arange(start, self.noises, dtype=np.int64).reshape(shape)
+        return np.arange(start, self.noises, dtype=np.int64).reshape((*shape, 1))
+
+    def new_seed(self) -> np.random.SeedSequence:
+        """A new seed from the entropy of this run."""
+        return self.entropy.spawn(1)[0]
 
 
 _state = threading.local()
@@ -258,3 +253,18 @@ def running(tape: Tape | None) -> Iterator[None]:
         yield
     finally:
         _state.tape = outer_tape
+
+
+def unrecorded(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function, of which nothing goes to the tape."""
+    with running(None):
+        return function(*arguments, **options)
+
+
+def within_a_run(recording: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that records within a run, and is the original one in other threads."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        return (original if current_tape() is None else recording)(*arguments, **options)
+
+    return call

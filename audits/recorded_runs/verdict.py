@@ -2,7 +2,7 @@
 
 `record` runs a function on data, and replays it on neighbouring data with the recorded draws.
 `judged` puts together what the two runs showed: the findings of the checks, and the privacy loss
-that the moves of the noise cost (`Spent`), against what is claimed.
+that the moves of the noise cost (`Spent`), against what the caller states (`Stated`).
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from accountant.errors import ParameterError
-from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Outcome
-from audits.recorded_runs.costs import Spent
-from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.costs import declared_cost
+from audits.recorded_runs.draws.declared_calls import Primitive
+from audits.recorded_runs.event_pairs import EventPair
+from audits.recorded_runs.events import Call, Draw
 from audits.recorded_runs.findings import RecordedFinding, exception_of
-from audits.recorded_runs.tape import Event, EventKind, Tape
+from audits.recorded_runs.runs import Run
+from audits.recorded_runs.spent import Spent
+from audits.recorded_runs.tape import Tape
 
 # Kinds of findings after which the cost is unknown: the losses of draws do not bound it.
 UNBOUNDED = {"result", "lost noise", "control flow", "input"}
@@ -33,6 +35,19 @@ ROUND_OFF = 1e-6
 # as that of Gaussian noise is.
 DELTA_OF_NO_CLAIM = 1e-5
 Claim = Any
+
+
+@final
+class Stated(NamedTuple):
+    """What the caller of `record` states of a function.
+
+    ``claim`` is what the function claims to cost and ``delta`` that of the comparison, or None.
+    ``draws`` are declarations of draws, by name.
+    """
+
+    claim: Claim
+    delta: float | None
+    draws: dict[str, Primitive]
 
 
 @final
@@ -158,18 +173,15 @@ def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Ta
 
 
 def _number_of_draws(tape: Tape) -> int:
-    return sum(event.kind in (EventKind.DRAW, EventKind.CALL) for event in tape.events)
+    return sum(isinstance(event, Draw | Call) for event in tape.events)
 
 
 def judged(
     findings: list[RecordedFinding],
     spent: Spent,
-    pairs: list[tuple[Event, Event]],
-    claim: Claim,
-    delta: float | None,
-    result: Any,
-    first_tape: Tape,
-    draws: dict[str, Primitive],
+    pairs: list[EventPair],
+    first_run: Run,
+    stated: Stated,
 ) -> Recorded:
     """Return the verdict on what the checks and the cost say.
 
@@ -177,19 +189,25 @@ def judged(
     coins were drawn, which may stay secret; or it is only above the claim because calls cost all
     that they declare, though their values moved by a part of their sensitivities.
     """
-    loss = _loss_of(claim, result)
-    tested_delta = claimed_delta(loss) if delta is None else delta
-    if loss is None and delta is None and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
+    loss = _loss_of(stated.claim, first_run.result)
+    tested_delta = claimed_delta(loss) if stated.delta is None else stated.delta
+    if (
+        loss is None
+        and stated.delta is None
+        and math.isinf(spent.epsilon(0.0))
+        and not spent.infinite
+    ):
         tested_delta = DELTA_OF_NO_CLAIM
     claimed = None if loss is None else loss.epsilon_at(tested_delta)
     cost = spent.epsilon(tested_delta)
-    declared = _declared_cost(pairs, first_tape, draws, tested_delta)
+    declared = declared_cost(pairs, first_run.tape, stated.draws, tested_delta)
     unchecked = list(dict.fromkeys([*spent.unknown, *spent.assumed]))
-    for event, reason in spent.infinite:
+    for site, reason in spent.infinite:
         if reason not in ("reused noise", "no noise"):  # these are findings already
-            findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {reason}"))
+            findings.append(RecordedFinding("cost", site, f"the loss is infinite: {reason}"))
     exceeds_claim = is_above(cost, claimed) and not spent.infinite
-    coins = sorted({recorded.site for recorded, _ in pairs if recorded.coins})
+    drawn = [pair.recorded for pair in pairs if isinstance(pair.recorded, Draw)]
+    coins = sorted({draw.site for draw in drawn if draw.coins})
     if exceeds_claim and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
@@ -206,7 +224,7 @@ def judged(
         unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
     if loss is None and cost == math.inf and not spent.infinite:
         unchecked.append(f"the cost at a delta above {tested_delta:g}, where it may be finite")
-    exception = exception_of(result)
+    exception = exception_of(first_run.result)
     if exception:
         unchecked.append(f"what follows the {exception} that ended the run")
     ordered = tuple(dict.fromkeys(findings))
@@ -222,32 +240,5 @@ def judged(
         declared,
         claimed,
         tested_delta,
-        _number_of_draws(first_tape),
+        _number_of_draws(first_run.tape),
     )
-
-
-def _declared_cost(
-    pairs: list[tuple[Event, Event]], first_tape: Tape, draws: dict[str, Primitive], delta: float
-) -> float | None:
-    """Return epsilon at ``delta`` of the declared sensitivities and losses; None if one has none.
-
-    Each block of noise is charged as if a value had moved by the declared sensitivity, over the
-    least scale of the block.
-    """
-    spent = Spent()
-    for recorded, _ in pairs:
-        is_noise_call = recorded.kind is EventKind.CALL and recorded.name != "default_rng"
-        if recorded.losses is not None or (is_noise_call and recorded.declared is None):
-            return None
-        if recorded.declared is not None:
-            spent.losses[recorded.declared] += 1
-    for block in first_tape.blocks:
-        primitive = draws.get(block.name)
-        if block.law not in ("laplace", "gaussian") or primitive is None:
-            return None
-        limit = sensitivity_of(primitive, {})
-        if limit is None or not block.scale.size or block.scale.min() <= 0:
-            return None
-        kind = LaplaceLoss if block.law == "laplace" else GaussianLoss
-        spent.losses[kind(limit / float(block.scale.min()))] += 1
-    return spent.epsilon(delta)

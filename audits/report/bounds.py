@@ -17,7 +17,7 @@ from accountant.reports.html_document import render
 from audits.minimax.checks.enumeration import Check
 from audits.minimax.performance.answers import ProblemReport, setting_text, size_text
 from audits.minimax.performance.gap import RiskGap
-from audits.report.terminal import borderless_table, literal_text
+from audits.report.terminal import borderless_table, facts_table, literal_text
 from audits.report.words import format_number
 
 ALGORITHM_HEAD = ("algorithm", "risk", "s.e.", "over the bound", "theorem", "no noise")
@@ -57,12 +57,7 @@ def print_bounds(
 
 
 def _print_problem(answer: ProblemReport, console: Console) -> None:
-    table = borderless_table(answer.problem, head=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for fact, value in bound_facts(answer):
-        table.add_row(literal_text(fact), literal_text(value))
-    console.print(table)
+    console.print(facts_table(answer.problem, bound_facts(answer)))
     if answer.gaps:
         table = borderless_table("Algorithms of this project on the hard family")
         for column, name in enumerate(ALGORITHM_HEAD):

@@ -9,8 +9,11 @@ from __future__ import annotations
 from xml.etree import ElementTree as Xml
 
 from accountant.formatting import escape_control
-from audits.report.words import format_bound, format_number
-from audits.results.facts import CLOSING
+from audits.report.words import (
+    CLOSING,
+    format_bound,
+    format_number,
+)
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 

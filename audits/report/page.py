@@ -18,13 +18,16 @@ from audits.report.figure import profile_figure
 from audits.report.power import power_of
 from audits.report.summary import confidence_sentence, power_sentence, verdict_sentence
 from audits.report.words import (
+    CLOSING,
+    PROFILE_HEAD,
     bound_percent,
     error_sentence,
     format_bound,
     format_number,
     format_percent,
+    profile_rows,
+    title_of,
 )
-from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from audits.results.short_names import short_name

@@ -6,7 +6,7 @@ of a paper, or the user's own code.  Other files of this folder write the same r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -25,13 +25,16 @@ from audits.report.summary import (
     verdict_sentence,
 )
 from audits.report.words import (
+    CLOSING,
+    PROFILE_HEAD,
     bound_percent,
     claim_text,
     error_sentence,
     format_bound,
     format_number,
+    profile_rows,
+    title_of,
 )
-from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 from audits.results.short_names import short_name
@@ -127,6 +130,16 @@ def borderless_table(title: str, *, head: bool = True) -> Table:
     )
 
 
+def facts_table(title: str, facts: Iterable[tuple[str, str]]) -> Table:
+    """A table of (name, value) facts, one a line."""
+    table = borderless_table(title, head=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for fact in facts:
+        table.add_row(*map(literal_text, fact))
+    return table
+
+
 def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     """The table of some rows: the subject, its claim, the bounds on epsilon, and the verdict."""
     table = borderless_table(f"{title} ({bound_percent(rows)})")
@@ -165,12 +178,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
 
 def _print_facts(row: ReportRow, console: Console) -> None:
     """Print the facts of one row, and its curve delta(epsilon) if samples gave one."""
-    table = borderless_table(row.subject, head=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in row.facts:
-        table.add_row(literal_text(name), literal_text(value))
-    console.print(table)
+    console.print(facts_table(row.subject, row.facts))
     console.print()
     if row.curve is None or not row.curve.mean:
         return

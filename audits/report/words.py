@@ -1,4 +1,4 @@
-"""Numbers, claims and confidences as the reports of audits show them."""
+"""Titles, numbers, claims, confidences and curves as every form of an audit's report shows them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,28 @@ import math
 from collections.abc import Sequence
 
 from accountant.formatting import format_short
-from audits.results.rows import FAMILY_ERROR, ReportRow
+from audits.results.rows import FAMILY_ERROR, ProfileCurve, ReportRow
 
+TITLES = {
+    "mechanism": "Declared mechanisms: claimed, exact, attacked",
+    "bits": "Floating-point leak test (float samplers must fail, exact ones must pass)",
+    "specimen": "Mechanisms and algorithms broken on purpose (each must be caught)",
+    "algorithm": "Algorithms: replayed and attacked",
+    "paper": "Published claims: printed, provable, attacked",
+    "library": "Other libraries: known faults (must be found), sound controls (must survive)",
+    "target": "Your function",
+    "scores": "One training run, by the scores of its canaries",
+}
+CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
+PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
+SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
 # `FAMILY_ERROR` in words: the error probability that all verdicts of a run share.
 ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
+
+
+def title_of(kind: str) -> str:
+    """The title above the rows of a kind; the kind itself if it has none."""
+    return TITLES.get(kind, kind)
 
 
 def format_percent(confidence: float) -> str:
@@ -48,3 +66,22 @@ def error_sentence(rows: Sequence[ReportRow]) -> str:
     if not rows or any(row.kind != "scores" for row in rows):
         return ERROR_SENTENCE
     return f"A true claim survives with probability {format_percent(rows[0].confidence)} at least."
+
+
+def profile_rows(curve: ProfileCurve) -> list[list[str]]:
+    """A line for each of `SHOWN_SHARES`: epsilon, empirical delta, its band, accountant's delta."""
+    largest_epsilon, lines = curve.epsilon[-1], []
+    for share in SHOWN_SHARES:
+        index = min(
+            range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * largest_epsilon)
+        )
+        band = f"[{curve.lower[index]:.1e}, {curve.upper[index]:.1e}]"
+        lines.append(
+            [
+                f"{curve.epsilon[index]:.2f}",
+                f"{curve.mean[index]:.2e}",
+                band,
+                f"{curve.claimed[index]:.2e}",
+            ]
+        )
+    return lines

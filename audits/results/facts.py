@@ -1,34 +1,9 @@
-"""Texts that every form of an audit report shows: titles, facts about a row, lines of a curve.
-
-The terminal, the page and the other forms of a report take these texts from here.  A fact is a pair
-(name, value) of texts.
-"""
+"""The facts that a report shows of a private Lasso regression, as pairs (name, value) of texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-
-from audits.results.rows import ProfileCurve
-
-TITLES = {
-    "mechanism": "Declared mechanisms: claimed, exact, attacked",
-    "bits": "Floating-point leak test (float samplers must fail, exact ones must pass)",
-    "specimen": "Mechanisms and algorithms broken on purpose (each must be caught)",
-    "algorithm": "Algorithms: replayed and attacked",
-    "paper": "Published claims: printed, provable, attacked",
-    "library": "Other libraries: known faults (must be found), sound controls (must survive)",
-    "target": "Your function",
-    "scores": "One training run, by the scores of its canaries",
-}
-CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
-PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
-SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
-
-
-def title_of(kind: str) -> str:
-    """The title above the rows of a kind; the kind itself if it has none."""
-    return TITLES.get(kind, kind)
 
 
 def algorithm_facts(
@@ -84,22 +59,3 @@ def algorithm_facts(
                 f"delta at epsilon {epsilons[largest]:.3g} is at least {lower[largest]:.1e} (95%)"
             )
         yield "rarest loss seen", rarest_loss
-
-
-def profile_rows(curve: ProfileCurve) -> list[list[str]]:
-    """A line for each of `SHOWN_SHARES`: epsilon, empirical delta, its band, accountant's delta."""
-    largest_epsilon, lines = curve.epsilon[-1], []
-    for share in SHOWN_SHARES:
-        index = min(
-            range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * largest_epsilon)
-        )
-        band = f"[{curve.lower[index]:.1e}, {curve.upper[index]:.1e}]"
-        lines.append(
-            [
-                f"{curve.epsilon[index]:.2f}",
-                f"{curve.mean[index]:.2e}",
-                band,
-                f"{curve.claimed[index]:.2e}",
-            ]
-        )
-    return lines

@@ -221,27 +221,27 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
     outcome = Outcome[row["outcome"].upper()]
     if outcome is Outcome.SURVIVED and not details["decisive"]:  # as older files have it
         outcome = Outcome.INCONCLUSIVE
+    if curve is not None:
+        curve = ProfileCurve(**{name: tuple(values) for name, values in curve.items()})
     return ReportRow(
-        str(row["subject"]),
-        str(row["kind"]),
-        (claim[0], claim[1]),
-        row["exact_epsilon"],
-        row["epsilon_lower"],
-        row["confidence"],
-        row["runs"],
-        outcome,
-        Outcome[row["expected"].upper()],
-        str(row["witness"]),
-        str(details["evidence"]),
-        row["seconds"],
-        details["verdict_lower"],
-        None if guesses is None else tuple(guesses),
-        tuple((str(fact), str(value)) for fact, value in details["facts"]),
-        None
-        if curve is None
-        else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
-        tuple(map(str, details.get("unseen", ()))),
-        tuple(map(str, details.get("notes", ()))),  # older files have none
+        subject=str(row["subject"]),
+        kind=str(row["kind"]),
+        claim=(claim[0], claim[1]),
+        exact_epsilon=row["exact_epsilon"],
+        epsilon_lower=row["epsilon_lower"],
+        confidence=row["confidence"],
+        runs=row["runs"],
+        outcome=outcome,
+        expected=Outcome[row["expected"].upper()],
+        witness=str(row["witness"]),
+        evidence=str(details["evidence"]),
+        seconds=row["seconds"],
+        verdict_lower=details["verdict_lower"],
+        guesses=None if guesses is None else tuple(guesses),
+        facts=tuple((str(fact), str(value)) for fact, value in details["facts"]),
+        curve=curve,
+        unseen=tuple(map(str, details.get("unseen", ()))),
+        notes=tuple(map(str, details.get("notes", ()))),  # older files have none
     )
 
 

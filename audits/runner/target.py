@@ -7,7 +7,6 @@ which is made in this process from the outputs.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -106,84 +105,84 @@ def target_cases(
     ``kept_outputs`` has those of a run that was interrupted; ``say`` takes an estimate in words.
     """
     verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
-    kinds = ["outputs", "bits"] if target.bits else ["outputs"]
+    audits = [
+        TargetAudit(target, kind, verdict, limits, kept_outputs, say)
+        for kind in (("outputs", "bits") if target.bits else ("outputs",))
+    ]
     return [
-        AuditCase(
-            _subject(target, kind),
-            "target",
-            "a function of yours",
-            Outcome.SURVIVED,
-            functools.partial(_audit, target, kind, verdict, limits, kept_outputs, say),
-        )
-        for kind in kinds
+        AuditCase(audit.subject, "target", "a function of yours", Outcome.SURVIVED, audit.row)
+        for audit in audits
     ]
 
 
-def _audit(
-    target: TargetRequest,
-    kind: str,
-    verdict: float,
-    limits: TargetLimits,
-    kept_outputs: KeptOutputs | None,
-    say: Callable[[str], None],
-    settings: Settings,
-    rng: np.random.Generator,
-) -> ReportRow:
-    """The row of outputs that other processes sent; they have no part in the verdict."""
-    pair = (load_value(target.pair[0]), load_value(target.pair[1]))
-    processes = settings.jobs if kind == "outputs" else 1
-    with TargetProcesses(
-        target.name, target.pair, pair, limits, processes, kept_outputs
-    ) as release:
-        from audits.attacks.floating_point import audit_bits
-        from audits.attacks.front import audit
-        from audits.runner.cases import guess_test_row
+@final
+@dataclass(frozen=True, slots=True)
+class TargetAudit:
+    """An audit of what a function returns, whose verdict holds at the confidence ``verdict``.
 
-        early = target.early and kind == "outputs"
-        # an early stop is a proof at one confidence alone, which must be the verdict's
-        confidence = verdict if early else settings.confidence
-        arguments = (release, pair, target.claim, settings.samples, confidence)
-        try:
-            if kind == "outputs":
-                _say_estimate(release, pair, settings, limits, say, early=early)
-                with settings.workers() as pool:
-                    finding = audit(*arguments, rng=rng, early=early, executor=pool)
-            else:
-                finding = audit_bits(*arguments, rng=rng)
-            finding = replace(finding, notes=release.notes(finding.runs))
-        except ParameterError as error:
-            allowed = f"a release that can be audited: {error}"
-            raise release.failure or ParameterError(TARGET_METAVAR, target.name, allowed) from None
-    row = guess_test_row(
-        _subject(target, kind), "target", target.claim, finding, Outcome.SURVIVED, None, verdict
-    )
-    if early:  # the bets and the last bound share the error
-        row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)
-    if finding.stopped is not None:
-        row = replace(row, evidence=f"stopped at the first proof: {finding.witness}")
-    return replace(row, witness=row.witness[:MAX_WITNESS])
+    ``kind`` says what is tested: the "outputs" themselves, or the low-order "bits" of them.
+    """
 
+    target: TargetRequest
+    kind: str
+    verdict: float
+    limits: TargetLimits
+    kept_outputs: KeptOutputs | None
+    say: Callable[[str], None]
 
-def _say_estimate(
-    release: TargetProcesses,
-    pair: tuple[Any, Any],
-    settings: Settings,
-    limits: TargetLimits,
-    say: Callable[[str], None],
-    *,
-    early: bool,
-) -> None:
-    """Say how long the runs will take, if that is long; these calls are not kept."""
-    remaining_runs = max(settings.samples - (release.kept.runs if release.kept else 0), 1)
-    with release.without_keeping():
-        seconds = estimate_seconds(release, pair, remaining_runs, settings.jobs)
-    message = advice(seconds, limits.seconds, early=early)
-    if message is not None:
-        say(message)
+    @property
+    def subject(self) -> str:
+        """The name of the row."""
+        name = self.target.name
+        return name if self.kind == "outputs" else f"low bits of {name}"
 
+    def row(self, settings: Settings, rng: np.random.Generator) -> ReportRow:
+        """The row of outputs that other processes sent; they have no part in the verdict."""
+        target, of_outputs = self.target, self.kind == "outputs"
+        pair = (load_value(target.pair[0]), load_value(target.pair[1]))
+        processes = settings.jobs if of_outputs else 1
+        with TargetProcesses(
+            target.name, target.pair, pair, self.limits, processes, self.kept_outputs
+        ) as release:
+            from audits.attacks.floating_point import audit_bits
+            from audits.attacks.front import audit
+            from audits.runner.cases import guess_test_row
 
-def _subject(target: TargetRequest, kind: str) -> str:
-    return target.name if kind == "outputs" else f"low bits of {target.name}"
+            early = target.early and of_outputs
+            # an early stop is a proof at one confidence alone, which must be the verdict's
+            confidence = self.verdict if early else settings.confidence
+            arguments = (release, pair, target.claim, settings.samples, confidence)
+            try:
+                if of_outputs:
+                    self._say_estimate(release, pair, settings)
+                    with settings.workers() as pool:
+                        finding = audit(*arguments, rng=rng, early=early, executor=pool)
+                else:
+                    finding = audit_bits(*arguments, rng=rng)
+                finding = replace(finding, notes=release.notes(finding.runs))
+            except ParameterError as error:
+                allowed = f"a release that can be audited: {error}"
+                failure = ParameterError(TARGET_METAVAR, target.name, allowed)
+                raise release.failure or failure from None
+        row = guess_test_row(
+            self.subject, "target", target.claim, finding, Outcome.SURVIVED, None, self.verdict
+        )
+        if early:  # the bets and the last bound share the error
+            row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)
+        if finding.stopped is not None:
+            row = replace(row, evidence=f"stopped at the first proof: {finding.witness}")
+        return replace(row, witness=row.witness[:MAX_WITNESS])
+
+    def _say_estimate(
+        self, release: TargetProcesses, pair: tuple[Any, Any], settings: Settings
+    ) -> None:
+        """Say how long the runs will take, if that is long; these calls are not kept."""
+        remaining_runs = max(settings.samples - (release.kept.runs if release.kept else 0), 1)
+        with release.without_keeping():
+            seconds = estimate_seconds(release, pair, remaining_runs, settings.jobs)
+        message = advice(seconds, self.limits.seconds, early=self.target.early)
+        if message is not None:
+            self.say(message)
 
 
 def estimate_seconds(

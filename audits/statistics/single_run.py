@@ -31,27 +31,17 @@ MOST_EPSILON = 60.0  # the search for epsilon ends here: no number of guesses pr
 FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
 
 
-def epsilon_lower_one_run(
-    right: int, coins: int, delta: float, alpha: float, guesses: int | None = None
-) -> float:
-    """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed.
-
-    If ``guesses`` is not None, only that many coins are guessed, both ways.
-    """
-    guess_count = coins if guesses is None else guesses
-    return epsilon_lower_of_guesses(right, guess_count, coins * delta, alpha)
-
-
-def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float) -> float:
-    """Lower bound on epsilon, of confidence ``1 - alpha``, from ``guesses`` fixed beforehand."""
-    if guesses == 0 or alpha <= 0:
+def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) -> float:
+    """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed."""
+    if coins == 0 or alpha <= 0:
         return 0.0
+    leak = coins * delta
     if leak == 0:  # Clopper & Pearson (1934): exact in closed form
-        low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(guesses)), alpha))
+        low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(coins)), alpha))
         low *= 1 - 1e-12  # relative rounding error of the float bound, subtracted to be safe
         return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
     epsilon = furthest_that(
-        lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
+        lambda e: tail_of_right_guesses(right, coins, e, np.full(e.shape, leak)) <= alpha,
         np.zeros(1),
         np.full(1, MOST_EPSILON),
     )

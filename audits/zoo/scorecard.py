@@ -1,11 +1,15 @@
 """The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
 
 The zoo has specimens whose true privacy is known.  Each is audited with more and more runs until
-its claim is falsified, then once for the verdict, and some times more to count false alarms.
+its claim is falsified, then once for the verdict, and some times more to count false alarms.  The
+scorecard has a JSON file, from which an interrupted scoring can continue.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import time
 import zlib
 from collections.abc import Callable, Iterable
@@ -14,6 +18,7 @@ from typing import Any, final
 
 import numpy as np
 
+from accountant.errors import ParameterError
 from accountant.randomness import Rng
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.attacks.floating_point import audit_bits
@@ -23,6 +28,7 @@ from audits.attacks.sensitivity import probe_sensitivity
 from audits.attacks.timing import audit_timing
 from audits.claims.arguments import claimed_delta, seed_and_generator
 from audits.claims.findings import Finding, Outcome, as_expected
+from audits.results.result_file import MALFORMED, SCHEMA, Request, load_document, request_of
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
@@ -263,3 +269,42 @@ def totals(rows: Iterable[SpecimenScore]) -> dict[str, Any]:
         "alarms": sum(row.alarms for row in rows),
         "seconds": sum(row.seconds for row in rows),
     }
+
+
+def to_json(request: Request, scores: list[SpecimenScore]) -> str:
+    """The scores and their request as text; infinite and NaN numbers become null."""
+
+    def encoded(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        return value.name.lower() if isinstance(value, Outcome) else value
+
+    contents = {
+        "schema": SCHEMA,
+        "seed": request.seed,
+        "runs": request.samples,
+        "confidence": request.confidence,
+        "repeats": request.options["repeats"],
+        "request": {**dataclasses.asdict(request), "names": list(request.names)},
+        "command": request.repeat_command,
+        "scores": [
+            {name: encoded(value) for name, value in dataclasses.asdict(score).items()}
+            for score in scores
+        ],
+    }
+    return json.dumps(contents, indent=2, allow_nan=False) + "\n"
+
+
+def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]:
+    """The request and the scores in a file, or `ParameterError`."""
+    contents = load_document(path, argument)
+    try:
+        request, scores = request_of(contents), []
+        for score in contents["scores"]:
+            sides = {name: Outcome[score[name].upper()] for name in ("outcome", "expected")}
+            claim = math.nan if score["claim"] is None else score["claim"]
+            scores.append(SpecimenScore(**{**score, **sides, "claim": claim}))
+    except MALFORMED:
+        allowed = "scores of schema 1 with their request, written by zoo --json"
+        raise ParameterError(argument, path, allowed) from None
+    return request, scores

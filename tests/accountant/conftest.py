@@ -39,7 +39,7 @@ def sqlite_book(tmp_path):
 @pytest.fixture
 def small_grid(monkeypatch):
     """Pages whose grid of what-ifs has four cells of three deltas, for tests of other parts."""
-    grid = "accountant.reports.what_if_grid"
+    grid = "accountant.reports.plan_summary"
     monkeypatch.setattr(f"{grid}.NOISE_FACTORS", (1.0, 2.0))
     monkeypatch.setattr(f"{grid}.COUNT_FACTORS", (1.0, 2.0))
     monkeypatch.setattr(f"{grid}.SHOWN_DELTA_AXIS", (1e-9, 1e-6, 1e-3))

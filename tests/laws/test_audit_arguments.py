@@ -85,7 +85,6 @@ def test_a_type_one_error_is_between_0_and_1():
 @pytest.mark.parametrize("alpha", [0.0, -0.1, -math.inf, math.nan])
 @pytest.mark.parametrize("leak", [0.0, 0.01])
 def test_an_error_that_is_none_proves_nothing(alpha, leak):
-    assert single_run.epsilon_lower_of_guesses(100, 100, leak, alpha) == 0.0
     assert single_run.epsilon_lower_one_run(100, 100, leak, alpha) == 0.0
     assert not single_run.refutes_curve(100, 100, np.array([1.0]), np.array([leak]), alpha)
 

@@ -281,8 +281,8 @@ def verdict(node, delta, upper, *, lattice):
     return verify(f"{text}\n".encode())
 
 
-def _first_that_holds(search, way, back):
-    for entry in search._precise(way, back, lower=False):
+def _first_that_holds(search, direction):
+    for entry in search._precise(direction, lower=False):
         if search._holds(entry, lower=False):
             return entry, search._upper
     raise NoMethod("no road holds")

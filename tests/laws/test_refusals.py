@@ -30,7 +30,8 @@ from accountant import (
 )
 from accountant.ledger.gate import Gate
 from audits.algorithm_runs.coupled_runs import CoupledGate
-from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
+from audits.algorithm_runs.recording import RecordingLedger
+from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGate
 from mechanisms import Gaussian, Laplace
 from tests.laws.test_books import opened_book
 

@@ -50,8 +50,8 @@ def errors_above_1(patch):
 def proves_without_an_error(patch):
     """Has a bound also where none was allowed to be wrong."""
     edit(
-        patch, single_run, "epsilon_lower_of_guesses",
-        "guesses == 0 or alpha <= 0:\n        return 0.0", "alpha <= 0:\n        return math.inf",
+        patch, single_run, "epsilon_lower_one_run",
+        "coins == 0 or alpha <= 0:\n        return 0.0", "alpha <= 0:\n        return math.inf",
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def verifies_one_coordinate(patch):
     """Accepts a chain whose masses at infinity grow."""
     edit(
         patch, account_check.ChargeCheck, "_add",
-        "exceeds_every_way(notion, after, self._each_total(account))",
+        "exceeds_every_way(notion, after, self._each_total())",
         "after.spent > notion.limit.spent",
     )  # fmt: skip
 
@@ -39,7 +39,7 @@ def verifies_no_limit(patch):
     """Recomputes sums and forgets the budget."""
     edit(
         patch, account_check.ChargeCheck, "_add",
-        "exceeds_every_way(notion, after, self._each_total(account))", "False",
+        "exceeds_every_way(notion, after, self._each_total())", "False",
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def verifies_no_least_budget(patch):
 
 def verifies_no_time(patch):
     """Accepts times that run back."""
-    edit(patch, account_check.TermsCheck, "check_time", "self._timed and", "False and")
+    edit(patch, account_check.AccountsCheck, "check_time", "self._timed and", "False and")
 
 
 def verifies_any_delta(patch):
@@ -152,7 +152,10 @@ def forgets_the_last_charge(patch):
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
-    edit(patch, book, "set_quota", "account.author_charges()\n            )", "{})")
+    edit(
+        patch, book, "set_quota", "account.author_totals().encoded",
+        "account.uncharged_authors().encoded",
+    )  # fmt: skip
 
 
 def verifies_no_quota(patch):
@@ -221,7 +224,7 @@ def verifies_no_buckets(patch):
     """Trusts what charges say of buckets."""
     patch.setattr(
         account_check.ChargeCheck, "_check_buckets",
-        lambda _, name, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
+        lambda _, notion, facts, spend: map(notion.decode, facts["buckets"].values()),
     )  # fmt: skip
 
 
@@ -249,7 +252,7 @@ def proves_by_a_run_that_was_free(patch):
 def forgets_the_users_of_a_step(patch):
     """Names the digest of a step's users, and does not store them."""
     edit(
-        patch, reservations.Reservations, "reserve_step", "if raw is not None:", "if False:",
+        patch, reservations.Reservations, "reserve_step", "if users.raw is not None:", "if False:",
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accountant.correlated_noise import dense_matrix, gram_bounds, poisson_groups, toeplitz
+from accountant.correlated_noise import gram_bounds, poisson_groups, toeplitz
 from accountant.correlated_noise.binary_tree import BinaryTree
 from accountant.correlated_noise.participation import MinSeparation
 from accountant.correlated_noise.toeplitz import Toeplitz
@@ -24,7 +24,7 @@ def any_coefficients_fall(patch):
 
 def signs_are_believed(patch):
     """Adds up inner products where opposite vectors make all of them count."""
-    edit(patch, dense_matrix, "greatest_of_epochs", "np.abs(met)", "met")
+    edit(patch, gram_bounds, "greatest_of_epochs", "np.abs(met)", "met")
 
 
 def signs_of_pairs_are_believed(patch):
@@ -33,12 +33,12 @@ def signs_of_pairs_are_believed(patch):
 
 def columns_never_meet(patch):
     """Adds up squared lengths, whatever the bands."""
-    edit(patch, dense_matrix, "greatest_of_patterns", "len(gram) <= separation or", "True or")
+    edit(patch, gram_bounds, "greatest_of_patterns", "len(gram) <= separation or", "True or")
 
 
 def the_first_pattern_is_the_greatest(patch):
     """Takes the earliest pattern, whatever later ones meet."""
-    edit(patch, dense_matrix, "greatest_of_patterns", ">= bound * (1 - EQUAL)", ">= 0")
+    edit(patch, gram_bounds, "greatest_of_patterns", ">= bound * (1 - EQUAL)", ">= 0")
     edit(patch, gram_bounds, "_earliest_pattern_bound", "for axis in (0, 1)",
          "for axis in ()")  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audits.recorded_runs import costs, explanations, followed_steps, followed_values
+from audits.recorded_runs import costs, followed_steps, followed_values, record
 from tests.mutants.edits import edit
 
 
@@ -10,7 +10,7 @@ def unknown_losses_cost_nothing(patch):
     """A loss that is not known is left out of the cost."""
     edit(
         patch,
-        explanations,
+        record,
         "judged",
         "(not spent.unknown or bool(spent.infinite))",
         "True",
@@ -29,7 +29,7 @@ def columns_without_signs(patch):
 
 def one_direction_is_both(patch):
     """The log of a uniform number is taken for Laplace noise, without a coin for its sign."""
-    edit(patch, explanations, "spent_between", "laws.without_signs()", "laws")
+    edit(patch, record, "spent_between", "laws.without_signs()", "laws")
 
 
 def moves_out_of_range_are_free(patch):

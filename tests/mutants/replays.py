@@ -1,7 +1,8 @@
 """Wrong replays: each forgives what an algorithm did on one of two neighbours alone."""
 
-from audits.algorithm_runs import recording
-from audits.algorithm_runs.recording import RecordingLedger, ReplayGate
+from audits.algorithm_runs import recording, replay_gate
+from audits.algorithm_runs.recording import RecordingLedger
+from audits.algorithm_runs.replay_gate import ReplayGate
 from tests.mutants.edits import edit
 
 
@@ -23,12 +24,12 @@ def forgives_refusals_that_are_missing(patch):
 
 def compares_places_of_refusals_alone(patch):
     """Takes any refused request for any other."""
-    patch.setattr(recording, "same_refusal", lambda one, other: True)
+    patch.setattr(replay_gate, "same_refusal", lambda one, other: True)
 
 
 def calls_every_refusal_another(patch):
     """Convicts an algorithm that is refused the same on all data."""
-    patch.setattr(recording, "same_refusal", lambda one, other: False)
+    patch.setattr(replay_gate, "same_refusal", lambda one, other: False)
 
 
 def forgives_two_users(patch):
@@ -46,7 +47,7 @@ def counts_users_of_one_release(patch):
 
 def takes_a_sample_for_public(patch):
     """Compares densities as if the record were in the sample for sure."""
-    edit(patch, recording, "_log_mixture", "logs[1] + np.log1p(-rate)", "-np.inf")
+    edit(patch, replay_gate, "_log_mixture", "logs[1] + np.log1p(-rate)", "-np.inf")
 
 
 def leaves_samples_unknown(patch):
@@ -56,4 +57,4 @@ def leaves_samples_unknown(patch):
 
 def takes_a_replaced_record_for_an_added_one(patch):
     """Does not ask whether a record adds nothing on one side."""
-    patch.setattr(recording, "_adds_nothing", lambda one, other: True)
+    patch.setattr(replay_gate, "_adds_nothing", lambda one, other: True)

@@ -5,11 +5,11 @@ import inspect
 import textwrap
 
 from accountant.book import verification
-from accountant.book.account_check import ChargeCheck, TermsCheck
+from accountant.book.account_check import AccountsCheck, ChargeCheck, TermsCheck
 from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
-CHECKS = (LogCheck, ChargeCheck, TermsCheck, IndexCheck)
+CHECKS = (LogCheck, AccountsCheck, ChargeCheck, TermsCheck, IndexCheck)
 
 
 def refusals():
@@ -53,15 +53,15 @@ def believes_any_charge_before(patch):
     """Does not ask which charge an entry names as the one before."""
     edit(
         patch, ChargeCheck, "check_entry",
-        'facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0)', "False",
+        'entry.facts.get("before", self.last_seq) != self.last_seq', "False",
     )  # fmt: skip
 
 
 def believes_a_charge_before_of_any_number(patch):
     """Asks only whether an entry names a charge at all."""
     edit(
-        patch, ChargeCheck, "check_entry", "!= self._charged.get(name, 0)",
-        "> self._charged.get(name, 0)",
+        patch, ChargeCheck, "check_entry", "!= self.last_seq",
+        "> self.last_seq",
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make pee
 from opacus.accountants import create_accountant  # noqa: E402
 
 from accountant import ParameterError, Tight, from_opacus  # noqa: E402
+from accountant.formats.loader_facts import loader_facts  # noqa: E402
 from accountant.formats.opacus import opacus_record  # noqa: E402
-from accountant.formats.torch_loader import loader_facts  # noqa: E402
 from examples.opacus_runs import (  # noqa: E402
     BATCH,
     RECORDS,

@@ -182,12 +182,13 @@ class SimilarSampledGaussians:
         # The round-off of the product is at most ULP (fixed + growing u).
         fixed = growing = 0.0
         for block in _blocks(self.mu.size, max(y.size, columns.size)):
-            weight, log_mass, mass_ulps, mean = self.tilted(block, y, step, log_base, power)
+            log_weight, log_mass, mass_ulps, mean = self.tilted(block, y, step, log_base, power)
             count = counts[block]
             cumulant += float(ordered_dot(log_mass, count))
-            factor: Any = weight
-            if height:
-                factor, angle_ulps = self._on_line(block, y, weight, power, direction * height)
+            if not height:
+                factor: Any = np.exp(log_weight)
+            else:
+                factor, angle_ulps = self._on_line(block, y, log_weight, power, direction * height)
                 # Terms on a shifted line are larger, and so is their round-off.
                 term_ulps, mean = self._term_ulps(block, y, log_base, power, np.abs(factor))
                 mass_ulps = mass_ulps + term_ulps + angle_ulps
@@ -204,18 +205,21 @@ class SimilarSampledGaussians:
         return cumulant, ULP * cumulant_ulps, product, ULP * (fixed + growing * np.abs(z.imag))
 
     def _on_line(
-        self, block: slice, y: Array, weight: Array, power: float, height: float
+        self, block: slice, y: Array, log_weight: Array, power: float, height: float
     ) -> tuple[Complex, Array]:
-        """Return the tilted masses continued to ``y + i height``, and the ulps of their angles."""
+        """Return the tilted masses continued to ``y + i height``, and the ulps of this step.
+
+        Far from the mean a mass may be too small for a float where its continuation is not, so
+        their logarithms are added.
+        """
         # n: -(y + ih - m)^2 / 2 mu^2 = (-(y - m)^2 - 2ih (y - m) + h^2) / 2 mu^2
         mu = self.mu[block, None]
         log_change = power * (log_one_plus_exp(y, height) - np.logaddexp(0.0, y))
         angle = -height * (y - self.mean[block, None]) / (mu * mu) + log_change.imag
-        factor = weight * np.exp(height**2 / (2 * mu * mu) + log_change.real + 1j * angle)
-        angle_ulps = 8 + 2 * np.einsum(
-            "ik,ik->i", np.abs(factor), np.abs(angle) + np.abs(log_change)
-        )
-        return factor, angle_ulps
+        shift = height**2 / (2 * mu * mu)
+        factor = np.exp(log_weight + shift + log_change.real + 1j * angle)
+        sizes = np.abs(angle) + np.abs(log_change) + np.abs(log_weight) + shift
+        return factor, 8 + 2 * np.einsum("ik,ik->i", np.abs(factor), sizes)
 
     def log_mass(self, a: float) -> Array | None:
         """Return ``ln G`` of each release at one real order, rounded up; None if out of reach."""
@@ -237,18 +241,21 @@ class SimilarSampledGaussians:
     def tilted(
         self, block: slice, y: Array, step: float, log_base: Array, power: float
     ) -> tuple[Array, Array, Array, Array]:
-        """Return the tilted law on the points, ``ln G``, its error in ulps, and a mean.
+        """Return the logarithms of a tilted law, ``ln G``, the ulps of both, and a mean.
 
-        The tilted law has the masses ``n(y) (1 + e^y)^p / G``; the mean is that of ln(1 + e^y).
+        The tilted law has the masses ``n(y) (1 + e^y)^p / G`` on the points ``y``; the mean is that
+        of ln(1 + e^y).
         """
         exponent, _ = self._exponents(block, y, log_base, power)
         top = np.max(exponent, axis=1, keepdims=True)
-        weight = np.exp(exponent - top)
-        total = np.sum(weight, axis=1)
-        weight /= total[:, None]
+        total = np.sum(np.exp(exponent - top), axis=1)
+        log_weight = exponent - top - np.log(total)[:, None]
         log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[block])
+        weight = np.exp(log_weight)
         mass_ulps, mean = self._term_ulps(block, y, log_base, power, weight)
-        return weight, log_mass, mass_ulps, mean
+        # The logarithm of the total is subtracted from each exponent.
+        mass_ulps += 8 + np.einsum("ik,ik->i", weight, np.abs(log_weight))
+        return log_weight, log_mass, mass_ulps, mean
 
     def _exponents(
         self, block: slice, y: Array, log_base: Array, power: float

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
-from accountant.errors import LedgerCorrupt
+from accountant.errors import LedgerCorrupt, ParameterError
 
 FIRST_PREDECESSOR = "0" * 64  # stands for the hash before the first entry
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
@@ -137,7 +138,20 @@ def digest(raw: Any) -> str:
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
 
 
-# --- keys
+# --- names and keys
+
+
+def checked_name(argument: str, name: object) -> str:
+    """Return the name of a data set, an author, a run, a label or a bucket.
+
+    One that could look like another when it is shown is refused.
+    """
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
+        raise ParameterError(argument, name, "1 to 200 printable characters")
+    if name != name.strip() or name != unicodedata.normalize("NFC", name):
+        allowed = "without spaces at its ends and in Unicode's composed form (NFC)"
+        raise ParameterError(argument, name, allowed)
+    return name
 
 
 def dataset_key(name: str) -> str:

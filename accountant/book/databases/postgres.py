@@ -193,13 +193,6 @@ class Postgres:
                 raise
             raise self._not_flushed() from None
 
-    def _flush(self) -> None:
-        """Wait until all that was committed is on disk."""
-        try:
-            self._db.execute(FLUSH)
-        except self._psycopg.Error:
-            raise self._not_flushed() from None
-
     def _not_flushed(self) -> LedgerUnwritable:
         # the writes may be stored, so this is no `LedgerBusy`, after which users retry
         problem = f"{self.name}: the server did not flush; nothing was answered"
@@ -212,7 +205,10 @@ class Postgres:
             yield
             flushed, _ = self._send(IS_FLUSHED, "COMMIT")
             if flushed != [(True,)]:
-                self._flush()
+                try:
+                    self._db.execute(FLUSH)
+                except self._psycopg.Error:
+                    raise self._not_flushed() from None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:

@@ -1,14 +1,11 @@
 """What each user of a data set has spent: a total for every user, stored by classes.
 
 A total is the sum of the privacy costs that a user has paid.  Users with equal totals form one
-class, so that memory and time depend on the few different totals and an index for each user.  The
-module also encodes a set of users as bytes for the book's records.
+class, so that memory and time depend on the few different totals and an index for each user.
 """
 
 from __future__ import annotations
 
-import io
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -46,8 +43,9 @@ class UserTotals:
             if size
         }
 
-    def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
-        """Give the users in ``who`` the totals that `totals_after` returned for their classes."""
+    def add(self, who: Users | None, spend: Spend) -> None:
+        """Give the users in ``who`` the totals that `totals_after` returns for their classes."""
+        ends = self.totals_after(who, spend)
         if who is None and len(set(ends.values())) == len(ends):
             for class_number, total in ends.items():
                 self._totals[class_number] = total
@@ -99,28 +97,3 @@ class UserTotals:
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
         return largest_total(self.totals)
-
-
-def encode_users(who: Users) -> tuple[Any, bytes | None]:
-    """Return users as JSON values, and an attachment with a few bits for each user."""
-    if isinstance(who, slice):
-        return [who.start, who.stop, who.step], None
-    index = np.asarray(who, dtype=np.int64)
-    steps = np.diff(index, prepend=0)  # differences are small where the indices rise
-    width = (
-        np.min_scalar_type(int(steps.min(initial=0))),
-        np.min_scalar_type(int(steps.max(initial=0))),
-    )
-    file = io.BytesIO()
-    np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
-    return index.size, zlib.compress(file.getvalue(), 1)
-
-
-def decode_users(encoded: Any, raw: bytes | None) -> Users:
-    """Return the users that `encode_users` encoded."""
-    if isinstance(encoded, list):
-        return slice(*encoded)
-    if raw is None:
-        raise ValueError("users without their bytes")
-    steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)
-    return np.cumsum(steps, dtype=np.intp)

@@ -103,9 +103,7 @@ class LabelFamily:
         array
             Probabilities, shape (k,).
         """
-        signs = signs_of(which, self.k // 2)
-        chances: Array = (1 + self.d * np.stack([signs, -signs], axis=1).ravel()) / self.k
-        return chances
+        return PairedShares(self.k, self.d).parameter(which)
 
     def parameter(self, which: int) -> Array:
         """Compute the minimiser of the expected loss at a point.

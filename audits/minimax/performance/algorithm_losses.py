@@ -161,12 +161,12 @@ def ridge_loss(rows: Array, theta: Array) -> float:
     return float(np.square(rows @ theta - 1).sum() + rows.shape[1] * theta @ theta)
 
 
-def least_ridge_loss(rows: Array, steps: int = 500) -> float:
-    """The least `ridge_loss` over the l1 ball, by Nesterov's accelerated projected gradients."""
+def least_ridge_loss(rows: Array) -> float:
+    """The least `ridge_loss` over the l1 ball, by 500 accelerated gradient steps (Nesterov)."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
     smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
-    for t in range(1, steps + 1):
+    for t in range(1, 501):
         gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
         after = project_to_l1_ball(ahead - gradient / smooth)
         ahead = after + (t - 1) / (t + 2) * (after - theta)

@@ -15,8 +15,8 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import EventKind, current_tape, running
+from audits.recorded_runs.noisy_numbers import use
+from audits.recorded_runs.tape import current_tape, unrecorded
 
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
 
@@ -111,14 +111,12 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             raise ParameterError("Primitive.value", value, allowed)
 
         def make() -> Any:
-            with running(None):
-                return function(*map(use, arguments), **{k: use(v) for k, v in options.items()})
+            plain_options = {name: use(option) for name, option in options.items()}
+            return unrecorded(function, *map(use, arguments), **plain_options)
 
-        event = tape.event(
-            EventKind.CALL,
+        output = tape.call(
             function.__name__,
             make,
-            shape=(),
             equal={key: use(part) for key, part in named.items() if key != value},
             given=use(named.get(value)),
             sensitivity=sensitivity_of(declared, named),
@@ -126,8 +124,8 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             norm=NORMS[declared.norm],
         )
         try:
-            return copy.deepcopy(event.output)
+            return copy.deepcopy(output)
         except Exception:  # an output that cannot be copied is handed out as it is
-            return event.output
+            return output
 
     return call

@@ -4,7 +4,7 @@ An audit records a function on data and replays it on their neighbour.  Within s
 one of these libraries is one event on the `Tape`: its whole output is recorded, and the replay gets
 the same output.  The event states the loss that the library's own parameters declare, what must be
 equal in both runs, and the value whose move is compared with the sensitivity.  Draws inside the
-call are not recorded (``running(None)``).
+call are not recorded.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.recorded_runs.draws.declared_calls import named_arguments
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import EventKind, current_tape, running
+from audits.recorded_runs.noisy_numbers import use
+from audits.recorded_runs.tape import current_tape, unrecorded
 
 NO_PARAMETERS = {"random_state", "accountant"}  # attributes that may differ between runs
 # Functions of diffprivlib, by module and name, that are recorded as a whole.  Their privacy is not
@@ -75,20 +75,13 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
         if tape is None:
             return function(*arguments, **options)
         epsilon = float(named_arguments(signature, arguments, options)["epsilon"])
-
-        def make() -> Any:
-            with running(None):
-                return function(*map(use, arguments), **options)
-
-        event = tape.event(
-            EventKind.CALL,
+        output = tape.call(
             function.__name__,
-            make,
-            shape=(),
+            lambda: unrecorded(function, *map(use, arguments), **options),
             equal={"epsilon": epsilon},
             declared=PureLoss(epsilon),
         )
-        return copy.deepcopy(event.output)
+        return copy.deepcopy(output)
 
     return call
 
@@ -106,10 +99,6 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
         if tape is None:
             return function(self, *values)
 
-        def make() -> Any:
-            with running(None):
-                return function(self, *map(use, values))
-
         facts = {
             name: value
             for name, value in vars(self).items()
@@ -120,18 +109,20 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
         if not _is_numeric(argument) or not isinstance(sensitivity, (int, float)):
             # The argument is a function, or the mechanism measures moves in a norm of its own.
             argument = sensitivity = None
-        event = tape.event(
-            EventKind.CALL,
+        loss: Loss | None = None
+        epsilon = getattr(self, "epsilon", None)
+        if epsilon is not None:
+            delta = float(getattr(self, "delta", 0.0) or 0.0)
+            loss = ApproxLoss(float(epsilon), delta) if delta else PureLoss(float(epsilon))
+        return tape.call(
             type(self).__name__,
-            make,
-            shape=(),
+            lambda: unrecorded(function, self, *map(use, values)),
             equal=facts,
             given=argument,
             sensitivity=sensitivity,
             norm=1.0 if values else math.inf,
-            declared=_loss_of_parameters(self),
+            declared=loss,
         )
-        return event.output
 
     return randomise
 
@@ -143,14 +134,6 @@ def _is_numeric(value: Any) -> bool:
         return False
 
 
-def _loss_of_parameters(mechanism: Any) -> Loss | None:
-    """The loss by the attributes epsilon and delta of a mechanism; None if it has no epsilon."""
-    epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0) or 0.0
-    if epsilon is None:
-        return None
-    return ApproxLoss(float(epsilon), float(delta)) if delta else PureLoss(float(epsilon))
-
-
 def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function like the call of an OpenDP measurement, recorded with the loss of its map."""
 
@@ -159,10 +142,6 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
         tape = current_tape()
         if tape is None:
             return function(self, argument)
-
-        def make() -> Any:
-            with running(None):
-                return function(self, use(argument))
 
         # Neighbours are taken to be at distance 1 in the measurement's input metric.  That of a
         # metric of data sets (SymmetricDistance and others) counts records; that of numbers or
@@ -173,17 +152,14 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             "Distance" in metric and "Absolute" not in metric and "L" not in metric[:2]
         )
         is_value = numeric_argument is not None and not is_metric_of_data
-        event = tape.event(
-            EventKind.CALL,
+        return tape.call(
             "Measurement",
-            make,
-            shape=(),
+            lambda: unrecorded(function, self, use(argument)),
             declared=_loss_at_one(self),
             given=numeric_argument if is_value else None,
             sensitivity=1.0 if is_value else None,
             norm=2.0 if "L2" in metric else 1.0,
         )
-        return event.output
 
     return call
 

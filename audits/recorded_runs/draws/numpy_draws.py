@@ -10,8 +10,9 @@ be private are in `parametric_draws`.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -24,13 +25,41 @@ from audits.recorded_runs.draws.record_coins import (
     is_one_per_record,
     places_of_records,
 )
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import EventKind, Tape, current_tape, running
+from audits.recorded_runs.followed_values import followed
+from audits.recorded_runs.noisy_numbers import NoisyNumber, use
+from audits.recorded_runs.tape import Tape, current_tape, unrecorded
 from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState
+
+
+@final
+class NoiseTerms(NamedTuple):
+    """A draw as location + factor x noise, where the noise has this scale.
+
+    ``equal`` has the arguments that must be equal in both runs.
+    """
+
+    location: Any
+    factor: Any
+    scale: Any
+    equal: dict[str, Any]
+
+
+def _terms_of(name: str, table: DrawTable, arguments: dict[str, Any]) -> NoiseTerms:
+    """The terms of a draw with these plain arguments, of which the table says what they are."""
+    if name == "uniform":
+        width = np.subtract(arguments["high"], arguments["low"])
+        equal = {"width": width, "size": arguments.get("size")}
+        return NoiseTerms(arguments["low"], width, 1.0, equal)
+    equal = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
+    scale = arguments[table.spread] if table.spread else 1.0
+    if table.law == "geometric":
+        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
+        with np.errstate(all="ignore"):
+            scale = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
+    return NoiseTerms(arguments.get(table.place, 0.0), 1.0, scale, equal)
 
 
 def recorded_noise(
@@ -43,48 +72,39 @@ def recorded_noise(
     each record, are returned plain.
     """
     arguments = {key: use(value) for key, value in bound_arguments.items()}
-    size, out = arguments.get("size"), arguments.get("out")
-    # What is drawn is location + factor x noise, where the noise has this law and the scale
-    # ``spread``.
-    location = arguments.get(table.place, 0.0)
-    factor, spread = 1.0, arguments[table.spread] if table.spread else 1.0
-    parameters = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
-    if table.law == "geometric":
-        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
-        with np.errstate(all="ignore"):
-            spread = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
-    if name == "uniform":
-        location, factor = arguments["low"], np.subtract(arguments["high"], arguments["low"])
-        parameters = {"width": factor, "size": size}
-    if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
-        return coins_of_records(tape, name, draw, size, {})
+    terms, out = _terms_of(name, table, arguments), arguments.get("out")
+    if table.law in ("uniform", "unknown") and is_one_per_record(tape, arguments.get("size")):
+        return coins_of_records(tape, name, draw, arguments["size"], {})
     if draw_site() in tape.public:
-        equal = {**parameters, table.place: location} if table.place else parameters
-        return _public_numbers(tape, name, draw, equal, out)
-    event = tape.event(EventKind.DRAW, name, draw, equal=parameters)
+        location = {table.place: terms.location} if table.place else {}
+        return _public_numbers(tape, name, draw, terms.equal | location, out)
+    earlier_draw = tape.expected()  # in the second run
+    event = tape.draw(name, draw, equal=terms.equal)
     shape = event.shape
-    # One uniform number for each record is probably the coin that samples the record.
-    event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
-    numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
-    factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
-    value = np.broadcast_to(np.asarray(location, dtype=float), shape)
-    if shape != np.broadcast_shapes(shape, np.shape(location)):
+    noises = tape.number_noises(table.law, terms.scale, name, shape)
+    factors = np.broadcast_to(np.asarray(terms.factor, dtype=float), shape)[..., None]
+    value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
+    if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
         tape.leave(event.site, f"{name} has another shape in the second run")
-    event.view = View(numbers, np.array(factors), np.array(value))
-    event.pure = (
-        table.law == "uniform" or not np.any(value) if tape.recorded is None else event.pure
-    )
+    pure = table.law == "uniform" or not np.any(value)
+    if earlier_draw is not None:
+        pure = earlier_draw.noisy is not None and earlier_draw.noisy.pure
+    view = View(noises, np.array(factors), np.array(value))
+    noise = NoisyNumber(event.output, event.site, view, pure)
+    # One uniform number for each record is probably the coin that samples the record.
+    coins = table.law == "uniform" and shape[:1] == (tape.records,)
+    tape.complete(event, coins=coins, noisy=noise)
     if out is not None:
         np.copyto(np.asarray(out), event.output)
-    return wrap(event)
+    return followed(noise)
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
     """Draw public numbers, which are no noise: they are the same in both runs."""
     if is_one_per_record(tape, equal.get("size")):
         return coins_of_records(tape, name, draw, equal.pop("size"), equal)
-    event = tape.event(EventKind.DRAW, name, draw, equal=equal)
-    event.coins = len(event.shape) > 0 and event.shape[0] == tape.records
+    event = tape.draw(name, draw, equal=equal)
+    tape.complete(event, coins=event.shape[:1] == (tape.records,))
     if out is not None:
         np.copyto(np.asarray(out), event.output)
         return out
@@ -102,12 +122,8 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         bound_arguments = bound(table, arguments, options)
 
         def draw() -> Any:
-            with running(None):
-                return original(
-                    self,
-                    *map(use, arguments),
-                    **{k: use(v) for k, v in options.items() if k != "out"},
-                )
+            plain_options = {k: use(v) for k, v in options.items() if k != "out"}
+            return unrecorded(original, self, *map(use, arguments), **plain_options)
 
         return recorded_noise(tape, name, table, draw, bound_arguments)
 
@@ -132,8 +148,8 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
             )
         if is_one_per_record(tape, bound_arguments.get("size")):
             return coins_of_records(tape, name, draw, bound_arguments.pop("size"), bound_arguments)
-        event = tape.event(EventKind.DRAW, name, draw, equal=bound_arguments, coins=True)
-        return np.copy(event.output) if isinstance(event.output, np.ndarray) else event.output
+        output = tape.draw(name, draw, equal=bound_arguments, coins=True).output
+        return np.copy(output) if isinstance(output, np.ndarray) else output
 
     return method
 
@@ -154,11 +170,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
         tape = current_tape()
         if tape is None:
             return original(self, *arguments, **options)
-
-        def sample(*plain_arguments: Any, **plain_options: Any) -> Any:
-            with running(None):
-                return original(self, *plain_arguments, **plain_options)
-
+        sample = functools.partial(unrecorded, original, self)
         parametric: Any = PARAMETRIC[name]
         return parametric(tape, sample, *arguments, **options)
 
@@ -173,14 +185,9 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
         return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)
     x = use(x)
     count = int(x) if np.ndim(x) == 0 else np.shape(x)[axis]
-    order = permuted_places(tape, lambda n: _order(base, self, n), count, "permutation")
+    sample = functools.partial(unrecorded, base.permutation, self)
+    order = permuted_places(tape, sample, count, "permutation")
     return order if np.ndim(x) == 0 else np.take(np.asarray(x), order, axis)
-
-
-def _order(base: Any, source: Any, count: int) -> Any:
-    """A random order that is drawn without recording."""
-    with running(None):
-        return base.permutation(source, count)
 
 
 def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
@@ -190,7 +197,8 @@ def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
         base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)
         return
     count = len(x) if axis == 0 else np.shape(x)[axis]
-    order = permuted_places(tape, lambda n: _order(base, self, n), count, "shuffle")
+    sample = functools.partial(unrecorded, base.permutation, self)
+    order = permuted_places(tape, sample, count, "shuffle")
     if isinstance(x, np.ndarray):
         x[...] = np.take(x, order, axis)
     else:
@@ -203,8 +211,7 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
         return PLAIN_GENERATOR.permuted(self, x, axis=axis, out=out)
     x = np.asarray(use(x))
     shape = x.shape if axis is not None else (x.size,)
-    keys = tape.event(
-        EventKind.DRAW,
+    keys = tape.draw(
         "permuted",
         lambda: PLAIN_GENERATOR.random(self, shape),
         coins=True,
@@ -282,10 +289,10 @@ def new_generator(seed: Any = None) -> Any:
     if isinstance(seed, PLAIN_GENERATOR):
         return recording_generator(seed)
     if seed is None:
-        return RecordingGenerator(np.random.PCG64(tape.entropy.spawn(1)[0]))
+        return RecordingGenerator(np.random.PCG64(tape.new_seed()))
     if not isinstance(seed, (np.random.BitGenerator, np.random.SeedSequence)):
         # A seed that is computed from private data reveals them, so it must be equal in both runs.
-        tape.event(EventKind.CALL, "default_rng", lambda: None, equal={"seed": use(seed)})
+        tape.call("default_rng", lambda: None, equal={"seed": use(seed)})
     return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
 
 

@@ -1,12 +1,13 @@
 """Recorded draws whose parameters may be private, such as `choice` and `binomial`, with losses.
 
 A recorded run draws on the data; the replay on the neighbour gets the same output again.  If a
-parameter of the draw (``given``) differs between the two runs, the draw reveals the data.  Its
-privacy loss is then that between the two laws, one with the parameter of each run.
+`PrivateParameter` of the draw differs between the two runs, the draw reveals the data.  Its privacy
+loss is then that between the two laws, one with the parameter of each run.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,6 @@ import numpy as np
 
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss
 from audits.recorded_runs.draws.record_coins import (
     are_records,
     coins_of_records,
@@ -23,12 +23,11 @@ from audits.recorded_runs.draws.record_coins import (
     order_of_records,
     places_of_records,
 )
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import Event, EventKind, Tape
+from audits.recorded_runs.events import Losses, PrivateParameter
+from audits.recorded_runs.noisy_numbers import use
+from audits.recorded_runs.tape import Tape
 
 Sample = Callable[..., Any]
-Losses = list[tuple[Loss, int]]
-LossesOfDraw = Callable[[Event, Event], Losses]
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
@@ -40,38 +39,20 @@ def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
 
 
-def _of_probabilities(number: int) -> LossesOfDraw:
-    return lambda recorded, replayed: pair_losses(recorded.given, replayed.given, number)
-
-
-def _of_heads(number: int) -> LossesOfDraw:
+def _losses_of_heads(number: int, shape: Any, first: Any, second: Any) -> Losses:
     """Losses of binomial counts, bounded by those of the ``number`` coins behind each count.
 
-    The coins reveal at least as much as their count.
+    The coins reveal at least as much as their count.  The counts have this shape, and ``first`` and
+    ``second`` are the probabilities of heads in both runs.
     """
-
-    def losses(recorded: Event, replayed: Event) -> Losses:
-        pairs = (
-            np.broadcast_to(np.asarray(e.given, float), recorded.shape).ravel()
-            for e in (recorded, replayed)
-        )
-        probabilities, replayed_probabilities = pairs
-        coin_losses: Losses = []
-        for k in np.flatnonzero(probabilities != replayed_probabilities):
-            p, q = float(probabilities[k]), float(replayed_probabilities[k])
-            coin_losses += pair_losses([p, 1 - p], [q, 1 - q], number)
-        return coin_losses
-
+    probabilities, other_probabilities = (
+        np.broadcast_to(np.asarray(law, dtype=float), shape).ravel() for law in (first, second)
+    )
+    losses: Losses = []
+    for k in np.flatnonzero(probabilities != other_probabilities):
+        p, q = float(probabilities[k]), float(other_probabilities[k])
+        losses += pair_losses([p, 1 - p], [q, 1 - q], number)
     return losses
-
-
-def _of_means(recorded: Event, replayed: Event) -> Losses:
-    """The loss of a Gaussian vector whose mean moves by g: mu = sqrt(g^T cov^-1 g)."""
-    (mean, cov, draws), (replayed_mean, *_) = recorded.given, replayed.given
-    gap = np.asarray(replayed_mean, float) - np.asarray(mean, float)
-    if not gap.any():
-        return []
-    return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]
 
 
 def choice(
@@ -95,15 +76,12 @@ def choice(
     else:
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
-        event = tape.event(
-            EventKind.DRAW,
+        places = tape.draw(
             "choice",
             lambda: sample(count, size, replace, p),
             equal={"the number of candidates": count, "size": size},
-            given=p,
-            losses=_of_probabilities(number),
-        )
-        places = event.output
+            parameter=PrivateParameter(p, functools.partial(pair_losses, number=number)),
+        ).output
     if candidates is None:
         return np.copy(places) if np.ndim(places) else places
     if isinstance(a, np.ndarray):
@@ -125,34 +103,32 @@ def places_drawn(
     if is_one_per_record(tape, size) and replace:
         return coins_of_records(tape, name, make, size, candidates)
     equal = {**candidates, "size": size}
-    return tape.event(EventKind.DRAW, name, make, equal=equal, coins=True).output
+    return tape.draw(name, make, equal=equal, coins=True).output
 
 
 def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
     """Draw numbers of heads; the probability may be private."""
     n, p = use(n), use(p)
-    event = tape.event(
-        EventKind.DRAW,
+    shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if size is None else size
+    losses = functools.partial(_losses_of_heads, int(np.max(n)), shape)
+    counts = tape.draw(
         "binomial",
         lambda: sample(n, p, size),
         equal={"n": n, "size": size},
-        given=p,
-        losses=_of_heads(int(np.max(n))),
-    )
-    return np.copy(event.output) if np.ndim(event.output) else event.output
+        parameter=PrivateParameter(p, losses),
+    ).output
+    return np.copy(counts) if np.ndim(counts) else counts
 
 
 def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None) -> Any:
     """Draw counts; the probabilities may be private."""
     n, pvals = use(n), np.asarray(use(pvals), dtype=float)
     number = int(np.sum(n)) * (1 if size is None else int(np.prod(size)))
-    event = tape.event(
-        EventKind.DRAW,
+    event = tape.draw(
         "multinomial",
         lambda: sample(n, pvals, size),
         equal={"n": n, "size": size},
-        given=pvals,
-        losses=_of_probabilities(number),
+        parameter=PrivateParameter(pvals, functools.partial(pair_losses, number=number)),
     )
     return np.copy(event.output)
 
@@ -163,13 +139,19 @@ def multivariate_normal(
     """Draw Gaussian vectors; the mean may be private."""
     mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
     draws = 1 if size is None else int(np.prod(size))
-    event = tape.event(
-        EventKind.DRAW,
+
+    def losses(first_mean: Any, second_mean: Any) -> Losses:
+        # A mean that moves by g has the Gaussian loss of shift sqrt(g^T cov^-1 g).
+        gap = second_mean - first_mean
+        if not gap.any():
+            return []
+        return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]
+
+    event = tape.draw(
         "multivariate_normal",
         lambda: sample(mean, cov, size, **options),
         equal={"cov": cov, "size": size},
-        given=(mean, cov, draws),
-        losses=_of_means,
+        parameter=PrivateParameter(mean, losses),
     )
     return np.copy(event.output)
 
@@ -179,8 +161,7 @@ def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
     if are_records(tape, count):
         return order_of_records(tape, name, lambda: sample(count), count)
     equal = {"the number of elements": count}
-    event = tape.event(EventKind.DRAW, name, lambda: sample(count), equal=equal, coins=True)
-    return np.copy(event.output)
+    return np.copy(tape.draw(name, lambda: sample(count), equal=equal, coins=True).output)
 
 
 PARAMETRIC = {

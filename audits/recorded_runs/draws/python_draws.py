@@ -18,8 +18,8 @@ from audits.recorded_runs.call_sites import is_importing
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import recorded_noise
 from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.tape import EventKind, current_tape, running
+from audits.recorded_runs.noisy_numbers import use
+from audits.recorded_runs.tape import Tape, current_tape, unrecorded
 
 PLAIN_RANDOM = random.Random  # Python's own class, kept here because the module's is replaced
 # The draws that are noise: their arguments with defaults, their law, and the names of the arguments
@@ -47,12 +47,7 @@ class RecordingRandom(PLAIN_RANDOM):
         tape = current_tape()
         if tape is None or is_importing():
             return draw()
-
-        def alone() -> Any:
-            with running(None):
-                return draw()
-
-        return recorded_noise(tape, name, TABLES[name], alone, parameters)
+        return recorded_noise(tape, name, TABLES[name], lambda: unrecorded(draw), parameters)
 
     def random(self) -> Any:
         """A uniform number."""
@@ -84,8 +79,7 @@ class RecordingRandom(PLAIN_RANDOM):
         tape = current_tape()
         if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
-        event = tape.event(
-            EventKind.DRAW,
+        event = tape.draw(
             "getrandbits",
             lambda: PLAIN_RANDOM.getrandbits(self, k),
             equal={"the number of bits": k},
@@ -105,9 +99,9 @@ class RecordingRandom(PLAIN_RANDOM):
         law = None if weights is None else np.asarray(use(weights), dtype=float)
 
         def sample(count: int, size: int, *laws: Any) -> Any:
-            with running(None):
-                weights = list(laws[1]) if len(laws) > 1 else None
-                return np.array(PLAIN_RANDOM.choices(self, range(count), weights, k=size))
+            weights = list(laws[1]) if len(laws) > 1 else None
+            places = unrecorded(PLAIN_RANDOM.choices, self, range(count), weights, k=size)
+            return np.array(places)
 
         p = None if law is None else law / law.sum()
         places = choice(tape, sample, len(population), k, p=p)
@@ -120,8 +114,8 @@ class RecordingRandom(PLAIN_RANDOM):
             return PLAIN_RANDOM.sample(self, population, k, counts=counts)
 
         def draw() -> Any:
-            with running(None):
-                return np.array(PLAIN_RANDOM.sample(self, range(len(population)), k), dtype=int)
+            places = unrecorded(PLAIN_RANDOM.sample, self, range(len(population)), k)
+            return np.array(places, dtype=int)
 
         places = places_drawn(tape, "sample", draw, len(population), k, replace=False)
         return [population[index] for index in places]
@@ -133,13 +127,12 @@ class RecordingRandom(PLAIN_RANDOM):
             PLAIN_RANDOM.shuffle(self, x)
             return
 
-        def order() -> Any:
-            with running(None):
-                places = list(range(len(x)))
-                PLAIN_RANDOM.shuffle(self, places)
-                return np.array(places, dtype=int)
+        def order(count: int) -> Any:
+            places = list(range(count))
+            unrecorded(PLAIN_RANDOM.shuffle, self, places)
+            return np.array(places, dtype=int)
 
-        places = permuted_places(tape, lambda _: order(), len(x), "shuffle")
+        places = permuted_places(tape, order, len(x), "shuffle")
         x[:] = [x[k] for k in places]
 
 
@@ -166,6 +159,6 @@ class UnseededRandom(RecordingRandom):
         super().__init__(_seed_from(tape) if x is None and tape is not None else use(x))
 
 
-def _seed_from(tape: Any) -> int:
+def _seed_from(tape: Tape) -> int:
     """Return a new seed from the entropy of the run."""
-    return int(tape.entropy.spawn(1)[0].generate_state(1)[0])
+    return int(tape.new_seed().generate_state(1)[0])

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.tape import EventKind, Tape
+from audits.recorded_runs.events import Draw
+from audits.recorded_runs.tape import Tape
 
 
 def are_records(tape: Tape, count: Any) -> bool:
@@ -22,7 +23,7 @@ def are_records(tape: Tape, count: Any) -> bool:
     if tape.recorded is None:
         return tape.changed is not None and np.ndim(count) == 0 and count == tape.records
     expected = tape.expected()
-    recorded_count = None if expected is None else expected.of_records
+    recorded_count = expected.of_records if isinstance(expected, Draw) else None
     return (
         recorded_count is not None
         and np.ndim(count) == 0
@@ -42,14 +43,15 @@ def _first(size: Any) -> Any:
 
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
     """Draw coins for ``count`` records, and return the coins of all of them."""
-    return tape.event(EventKind.DRAW, name, draw, equal=equal, coins=True, of_records=count).output
+    return tape.draw(name, draw, equal=equal, coins=True, of_records=count).output
 
 
 def _lacks(tape: Tape, count: int) -> bool:
     """True if the first run drew its last coins for one more record."""
     if tape.recorded is None:
         return False
-    return tape.recorded.events[len(tape.events) - 1].of_records == count + 1
+    recorded = tape.recorded.events[len(tape.events) - 1]
+    return isinstance(recorded, Draw) and recorded.of_records == count + 1
 
 
 def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[str, Any]) -> Any:

@@ -10,9 +10,9 @@ import numpy as np
 
 from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noise
-from audits.recorded_runs.followed_steps import event_of, use
-from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.tape import EventKind, current_tape
+from audits.recorded_runs.followed_values import followed
+from audits.recorded_runs.noisy_numbers import noisy_among, noisy_of, use
+from audits.recorded_runs.tape import current_tape, within_a_run
 
 # functions and operators of tensors, and the ufunc of numpy that follows the noise in them
 UFUNCS = {
@@ -39,19 +39,10 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
         return
     _tensor_classes.setdefault("tensor", _tensor_class(torch))
     for owner, name, draw in _noise_draws(torch):
-        yield owner, name, _recording_or_plain(draw, getattr(owner, name))
+        yield owner, name, within_a_run(draw, getattr(owner, name))
     for name in ("randperm", "randint", "bernoulli", "multinomial"):
         plain = getattr(torch, name)
-        yield torch, name, _recording_or_plain(_coin(torch, name, plain), plain)
-
-
-def _recording_or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The recording function within a run, and the plain one outside of runs."""
-
-    def call(*arguments: Any, **options: Any) -> Any:
-        return (plain if current_tape() is None else draw)(*arguments, **options)
-
-    return call
+        yield torch, name, within_a_run(_coin(torch, name, plain), plain)
 
 
 def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any) -> Any:
@@ -70,7 +61,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     source: Any = None
     if tape.recorded is None:
         # numpy draws the numbers, so that the state of torch's own generator is not advanced
-        source = PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
+        source = PLAIN_GENERATOR(np.random.PCG64(tape.new_seed()))
     number = np.float64 if kind is None or "64" in str(kind) else np.float32
 
     def draw() -> Any:
@@ -163,24 +154,24 @@ def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any
     def draw(*arguments: Any, **options: Any) -> Any:
         tape: Any = current_tape()
         inputs = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
-        seed = int(tape.entropy.spawn(1)[0].generate_state(1)[0])
+        seed = int(tape.new_seed().generate_state(1)[0])
         options = {key: value for key, value in options.items() if key != "generator"}
 
         def make() -> Any:
             source = torch.Generator().manual_seed(seed)
             return plain(*map(use, arguments), generator=source, **options).numpy()
 
-        event = tape.event(EventKind.DRAW, name, make, equal=inputs, coins=True)
-        return torch.from_numpy(np.array(event.output))
+        output = tape.draw(name, make, equal=inputs, coins=True).output
+        return torch.from_numpy(np.array(output))
 
     return draw
 
 
 def _array(value: Any) -> Any:
     """A tensor as an array, which stays followed; other objects as they are."""
-    event = event_of(value)
-    if event is not None and hasattr(value, "detach"):
-        return wrap(event)
+    noisy = noisy_of(value)
+    if noisy is not None and hasattr(value, "detach"):
+        return followed(noisy)
     if hasattr(value, "detach"):
         return value.detach().cpu().numpy()
     return value
@@ -189,11 +180,11 @@ def _array(value: Any) -> Any:
 def _tensor_of(value: Any) -> Any:
     """An array as a tensor, which stays followed."""
     torch = sys.modules["torch"]
-    event = event_of(value)
-    if event is None:
+    noisy = noisy_of(value)
+    if noisy is None:
         return torch.as_tensor(value)
     tensor = torch.from_numpy(np.array(value.as_plain())).as_subclass(_tensor_classes["tensor"])
-    tensor.followed_event = event
+    tensor.noisy_number = noisy
     return tensor
 
 
@@ -203,7 +194,7 @@ def _tensor_class(torch: Any) -> Any:
     class FollowedTensor(torch.Tensor):  # type: ignore[misc]
         """A tensor that remembers its noise."""
 
-        followed_event = None
+        noisy_number = None
 
         def as_plain(self) -> Any:
             """The plain tensor."""
@@ -227,9 +218,9 @@ def _call_of_torch(function: Any, arguments: Any, options: Any) -> Any:
     function_name: str = getattr(function, "__name__", "")
     if function_name in ("__get__", "as_subclass", "__set__", "size", "dim"):
         return function(*arguments, **options)
-    events = [event for event in map(event_of, arguments) if event is not None]
+    is_any_unused = not all(noisy.used for noisy in noisy_among(arguments))
     result: Any = None
-    if current_tape() is not None and not all(event.used for event in events):
+    if current_tape() is not None and is_any_unused:
         result = _arithmetic_or_indexing(function_name, arguments, options)
     if result is None:
         plain_options = {key: use(value) for key, value in options.items()}
@@ -259,8 +250,8 @@ def _arithmetic_or_indexing(function_name: str, arguments: Any, options: Any) ->
 
 def _fill(target: Any, result: Any) -> None:
     """Put the numbers into the tensor that an operation in place changes."""
-    plain = target.as_plain() if event_of(target) is not None else target
-    plain.data.copy_(result.as_plain() if event_of(result) is not None else result)
+    plain = target.as_plain() if noisy_of(target) is not None else target
+    plain.data.copy_(result.as_plain() if noisy_of(result) is not None else result)
 
 
 def _result_of_method(name: str, arguments: Any) -> Any:

@@ -24,6 +24,7 @@ from accountant import (
 from accountant.accountants import pld, rdp
 from accountant.composition import pld_of_many
 from accountant.composition.loss_outline import Outline
+from accountant.composition.pld_grid import LawOnGrid, convolve
 from accountant.plans.plan import directions
 
 
@@ -67,16 +68,39 @@ def test_a_release_that_shows_everything_leaves_no_grid():
     assert PLD().deltas(plan, [0.5, 2.0]).tolist() == [1.0, 1.0]
 
 
-def test_many_different_losses_share_one_transform(monkeypatch):
+def test_many_different_losses_have_laws_of_few_places(monkeypatch):
     each = [PoissonSampled(GaussianLoss(1 / s), 0.01) for s in np.linspace(0.8, 2.0, 12)]
     plan = Sequential([*each, 3 * GaussianLoss(0.1)])
     truth = Tight().certify(plan, 1e-6)
     monkeypatch.setattr(pld, "MANY_LOSSES", 12)
-    monkeypatch.setattr(pld, "convolve", None)  # it composes in pairs
+    # these evaluate a profile at all places
+    monkeypatch.setattr(pld, "dominating_masses", None)
+    monkeypatch.setattr(pld, "dominated_masses", None)
     lower, upper = PLD(interval=1e-3).bracket(plan, 1e-6)
     assert lower <= truth.upper
     assert truth.lower <= upper <= truth.upper * (1 + 1e-3)
     assert upper - lower <= 0.02 * upper
+
+
+def test_the_law_of_a_sum_is_the_convolution():
+    few = LawOnGrid(np.array([-1, 2]), np.array([0.25, 0.75]), 2, 0.0)
+    rare = LawOnGrid(np.array([0, 50]), np.array([0.9, 0.05]), 1, 0.05)
+    grid = convolve([few, rare], 0.5, 1e-15, upper=True)
+    expected = np.convolve(
+        np.convolve([0.25, 0.0, 0.0, 0.75], [0.25, 0.0, 0.0, 0.75]), [0.9, *[0.0] * 49, 0.05]
+    )
+    np.testing.assert_allclose(grid.loss, 0.5 * np.arange(-2.0, 55.0))
+    np.testing.assert_allclose(grid.mass, expected, atol=1e-15)
+    assert grid.infinity == pytest.approx(0.05)
+
+
+def test_the_range_of_a_sum_is_short_where_large_losses_are_rare():
+    # the first law has little mass far away, and the second decides the range
+    rare = LawOnGrid(np.arange(20_001), np.append(np.full(20_000, 5e-5), 1e-30), 1, 0.0)
+    wide = LawOnGrid(np.arange(-5_000, 5_001), np.full(10_001, 1 / 10_001), 2_000, 0.0)
+    grid = convolve([rare, wide], 1e-4, 1e-15, upper=True)
+    assert grid.mass.size < 2_500_000  # of 20 million places
+    assert float(grid.mass.sum()) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_laws_of_many_different_losses_are_above_them():

@@ -82,14 +82,14 @@ def test_two_different_steps_are_those_of_one_quadrature(mu, rate, delta):
     assert at_lower >= delta * (1 - 3e-9)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # as `CertifiedComposition` asks
+@np.errstate(over="ignore", invalid="ignore")  # as `certify` asks
 def ends_of_two(mu, rate, delta):
     """What the truncated contour alone says of both bounds on ln delta, at the true epsilon."""
     epsilon = Tight().certify(Sequential(steps(np.array(mu), np.array(rate))), delta).upper
     part = truncated(sampled_gaussians(np.array(mu), np.array(rate)), [1, 1], 1.02 * epsilon)
-    contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon)
-    contour.integrate()
-    low, high = contour.bounds(epsilon)
+    truncated_contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon, 1e6)
+    truncated_contour.contour.integrate()
+    low, high = truncated_contour.bounds(epsilon)
     return low, math.log(true_delta_of_two(mu, rate, epsilon, False)), high
 
 
@@ -240,7 +240,7 @@ def test_bounds_far_out_of_reach_do_not_overflow():
             return 0.0, 1.0
 
     engine = object.__new__(TruncatedContour)
-    engine._contour = engine._loss = Far()
+    engine.contour = engine._loss = Far()
     engine.largest = 1.0
     low, high = engine.bounds(0.5)
     assert low <= high

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
-from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.chain.entries import digest
+from accountant.book.stored_values import decode_answer, encode_answer
 from mechanisms import Laplace
 from tests.strategies import answers
 
@@ -48,7 +48,7 @@ def test_what_cannot_be_stored_is_refused(answer):
 
 
 def test_an_answer_beyond_the_limit_is_refused(monkeypatch):
-    monkeypatch.setattr("accountant.book.answer_codec.MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr("accountant.book.stored_values.MAX_ANSWER_BYTES", 1000)
     for answer in (np.zeros(126), "x" * 1000, [[0.0] * 100]):
         with pytest.raises(PrivateValueError, match="answer must be of numbers"):
             encode_answer(answer)

@@ -12,8 +12,7 @@ import pytest
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, Repeat
 from accountant.book.export import history_csv, history_json
 from accountant.cli.exit_status import run_app
-from accountant.cli.ledger import app
-from accountant.cli.ledger_history import _displayed_epsilons
+from accountant.cli.ledger import _displayed_epsilons, app
 from accountant.formatting import format_upper
 from mechanisms import Gaussian, Laplace
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant import Book, Budget
-from accountant.book.account import Account
-from accountant.book.limits.user_totals import UserTotals, decode_users, encode_users
+from accountant.book.limits.user_totals import UserTotals
+from accountant.book.stored_values import decode_users, encode_users
 from accountant.ledger.totals import Total
 from mechanisms import Laplace
 from tests.strategies import users
@@ -91,14 +91,15 @@ def test_an_interruption_while_totals_are_read_counts_no_spend_twice(sqlite_book
             for _ in range(5):
                 ledger.spend(TENTH, slice(0, 10))
     with Book.open(sqlite_book.url) as book:
-        account, apply = book._account("d"), Account.apply
+        account, add, spends = book._account("d"), UserTotals.add, []
 
-        def interrupted(self, totals, entry):
-            apply(self, totals, entry)
-            if entry.seq == 5:
+        def interrupted(self, who, spend):
+            add(self, who, spend)
+            spends.append(who)
+            if len(spends) == 2:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Account, "apply", interrupted)
+        monkeypatch.setattr(UserTotals, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             book.spent_each("d")
         monkeypatch.undo()
@@ -125,7 +126,7 @@ def test_users_of_equal_totals_are_added_up_as_each_of_them(spends):
         some = None if who is None else np.array([one % 40 for one in who], dtype=np.intp)
         some = None if some is None else np.unique(some)
         more = partial(lambda cost, total: Total(total.spent + cost, total.infinity), cost)
-        several.assign_totals(some, several.totals_after(some, more))
+        several.add(some, more)
         each.spend(some, more)
         assert several.per_user(lambda total: total.spent).tolist() == [t.spent for t in each.of]
         assert several.worst_total() == max(each.of)
@@ -135,7 +136,6 @@ def test_totals_that_no_user_has_any_more_take_no_room():
     totals = UserTotals(10, Total(0.0, 0.0))
     for _ in range(500):
         for who in (None, slice(0, 5), np.arange(3, 7)):
-            ends = totals.totals_after(who, lambda total: Total(total.spent + 1.0, 0.0))
-            totals.assign_totals(who, ends)
+            totals.add(who, lambda total: Total(total.spent + 1.0, 0.0))
     assert len(totals._totals) < 10
     assert totals.worst_total().spent == 1500.0

@@ -14,10 +14,9 @@ from accountant import (
 )
 from accountant.formats import opacus_statement
 from accountant.formats.added_samples import added_samples
-from accountant.formats.loader_facts import LoaderFacts
+from accountant.formats.loader_facts import LoaderFacts, loader_facts
 from accountant.formats.opacus import opacus_record, register
 from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
-from accountant.formats.torch_loader import loader_facts
 from tests.accountant.formats.transcripts_of import as_object, transcript
 
 RECORDED = transcript("opacus")

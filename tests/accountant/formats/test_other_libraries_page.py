@@ -11,7 +11,7 @@ from accountant import (
     from_opacus,
 )
 from accountant.formats.added_samples import added_samples
-from accountant.formats.torch_loader import loader_facts
+from accountant.formats.loader_facts import loader_facts
 from accountant.formatting import format_lower, format_upper
 from accountant.plans.adjacency import Adjacency
 from accountant.training.run import TrainingRun

@@ -20,8 +20,12 @@ from accountant.formatting import (
 from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, lines_of, plan_of
 from accountant.reports.plan_page import plan_page
-from accountant.reports.plan_summary import summarise
-from accountant.reports.what_if_grid import COUNT_FACTORS, NOISE_FACTORS, SHOWN_DELTA_AXIS
+from accountant.reports.plan_summary import (
+    COUNT_FACTORS,
+    NOISE_FACTORS,
+    SHOWN_DELTA_AXIS,
+    summarise,
+)
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 from tests.html_checks import Checked, harmless, saved_tables
 
@@ -105,15 +109,17 @@ def test_the_page_embeds_the_summary(summary):
 
 def test_each_line_is_turned_for_itself(summary):
     lines = [cost.line for cost in summary.costs]
-    assert [grid.turned for grid in summary.line_grids] == [0, 1, 2]
+    assert [grid.changed_line for grid in summary.line_grids] == [0, 1, 2]
     for grid in summary.line_grids:
         i, j = grid.plan_index
         assert grid.epsilon[i][j] == summary.grid.epsilon[i][j]
         for i, j, k in [(0, 6, 3), (10, 0, 6)]:
-            others = [line for index, line in enumerate(lines) if index != grid.turned]
-            turned = plan_of([lines[grid.turned]], grid.noise_factors[i], grid.count_factors[j])
+            others = [line for index, line in enumerate(lines) if index != grid.changed_line]
+            turned = plan_of(
+                [lines[grid.changed_line]], grid.noise_factors[i], grid.count_factors[j]
+            )
             lower, upper = Tight().bracket(Sequential([plan_of(others), turned]), grid.deltas[k])
-            if grid.turned == 2:  # randomised response has no noise to scale
+            if grid.changed_line == 2:  # randomised response has no noise to scale
                 assert math.isnan(grid.epsilon[i][j][k])
             else:
                 assert lower * (1 - 1e-12) <= grid.epsilon[i][j][k] <= upper * (1 + 3e-4)

@@ -4,8 +4,7 @@ from accountant import Budget, Sequential, Tight
 from accountant.formats.plan_toml import file_from_toml
 from accountant.planning.capacity import remaining_capacity
 from accountant.reports.plan_lines import lines_of, lines_of_file, plan_of
-from accountant.reports.plan_summary import _costs
-from accountant.reports.what_if_grid import what_if
+from accountant.reports.plan_summary import _costs, what_if
 from mechanisms import Gaussian, Laplace, NoisyMax
 
 

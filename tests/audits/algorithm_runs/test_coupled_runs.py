@@ -25,7 +25,7 @@ from audits.algorithm_runs.importance_sampling import (
     weighted_losses,
 )
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.zoo.algorithms import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
+from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat, Tight
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import difference
 from audits.zoo.algorithms import Gossip, _NoisySum
 from audits.zoo.catalogue import ZOO
@@ -326,9 +326,10 @@ def test_an_honest_claim_survives_the_loss_samples():
     found = audit_algorithm(_NoisySum(), DATA, OTHER, PureLoss(1.0), 300, np.random.default_rng(1))
     assert found.refutation(1 - 1e-9) == ""
     assert 0.5 < found.epsilon_lower(0.0, 0.95) <= 1.0
-    profile = found.profile(np.array([0.0, 0.5]), 0.95)
-    assert np.all(profile.lower <= profile.accountant)
-    assert np.all(profile.mean <= profile.upper)
+    epsilons = np.array([0.0, 0.5])
+    mean, lower, upper = found.confidence_band(epsilons, 0.95)
+    assert np.all(lower <= [Tight().delta(found.plan, epsilon) for epsilon in epsilons])
+    assert np.all(mean <= upper)
 
 
 class CountsLabels(PrivateLogisticRegression):

@@ -48,8 +48,8 @@ def _normal_delta(mu, epsilon):  # in 40 digits
 def _coarse_contour(loss, a, epsilon, smoothing, rng):
     """A contour of few nodes far apart, and the bound on its aliases at several orders."""
     cgf, step = PlanCGF([(loss, 1)]), float(10 ** rng.uniform(-1.5, 0.8))
-    grid = step, float(rng.integers(2, 12))
-    found = Contour(cgf, a, epsilon, smoothing, grid=grid)
+    found = Contour(cgf, a, epsilon, smoothing)
+    found.step, found.nodes = step, float(rng.integers(2, 12))
     orders = a * LADDER
     found._aliases = AliasingBound(
         a, orders, cgf.with_smoothing(smoothing).log_chernoff(orders), 2 * math.pi / step
@@ -81,7 +81,8 @@ def phases_violation(epsilons=(30.0, 1e4, 1e5, 1e6, 1e7)):
     """A contour's sum of its own terms, in which the phases and the exponent are inexact."""
     # the trapezoid sum itself, at epsilons far beyond the losses, in 40 digits
     cgf, a, step, smoothing = PlanCGF([(PairLoss([0.6, 0.4], [0.4, 0.6]), 1)]), 0.7, 0.3, 0.04
-    found = Contour(cgf, a, 1.0, smoothing, grid=(step, 250))
+    found = Contour(cgf, a, 1.0, smoothing)
+    found.step, found.nodes = step, 250
     found._aliases = AliasingBound(a, np.array([a / 2, 2 * a]), np.array([-1e9, -1e9]), 20.0)
     found.integrate()
     found._density = None  # of the smoothing another law tells

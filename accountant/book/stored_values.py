@@ -1,9 +1,14 @@
-"""Released answers as JSON in bytes, as a book stores them, and back.
+"""What a book stores as bytes, and back: released answers, and the users whom a release names.
 
-Strings, booleans, None and lists are stored as they are in JSON.  Every other value is an object of
-one field, whose name is a tag: "int" (in decimal), "float" and "complex" (in hexadecimal, so that
-no digit is lost), "tuple", "dict", and "array" or "scalar" of numpy (a .npy file in base 64).
-Nothing is ever pickled, so that reading a stored answer runs no code of others.
+An answer is JSON.  Strings, booleans, None and lists are stored as they are.  Every other value is
+an object of one field, whose name is a tag: "int" (in decimal), "float" and "complex" (in
+hexadecimal, so that no digit is lost), "tuple", "dict", and "array" or "scalar" of numpy (a .npy
+file in base 64).
+
+A set of users is a slice, stated in the entry of the release, or a list of indices of rows, whose
+differences are a compressed .npy file that is attached to the entry.
+
+Nothing is ever pickled, so that reading what is stored runs no code of others.
 """
 
 from __future__ import annotations
@@ -11,16 +16,22 @@ from __future__ import annotations
 import base64
 import io
 import json
-from typing import Any
+import zlib
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from accountant.book.chain.entries import digest
 from accountant.errors import PrivateValueError
+from accountant.ledger.private_data import Users
 
 MAX_ANSWER_BYTES = 1 << 28  # bytes of one stored answer at most, 256 MiB
 # codes of numpy for what an array may hold: numbers, truth values, bytes and strings of fixed width
 ARRAY_KINDS = "biufcSU?"
 ALLOWED = f"of numbers, words, arrays and nests of them, at most {MAX_ANSWER_BYTES >> 20} MiB"
+
+
+# --- answers
 
 
 def encode_answer(answer: Any) -> bytes:
@@ -101,3 +112,44 @@ def _from_plain(plain: Any) -> Any:
 def _refuse_decimal_float(word: str) -> Any:
     """Refuse a number with a fraction or an exponent, NaN or infinity, where JSON has it bare."""
     raise ValueError(f"{word!r}: floats are stored in hexadecimal")
+
+
+# --- users
+
+
+class EncodedUsers(NamedTuple):
+    """Users as an entry of the log names them; ``raw`` are the bytes to attach to it, if any."""
+
+    who: Any
+    raw: bytes | None
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields of the entry: the users, and the digest of the attached bytes."""
+        return {"who": self.who, "block": None if self.raw is None else digest(self.raw)}
+
+
+def encode_users(who: Users | None) -> EncodedUsers:
+    """Return users as JSON values, and an attachment with a few bits for each; None means all."""
+    if who is None:
+        return EncodedUsers(None, None)
+    if isinstance(who, slice):
+        return EncodedUsers([who.start, who.stop, who.step], None)
+    index = np.asarray(who, dtype=np.int64)
+    steps = np.diff(index, prepend=0)  # differences are small where the indices rise
+    width = (
+        np.min_scalar_type(int(steps.min(initial=0))),
+        np.min_scalar_type(int(steps.max(initial=0))),
+    )
+    file = io.BytesIO()
+    np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
+    return EncodedUsers(index.size, zlib.compress(file.getvalue(), 1))
+
+
+def decode_users(encoded: Any, raw: bytes | None) -> Users:
+    """Return the users that `encode_users` encoded."""
+    if isinstance(encoded, list):
+        return slice(*encoded)
+    if raw is None:
+        raise ValueError("users without their bytes")
+    steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)
+    return np.cumsum(steps, dtype=np.intp)

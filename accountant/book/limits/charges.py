@@ -1,0 +1,86 @@
+"""What one charge adds to the totals of a data set, and what the charges of each author add up to.
+
+A book may limit what one author spends of a data set: by a quota, next to the budget that protects
+people and that all authors share.  An author's charges are added up as those of the data set are:
+to a total for each user where users have budgets of their own, else to a total for each part of
+time (`accountant.book.limits.windows`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from accountant.book.limits.user_totals import Spend, UserTotals
+from accountant.book.limits.windows import WHOLE, Parts, Window, encoded
+from accountant.ledger.private_data import Users
+from accountant.ledger.totals import CompositionNotion, Total
+
+
+class Charge(NamedTuple):
+    """One charge: ``spend`` returns the total after it of each user in ``who`` (None: all users).
+
+    ``notion`` adds up the totals, and ``time`` is the latest time in the log, up to the charge.
+    """
+
+    notion: CompositionNotion[Any]
+    spend: Spend
+    who: Users | None
+    time: str
+
+    def parts_after(self, window: Window | None, parts: Parts) -> Parts:
+        """Return the parts of time after the charge, without those that no longer count."""
+        label = WHOLE
+        if window is not None:
+            parts, label = window.live(parts, self.time), window.label(self.time)
+        return {**parts, label: self.spend(parts.get(label, self.notion.zero))}
+
+
+def unchanged(total: Total[Any]) -> Total[Any]:
+    """Return the total itself: the ``spend`` of what another entry has paid for."""
+    return total
+
+
+class AuthorTotals:
+    """What each author of one data set has charged.
+
+    ``users`` is the number of users who have budgets of their own, None where they have none.
+    """
+
+    def __init__(self, users: int | None, window: Window | None) -> None:
+        self._users, self._window = users, window
+        self._user_totals: dict[str, UserTotals] = {}
+        self._parts: dict[str, Parts] = {}
+
+    @property
+    def authors(self) -> list[str]:
+        """Return the authors of at least one charge, in the order of their first ones."""
+        return [*self._user_totals, *self._parts]
+
+    def add(self, author: str, charge: Charge) -> None:
+        """Add a charge to those of its author."""
+        if self._users is None:
+            self._parts[author] = charge.parts_after(self._window, self._parts.get(author, {}))
+            return
+        if author not in self._user_totals:
+            self._user_totals[author] = UserTotals(self._users, charge.notion.zero)
+        self._user_totals[author].add(charge.who, charge.spend)
+
+    def parts(self, author: str) -> Parts:
+        """Return what an author charged in each part of time: none where there is no charge.
+
+        With users it is one part, with the largest total of any user.
+        """
+        if author in self._user_totals:
+            return {WHOLE: self._user_totals[author].worst_total()}
+        return self._parts.get(author, {})
+
+    def user_totals_after(self, author: str, charge: Charge) -> list[Total[Any]]:
+        """Return the different totals of the users who pay after one more charge of an author."""
+        if self._users is None:
+            return []
+        totals = self._user_totals.get(author) or UserTotals(self._users, charge.notion.zero)
+        return list(totals.totals_after(charge.who, charge.spend).values())
+
+    def encoded(self, notion: CompositionNotion[Any]) -> dict[str, Any]:
+        """Return what each author charged, as an entry of terms states it."""
+        return {author: encoded(notion, self.parts(author)) for author in self.authors}

@@ -1,0 +1,160 @@
+"""A recorded run and its replay compared: pairs of events, and by how much values moved.
+
+A function is recorded on data, and replayed on their neighbour with the recorded outputs.  The two
+tapes have the same events up to where the runs part.  `costs` and `noise_shifts` compute the
+privacy loss from these pairs, `findings` what depends on the data without enough noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.recorded_runs.comparisons import ROUND_OFF
+from audits.recorded_runs.events import Call, Event, Question
+from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.views import View, select
+
+
+@final
+class Moved(NamedTuple):
+    """The view of an output in the first run, and how it differs in the second.
+
+    Row i is an element of the output, flattened: value[i] + sum_j factors[i, j] x noise number
+    noises[i, j].  ``gap`` is the value of the second run less that of the first: NaN if the shapes
+    differ, and infinite if one is no number.  ``same_noise`` says whether the noises are equal in
+    both runs; then ``other_factors`` are the factors of the second, else those of the first again.
+    """
+
+    view: View
+    gap: NDArray[np.float64]
+    same_noise: bool
+    other_factors: NDArray[np.float64]
+
+    @property
+    def same_factors(self) -> bool:
+        """Whether the noises and their factors are equal in both runs."""
+        return self.same_noise and np.allclose(
+            self.view.factors, self.other_factors, rtol=ROUND_OFF, atol=0.0, equal_nan=True
+        )
+
+    @property
+    def has_noise(self) -> NDArray[np.bool_]:
+        """Which parts of the rows are noise that a factor other than 0 shows."""
+        shown: NDArray[np.bool_] = (self.view.noises >= 0) & (self.view.factors != 0)
+        return shown
+
+    def rows(self, places: NDArray[np.intp]) -> Moved:
+        """The same for the rows at these places."""
+        return Moved(
+            select(self.view, places),
+            self.gap[places],
+            self.same_noise,
+            self.other_factors[places],
+        )
+
+
+def moved_view(recorded: View, replayed: View) -> Moved:
+    """Compare the views that two runs have of one output."""
+    parts = recorded.noises.shape[-1]
+    same_noise = np.array_equal(recorded.noises, replayed.noises)
+    gap = np.full(recorded.value.size, np.nan)
+    if recorded.value.shape == replayed.value.shape:
+        gap = distances(recorded.value, replayed.value).ravel()
+    factors = recorded.factors.reshape(-1, parts)
+    other_factors = replayed.factors.reshape(-1, parts) if same_noise else factors
+    view = View(recorded.noises.reshape(-1, parts), factors, recorded.value.ravel())
+    return Moved(view, gap, same_noise, other_factors)
+
+
+def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``other - one``, elementwise: 0 within rounding; of NaNs 0 if both are, else infinite."""
+    with np.errstate(all="ignore"):
+        gap = np.asarray(other - one, dtype=float)
+        largest = np.maximum(np.abs(one), np.abs(other))
+    is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
+    # 4e-16 is about two units of rounding, by which sums of the same numbers may differ
+    is_rounding = np.abs(gap) <= 4e-16 * largest
+    return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
+
+
+@final
+@dataclass(frozen=True)
+class EventPair:
+    """An event of the first run, and its replay in the second."""
+
+    recorded: Event
+    replayed: Event
+
+    @cached_property
+    def moved(self) -> Moved | None:
+        """How the output differs; None unless it is followed in both runs."""
+        first, second = self.recorded.noisy, self.replayed.noisy
+        return None if first is None or second is None else moved_view(first.view, second.view)
+
+    @property
+    def sides(self) -> list[tuple[View, View]]:
+        """The two sides of a question, each with its views in both runs; none of other events."""
+        recorded, replayed = self.recorded, self.replayed
+        if not isinstance(recorded, Question) or not isinstance(replayed, Question):
+            return []
+        return list(zip(recorded.sides or (), replayed.sides or (), strict=False))
+
+    @property
+    def call_distance(self) -> float | None:
+        """By how much the private value of a call moved, in its norm; None if not known."""
+        recorded, replayed = self.recorded, self.replayed
+        if not isinstance(recorded, Call) or not isinstance(replayed, Call):
+            return None
+        if recorded.given is None or replayed.given is None:
+            return None
+        try:
+            value = np.asarray(recorded.given, dtype=float)
+            replayed_value = np.asarray(replayed.given, dtype=float)
+        except (TypeError, ValueError):
+            return None
+        if value.shape != replayed_value.shape:
+            return None
+        gap = np.abs(distances(value, replayed_value)).ravel()
+        return float(np.linalg.norm(gap, recorded.norm)) if gap.size else 0.0
+
+    @property
+    def is_only_compared(self) -> bool:
+        """Whether the output is uniform noise alone that was compared, and not used otherwise."""
+        noisy = self.recorded.noisy
+        if noisy is None or not noisy.uniform or not noisy.questions:
+            return False
+        return not (noisy.steps or self._is_used)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the output counts as released.
+
+        It does if it was used, or if no step or question had it as an operand.  Noise alone, or a
+        function of it, tells nothing unless what was added to it moved: a private value is then in
+        it after all.  A selection or copy of noise alone that was read is not counted.
+        """
+        noisy = self.recorded.noisy
+        if self._is_used or self.moved is None or noisy is None:
+            return self._is_used
+        unread = not (noisy.steps or noisy.questions)
+        if not noisy.pure:
+            return unread
+        has_moved = bool(np.any(self.moved.gap != 0))
+        return has_moved and (unread or self.recorded.name not in ("[]", "copy"))
+
+    @property
+    def _is_used(self) -> bool:
+        """Whether the output left the followed code in one of the runs."""
+        return any(
+            event.noisy is not None and event.noisy.used for event in (self.recorded, self.replayed)
+        )
+
+
+def pairs_of_events(first_tape: Tape, second_tape: Tape) -> list[EventPair]:
+    """Pairs of an event and its replay, up to where the runs part."""
+    return list(map(EventPair, first_tape.events, second_tape.events))

@@ -1,0 +1,88 @@
+"""Followed numbers: what is known of a number with noise, and how recorded code reads it.
+
+While a function is recorded, noise is handed to it as a *followed* number or array, whose attribute
+``noisy_number`` is a `NoisyNumber`: which noises are in it, and what the code has done with it.
+The functions here take any operand, followed or not.  `use` gives its plain value and counts it as
+released, and `plain` gives it for a purpose that reveals nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+from audits.recorded_runs.views import View, plain_view
+
+
+@final
+@dataclass(slots=True, eq=False)
+class NoisyNumber:
+    """A number or array with noise, and what the code has done with it so far.
+
+    ``output`` is its plain value, ``site`` the line of code that made it, and ``view`` says which
+    noises are in it.  ``pure`` says that it is noise alone, to which no value was added, and
+    ``uniform`` that a step made it of uniform noise alone: a coin if it is only compared.
+
+    ``steps`` counts the later steps that had it as an operand, ``questions`` the later comparisons;
+    ``used`` says that it left the followed code, which counts as its release.
+    """
+
+    output: Any
+    site: str
+    view: View
+    pure: bool
+    uniform: bool = False
+    steps: int = 0
+    questions: int = 0
+    used: bool = False
+
+
+def noisy_of(operand: Any) -> NoisyNumber | None:
+    """What is known of a followed number; None for a plain one."""
+    return getattr(operand, "noisy_number", None)
+
+
+def noisy_among(operands: Iterable[Any]) -> list[NoisyNumber]:
+    """The same for each of those operands that are followed."""
+    return [noisy for noisy in map(noisy_of, operands) if noisy is not None]
+
+
+def plain(operand: Any) -> Any:
+    """The plain number, array or nest of these; nothing counts as released by this call."""
+    if hasattr(operand, "as_plain"):  # also a tensor or array that is no longer followed
+        return operand.as_plain()
+    if type(operand) in (tuple, list):
+        return type(operand)(map(plain, operand))
+    return operand
+
+
+def use(operand: Any) -> Any:
+    """The plain number, array or nest of these; what is followed in it counts as released."""
+    noisy = noisy_of(operand)
+    if noisy is not None:
+        noisy.used = True
+    if hasattr(operand, "as_plain"):
+        return operand.as_plain()
+    if type(operand) in (tuple, list):
+        return type(operand)(map(use, operand))
+    return operand
+
+
+def view_of(operand: Any) -> View:
+    """The view of an operand; an operand that was used already counts as its plain number."""
+    noisy = noisy_of(operand)
+    return plain_view(plain(operand)) if noisy is None or noisy.used else noisy.view
+
+
+def is_unused(operand: Any) -> bool:
+    """Whether this is a followed number that does not count as released."""
+    noisy = noisy_of(operand)
+    return noisy is not None and not noisy.used
+
+
+def is_noise_alone(*operands: Any) -> bool:
+    """Whether all of these are noise to which nothing was added, and do not count as released."""
+    return bool(operands) and all(
+        noisy is not None and noisy.pure and not noisy.used for noisy in map(noisy_of, operands)
+    )

@@ -1,0 +1,98 @@
+"""Questions on followed numbers: recorded code learns which of two sides is greater, or an extreme.
+
+The answer is plain, and goes to the tape with the views of both sides: on the neighbour the noise
+must move so that the answer stays.  A question reveals less than the numbers that it compares, so
+these do not count as released, with two exceptions in `compared`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.events import COMPARISON, Question
+from audits.recorded_runs.noisy_numbers import (
+    is_noise_alone,
+    is_unused,
+    noisy_among,
+    noisy_of,
+    plain,
+    use,
+    view_of,
+)
+from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.views import broadcast, select
+
+# the sign of (first - second) for which the comparison is true
+GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
+ROUND_OFF = 1e-9  # absolute: by how much sums of probabilities may be wrong by rounding
+
+
+def compared(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """The answer to a comparison, which is recorded; NotImplemented if no operand is followed.
+
+    A random threshold counts as released.  So does a noisy value that is compared with a plain
+    number which differs between the runs, and is therefore private.
+    """
+    for operand, threshold in (inputs, inputs[::-1]):
+        if _is_random_threshold(tape, operand, threshold):
+            use(operand)
+    if not any(map(is_unused, inputs)):
+        return NotImplemented
+    outcome = ufunc(*map(plain, inputs))
+    greater, smaller = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
+    if GREATER[ufunc.__name__] < 0:
+        greater, smaller = smaller, greater
+    earlier_question = tape.expected()  # the recorded event at this place, in the second run
+    answer = tape.ask(COMPARISON, outcome, np.shape(outcome), (greater, smaller))
+    followed = noisy_among(inputs)
+    for noisy in followed:
+        noisy.questions += 1
+    earlier_sides = earlier_question.sides if isinstance(earlier_question, Question) else None
+    has_plain_side_moved = any(
+        (side.noises < 0).all() and not np.array_equal(earlier.value, side.value, equal_nan=True)
+        for earlier, side in zip(earlier_sides or (), (greater, smaller), strict=False)
+    )
+    if has_plain_side_moved and not all(noisy.pure for noisy in followed):
+        # This run goes on with its own outcome.
+        tape.withdraw_question()
+        for operand in inputs:
+            use(operand)
+        return outcome
+    return answer
+
+
+def _is_random_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
+    """Whether a uniform number is compared with more plain ones than it has elements.
+
+    It is then a random threshold and no coin, unless the plain numbers are cumulative
+    probabilities, as in a draw by inversion: these rise to 1.
+    """
+    if not is_noise_alone(operand) or noisy_of(threshold) is not None:
+        return False
+    view = view_of(operand)
+    levels = np.asarray(threshold, dtype=float)
+    as_many = levels.size <= view.value.size and levels.ndim <= view.value.ndim
+    if as_many or tape.laws_of(view) != {"uniform"}:
+        return False
+    if view.noises.shape[-1] != 1 or not levels.size:
+        return True
+    with np.errstate(all="ignore"):
+        # The level of the uniform number U at which value + factor U is the plain number.
+        uniform_levels = np.atleast_1d((levels - view.value) / view.factors[..., 0])
+    rises = np.all(np.diff(uniform_levels) >= -ROUND_OFF)
+    return not (rises and np.all(np.abs(uniform_levels[..., -1] - 1) < ROUND_OFF))
+
+
+def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
+    """Record that code learned the position of the largest number, and return that position."""
+    flat = np.ravel(operand.as_plain())
+    best = np.argmin(flat) if smallest else np.argmax(flat)
+    view = view_of(operand)
+    all_numbers = select(view, np.arange(flat.size))
+    winner = select(view, np.full(flat.size, int(best)))
+    sides = (all_numbers, winner) if smallest else (winner, all_numbers)
+    place = tape.ask("argmin" if smallest else "argmax", best, (flat.size,), sides)
+    operand.noisy_number.questions += 1
+    return place
