@@ -172,9 +172,11 @@ def test_a_sum_of_gaussian_noise_is_gaussian_noise():
 
 
 def test_the_logarithm_of_a_uniform_number_is_noise_of_one_side():
-    found = record(lambda x, rng: x + np.log(rng.random(2)), np.zeros(2), np.ones(2), claim=9.0)
-    assert not found.sound
-    assert found.cost == np.inf
+    pair = np.zeros(2), np.ones(2)
+    # alone it rules out an answer below it; beside Laplace noise it need not move
+    assert record(lambda x, rng: x - np.log(rng.random(2)), *pair).cost == np.inf
+    found = record(lambda x, rng: x - 9 * np.log(rng.random(2)) + rng.laplace(size=2), *pair)
+    assert found.cost == pytest.approx(2.0)
 
 
 def test_what_a_module_draws_while_it_is_imported_is_no_part_of_a_run(tmp_path, monkeypatch):
@@ -189,6 +191,13 @@ def test_what_a_module_draws_while_it_is_imported_is_no_part_of_a_run(tmp_path, 
     sys.modules.pop("drawn_at_import")
     assert found.sound, found
     assert found.draws == 1
+
+
+def test_a_draw_with_a_private_chance_that_costs_more_than_claimed_is_found():
+    found = record(lambda x, rng: rng.binomial(1, 0.5 + x[0] / 4), np.zeros(1), np.ones(1),
+                   claim=0.1)  # fmt: skip
+    assert [finding.kind for finding in found.findings] == ["cost"]
+    assert found.unchecked == ()
 
 
 def drawn(data):
