@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
 from audits import Outcome, Primitive, record
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
+from audits.recorded_runs.record import Explanation, best
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -198,6 +200,14 @@ def test_a_draw_with_a_private_chance_that_costs_more_than_claimed_is_found():
                    claim=0.1)  # fmt: skip
     assert [finding.kind for finding in found.findings] == ["cost"]
     assert found.unchecked == ()
+
+
+def test_of_verdicts_without_findings_one_of_known_cost_is_reported():
+    known = record(lambda x, rng: x + rng.normal(size=2), np.zeros(2), np.ones(2), delta=1e-5)
+    unknown = replace(known, cost=None, unchecked=())
+    known = replace(known, unchecked=("something",))
+    tried = [Explanation(verdict, frozenset(), counts=True) for verdict in (unknown, known)]
+    assert best(tried) == best(tried[::-1]) == known
 
 
 def drawn(data):
