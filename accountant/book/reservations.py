@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
@@ -75,7 +76,14 @@ class Reservations:
                 facts = {**facts, "holder": label.holder}
             self._refuse_if_over()
             last_charge = self._log.last_charge(account.name)
-            notion, stated = self._charge(last_charge, as_plan(mechanism), loss, who, facts)
+            # The entry states the cost of the release, and totals that are larger by this cost.
+            notion, stated = self._charge(
+                last_charge,
+                as_plan(mechanism),
+                lambda notion, total: notion.add(total, notion.cost(loss)),
+                who,
+                facts,
+            )
             cost = notion.cost(loss)
             entry_facts = {
                 **facts,
@@ -282,24 +290,31 @@ class Reservations:
         self,
         last_charge: LogEntry | None,
         mechanism: Plan,
-        charged: Plan,
+        total_after: Callable[[CompositionNotion[Any], Total[Any]], Total[Any]],
         who: Users | None,
         facts: dict[str, Any],
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states of totals after a spend; refuse one that does not fit."""
+        """Return what an entry states of totals after a spend; refuse one that does not fit.
+
+        ``total_after`` returns the total after the spend, which may exceed the limit.  A refusal
+        names ``mechanism`` with more noise.
+        """
         account = self.account
         notion, before = account.standing_after(last_charge)
 
         def spend(total: Total[Any]) -> Total[Any]:
-            return notion.spend(total, charged, mechanism=mechanism)
+            after = total_after(notion, total)
+            if notion.refuses(total, after):
+                raise notion.refusal(total, total_after(notion, notion.zero), mechanism)
+            return after
 
         if account.buckets is not None:  # the people of a bucket pay for releases of its data
             paid = {
                 bucket: spend(account.bucket_total(notion, bucket)) for bucket in facts["buckets"]
             }
-            total_after = largest_total([before, *paid.values()])
+            largest = largest_total([before, *paid.values()])
             encoded_totals = {bucket: notion.encode(total) for bucket, total in paid.items()}
-            return notion, {"total": notion.encode(total_after), "buckets": encoded_totals}
+            return notion, {"total": notion.encode(largest), "buckets": encoded_totals}
         if account.users is not None:
             ends = account.user_totals().totals_after(who, spend)
             if not ends:  # no user answers, so no user pays
@@ -307,9 +322,7 @@ class Reservations:
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if account.window is not None:
-            charge = Charge(
-                notion, lambda total: notion.after(total, charged), None, self._log.latest
-            )
+            charge = Charge(notion, partial(total_after, notion), None, self._log.latest)
             parts = charge.parts_after(account.window, account.parts_at(last_charge))
             stated["parts"] = encoded(notion, parts)
         return notion, stated
@@ -320,7 +333,9 @@ class Reservations:
         """Return what an entry states after a plan: the sum, or the exact cost if no sum fits."""
         account = self.account
         try:
-            return self._charge(last_charge, plan, plan, None, facts)
+            return self._charge(
+                last_charge, plan, lambda notion, total: notion.after(total, plan), None, facts
+            )
         except (BudgetExceeded, UnsupportedPlan):
             plan_total = certified_total(certified)
             if last_charge is not None or account.after_plan.exceeds(plan_total):

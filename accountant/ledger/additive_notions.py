@@ -117,11 +117,12 @@ class AdditiveNotion(CompositionNotion[float]):
             raise self._no_cost(loss)
         return Total(spent, worse_direction(loss, lambda direction: direction.infinity))
 
-    def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
+    def refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
+        """Return the error for a plan that does not fit, or that has no finite cost."""
         if cost.infinity > self.limit.infinity:
             return self._no_cost(plan)
         # a class with slots is made anew by its decorator, so a plain super() would miss it
-        return super(AdditiveNotion, self)._refusal(total, cost, plan)
+        return super(AdditiveNotion, self).refusal(total, cost, plan)
 
     def _other_notions(self, plan: Plan) -> list[str]:
         """Return words on the notion that keeps the sum of epsilons as well."""

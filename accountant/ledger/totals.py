@@ -161,19 +161,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         cost = self._costs.get((id(type(release)), release)) or self.cost(release)
         after = self.add(total, cost)
         if self.refuses(total, after):
-            raise self._refusal(total, cost, release)
-        return after
-
-    def spend(
-        self, total: Total[Amount], plan: Plan, mechanism: Plan | None = None
-    ) -> Total[Amount]:
-        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit.
-
-        ``mechanism`` has the plan as its loss: a refusal names the mechanism with more noise.
-        """
-        after = self.after(total, plan)
-        if self.refuses(total, after):
-            raise self._refusal(total, self.after(self.zero, plan), mechanism or plan)
+            raise self.refusal(total, cost, release)
         return after
 
     def remaining(self, total: Total[Amount], plan: Plan) -> int:
@@ -219,8 +207,8 @@ class CompositionNotion(ABC, Generic[Amount]):
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
 
-    def _refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
-        """Return the error for a plan that does not fit."""
+    def refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
+        """Return the error for a plan, or a mechanism, that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
         # Users may not spend the tolerance, so the message shows no limit within it.

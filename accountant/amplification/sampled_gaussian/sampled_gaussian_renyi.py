@@ -76,7 +76,8 @@ class SampledGaussianRenyi:
         half = mu * (mu / 2)
         # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
-        norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
+        log_far = np.logaddexp(math.log1p(-q), math.log(q) + z * half)  # where e^{z half} overflows
+        norm = np.where(z * half > 600, (z + 1) * (log_far / z), norm)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
         # B = q e^w.  E A^a - 1 + E B^a is written by psi, as it may be small.
         log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
