@@ -48,7 +48,7 @@ PARTS = tuple(2**k for k in range(9))  # numbers of parts of a panel that are tr
 FILON_POINTS = 200
 FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment
 Grid = tuple[int, int]  # the numbers of parts of a panel and of points of a part
-GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment
+GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment: below an ulp
 
 
 @final
@@ -143,11 +143,12 @@ class SampledRatioLaw:
         return result
 
     def log_errors(self, a: Array, turn: float, parts: int) -> tuple[Array, Array]:
-        """Return ``ln 64/15 c M / (1 - rho^-2)`` over E e^{aL}, and ln rho, of ellipses rho.
+        """Return ``ln [64/15 c M / (1 - rho^-2)] - ln E e^{aL}``, and ln rho, of ellipses rho.
 
-        By real order, part of a panel and height of its ellipse: an n-point rule on a part of
-        half-width c errs by that times rho^{2 - 2n}, M the largest size of the integrand on the
-        ellipse at frequencies up to ``turn``.
+        An n-point rule on a part of half-width c errs by at most 64/15 c M rho^{2 - 2n}
+        / (1 - rho^-2), M the largest size of the integrand at frequencies up to ``turn`` on an
+        ellipse around the part, whose semi-axes in units of c sum to rho.  The first result has the
+        axes real order, part and height of the ellipse, the second only the last two.
         """
         edges = _edges(self.law, parts)
         c, centre = (edges[1] - edges[0]) / 2, (edges[1:] + edges[:-1]) / 2
@@ -184,7 +185,11 @@ class SampledRatioLaw:
         return bound
 
     def quadrature_terms(self, frequency: float) -> float:
-        """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
+        """Return about how many points a contour up to ``frequency`` needs.
+
+        The estimate, for a moderate real part, decides which method of composition is quickest, and
+        no result.
+        """
         panels = (self.law.high - self.law.low) / 2
         return min(20.0 * (panels + 1) + 0.75 * frequency * self._length, 60.0 * (panels + 1))
 

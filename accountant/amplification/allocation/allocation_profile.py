@@ -14,12 +14,15 @@ standard normal without the record.  With K = t e^epsilon,
 - contours (here): integrals along vertical lines of the transform (`lognormal_inversion`);
 - `lognormal_lattice`: laws on a lattice on either side of V, where lines are long.
 
-A contour is exact only near its saddle point.  `Tilts` finds which line serves which K, and where
-E(S - K)_+ is better split by whether some V exceeds a cut M, a jump:
+A contour (a `Line`, with a constant real part, its tilt) is exact only near its saddle point.
+`Tilts` finds which line serves which K, and where E(S - K)_+ is better split by whether some V
+exceeds a cut M, a jump:
 
     E(S - K)_+ = E[(S - K)_+; no jump] + E[(K - S)_+; a jump] + E[S - K; a jump].
 
-A ``gap`` is K - t, the distance of K from the mean of S.
+The first part is an integral of the law `Law.NO_JUMPS`, the second of `Law.JUMPS`, and the third is
+a formula; `Law.WHOLE` is S without a split.  A ``gap`` is K - t, the distance of K from the mean of
+S.
 
 Proof: `docs/proofs/random_allocation.md`.
 """
@@ -44,7 +47,9 @@ from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
 CUTS = np.arange(1.5, 31.0, 0.25)  # the cuts M, given as values of the normal variable x
-RATIO = 2.0**0.375  # of the tilts of neighbouring lines; the tilt of a line is its real part
+# The ratio of the tilts of neighbouring lines: nearer to 1, a line is nearer to each saddle point,
+# and more lines are computed.
+RATIO = 2.0**0.375
 
 # Differences of ln delta between the two bounds.  Where they are at most this, no further method is
 # asked.
@@ -186,7 +191,7 @@ def _improve(
 
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
-    """Return about the epsilon at ``delta``: a start for a search."""
+    """Return about the epsilon at ``delta``: a start for a search, of which nothing is proved."""
     if one_decides(mu, steps, added=added):
         # One V is large, the others are about 1:  S = e^{epsilon of one step} + t - 1.
         step_epsilon = GaussianLoss(mu).inverse_profile(delta)
@@ -199,11 +204,13 @@ def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
         else:
             tilt = float(tilts.line_below(np.zeros(1))[0])
             line = _line(Law.WHOLE, mu, steps, tilt, math.inf)
+            # In units of mu / sqrt(t), about the mu of the epoch for many steps.
             epsilon = mu / math.sqrt(steps) * np.geomspace(0.01, 50.0, 150)
             if not line.usable:
                 return rough_epsilon(mu, steps, delta, added=True)
             value, error, height = line.excess(steps * (np.exp(epsilon) - line.centre))
             excess = value * np.exp(height) - steps * np.expm1(epsilon)
+            # Where the difference is below the errors it is not used.
             log_delta = np.where(
                 excess > 3 * error * np.exp(height), np.log(excess / steps), np.nan
             )
@@ -229,6 +236,7 @@ class Tilts:
 
     def __init__(self, mu: float, steps: int) -> None:
         self.mu, self.steps = mu, steps
+        # A rough quadrature over x, of which no bound is derived: it only chooses lines.
         x = np.arange(-60.0, 31.0, 0.1)
         value = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0))
         mass = 0.1 * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -273,6 +281,7 @@ class Tilts:
         jumps is not integrated, and Chernoff's bound on it must be negligible.
         """
         margin, wide = (DIGITS, FARTHEST_GAPS) if jumps_alone else (0.0, 1.0)
+        # Rows are cuts and columns are gaps, 64 at a time to spare memory.
         best = np.empty(gap.size, dtype=np.intp)
         for start in range(0, gap.size, 64):
             gaps = gap[start : start + 64]

@@ -12,7 +12,8 @@ nothing cancels in the sum of a trapezoid rule:
     removed:  I = E e^t [psi(zt) + z psi(-t)]        added:  I = E [psi(-zt) + z psi(t)].
 
 In both, I = E g, and the integrand is g e^{-x^2/2} / sqrt(2 pi).  Orders that move its mass little
-share one grid.  Larger ones have windows: around x = 0 and around the peak of r^p e^{-x^2/2}.
+share one grid.  Larger ones have windows: around x = 0 and around the peak of r^p e^{-x^2/2}.  The
+rule's error is that of a strip |Im x| < d in which the integrand is analytic; angle means mu d.
 
 References: Mironov, Talwar & Zhang (2019); Trefethen & Weideman (2014), Theorem 5.1; the errors of
 the rule, of windows and of floats: `docs/proofs/renyi.md`.
@@ -36,8 +37,8 @@ from accountant.numerics.rounding import ULP
 MAX_MU = 25.0
 # Points of the grid of one order, at most: 16 MB.  An order that needs more has no bound here.
 MAX_POINTS = 2**21
-NATS = 37.0  # the rule misses about e^-37 of I
-# Ends of a grid, left and right, beyond which the integral is bounded and added to the error.
+NATS = 37.0  # the rule misses about e^-37 = 9e-17 of I, less than an ulp
+# Factors of the left and of the right tail, what lies beyond the ends of a grid, in the error.
 NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
 SHARED_REACH = 64.0  # deviations: orders that move the mass no farther share one grid
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
@@ -103,13 +104,14 @@ class SampledGaussianRenyi:
             around = np.stack((peak - self._tail - 2, peak + self._tail + 2), axis=1)
             of_far = self._of_one_bump if self.record_added else self._of_two_bumps
             log_moment[far], error[far] = of_far(z[far], peak, around)
+        # For I > e^30, ln(1 + I) < ln I + 1e-13.
         total = np.where(
             log_moment < 30, np.log1p(np.exp(log_moment + error)), log_moment + error + 1e-13
         )
         return np.where(np.isnan(total), np.inf, total) / z
 
     def _reach(self, z: Array) -> Array:
-        """Return how far r^p moves the mass: to the right, or where the record is added, left."""
+        """Return about how far r^p moves the mass: to the right, or where the record is added, left."""
         if not self.record_added:
             return self.mu * (z + 1)
         flat = np.log1p(z * self.rate / (1 - self.rate)) / self.mu
@@ -135,7 +137,7 @@ class SampledGaussianRenyi:
         return math.sqrt(2 * (48 + 2 * max(0.0, -math.log(self.mu))))
 
     def _edges(self, reach: float) -> tuple[float, float]:
-        """Return the ends of a grid that serves orders up to this reach."""
+        """Return the ends of a grid that serves orders up to this reach (see `_reach`)."""
         if self.record_added:
             return -reach - self._tail, 2 * self.mu + self._tail
         return -self._tail, max(reach, 2 * self.mu) + self._tail
@@ -222,7 +224,10 @@ class SampledGaussianRenyi:
     def _sum_block(
         self, z: Array, x: Array, rule: tuple[float, float, float], tails: tuple[float, float]
     ) -> tuple[Array, Array]:
-        """Return ``ln I`` of some orders by the points x, and a bound on its error."""
+        """Return ``ln I`` of some orders by the points x, and a bound on its error.
+
+        ``rule`` has the step, the half-width d of the strip, and the angle, as `_step` gives them.
+        """
         t = self._log_ratio(x)
         terms, top = self._terms(z, x, t)
         total = np.maximum(np.sum(terms, axis=1), 1e-300)
@@ -258,6 +263,8 @@ class SampledGaussianRenyi:
         self, z: Array, x: Array, weight: Array, rule: tuple[float, float, float]
     ) -> Array:
         """Return a bound on what the trapezoid rule misses, relative to I."""
+        # The factors 2.1 and 4.2 are the 2 and the 4 of the proof, section 2, and the -1 of
+        # 1 / (e^nats - 1).
         step, d, angle = rule
         nats = 2 * math.pi * d / step - d * d / 2  # at least `NATS`
         if not self.record_added:
