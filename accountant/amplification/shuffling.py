@@ -1,7 +1,10 @@
 """Shuffling: local reports are put in random order before the analyst sees them.
 
-References: Feldman, McMillan & Talwar (2021), Theorem 3.1 (the clone pair, computed numerically
-here; their closed form is 2 to 4 times looser).
+A report could as well have come from some of the other users, its clones: whose report it is then
+stays hidden.  The clone pair is two laws of the number of clones that bound what is seen.
+
+References: Feldman, McMillan & Talwar (2022), Theorem 3.2 (the clone pair, computed numerically
+here); (2021), Theorem 3.1 (a closed form, 2 to 4 times looser).
 """
 
 from __future__ import annotations
@@ -97,7 +100,10 @@ class Shuffled(SymmetricLoss):
 
     @property
     def binary(self) -> bool:
-        """Whether reports are binary responses, of which only the number of yes is seen."""
+        """Whether reports are binary responses, of which only the number of yes is seen.
+
+        Their pair has two outcomes, whose probabilities are exchanged on the neighbour.
+        """
         loss = self.loss
         return isinstance(loss, PairLoss) and len(loss.p) == 2 and loss.p == loss.q[::-1]
 

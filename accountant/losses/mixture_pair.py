@@ -210,8 +210,8 @@ class MixturePair:
         """
         if self._points(a, a, 0.0) > MAX_POINTS:
             return np.zeros(u.shape)
-        # Every d with spread times d + half_width below pi gives a valid bound: d is at most 0.6
-        # and the strip's half-width 0.35 of pi / (2 spread), but of 4 where the spreads are small.
+        # The proof asks for (d + half_width) spread <= pi / 2; here it is at most 0.95 of that.
+        # Where the spreads are small, ``widest`` is 4.
         widest = math.pi / 2 / max(self.right.spread, self.left.spread, math.pi / 8)
         half_width, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
         lower = u[::2]
@@ -267,8 +267,8 @@ class MixturePair:
         as |r_P| is at most what it is on the real line, and |r_Q| at least that times the cosine, s
         the spread of its shifts; at orders below -1 the two change places.
         """
-        # The rule errs by at most (2 + 2) N / (e^{2 pi d / step} - 1) for half-width d, N the bound
-        # above over f: the step makes that less than 5 e^-DIGITS.
+        # The rule errs by at most 2 e^log_growth / (e^{2 pi d / step} - 1) of the moment for any of
+        # these d, with which the step makes that less than 5 e^-DIGITS; the longest step is taken.
         right_spread, left_spread = self.right.spread, self.left.spread
         d = math.pi / max(right_spread, left_spread, 0.5) * np.linspace(0.01, 0.98, 60)
         log_growth = d * d / 2 + frequency * self.span * d

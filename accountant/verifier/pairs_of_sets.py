@@ -54,7 +54,7 @@ def sum_above(part: Any, back: bool, rules: list[Any], h: arb, slack: float) -> 
 def power_above(pair: LatticePair, count: int) -> LatticePair:
     """Return a pair above ``count`` releases of a pair, by repeated squares."""
     power = pair
-    for bit in bin(count)[3:]:
+    for bit in bin(count)[3:]:  # the binary digits after the first, which is 1
         power = both_above(power, power)
         power = both_above(power, pair) if bit == "1" else power
     return power
@@ -68,6 +68,7 @@ def both_above(former: LatticePair, latter: LatticePair) -> LatticePair:
     """
     spend(40 * (len(former.masses) + len(latter.masses)))
     masses = (arb_poly(former.masses) * arb_poly(latter.masses)).coeffs() or [arb(0)]
+    # The mass of P that may be cut off at either end: a smaller one would keep more points.
     thin = arb(2) ** (32 - ctx.prec)
     stop, beyond = len(masses), arb(0)
     while stop > 1 and beyond + masses[stop - 1] < thin:

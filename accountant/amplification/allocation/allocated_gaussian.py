@@ -50,8 +50,9 @@ MARGIN = 0.1  # in ln delta, by which a probe of the inverse is put below the ro
 class AllocatedGaussian(Loss):
     """The mean of ``steps`` products, N(mu, 1) in one factor, against N(0, 1) in all.
 
-    ``added``: seen from the data without the record.  The profile is rounded up by its proved
-    error, or down where ``below`` is set, so that both certify.
+    ``added``: seen from the data without the record, the same pair in reverse.  The profile is
+    rounded up by its proved error, or down where ``below`` is set: the two losses give the upper
+    and the lower end of a certificate.
     """
 
     mu: float

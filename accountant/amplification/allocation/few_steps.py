@@ -61,6 +61,7 @@ def serves(mu: float, steps: int, *, added: bool) -> bool:
 def few_steps_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> tuple[Array, Array]:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons."""
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
+    # The 1.01 of `lattice_across`, with room for round-off.
     aliases = 1.02 * steps * (steps - 1) * math.exp(-ALL_DIGITS if added else -DIGITS)
     for log_range in LOG_DENSITY_RANGES:
         wide = np.flatnonzero(~(high - low <= NARROW))

@@ -111,7 +111,7 @@ class SampledGaussianRenyi:
         return np.where(np.isnan(total), np.inf, total) / z
 
     def _reach(self, z: Array) -> Array:
-        """Return about how far r^p moves the mass: to the right, or where the record is added, left."""
+        """Return about how far r^p moves the mass: to the right, or left where p is negative."""
         if not self.record_added:
             return self.mu * (z + 1)
         flat = np.log1p(z * self.rate / (1 - self.rate)) / self.mu
