@@ -38,7 +38,7 @@ LOG_ORDERS = (-9.0, 16.0, 1001)
 ZOOMS = (9, 9, 9, 9)
 # For at most 64 epsilons the best order of each is searched on the finer grids, with 36 divergences
 # each.  For more, as discretisations ask for, it is the vertex of a parabola in ln(order - 1), with
-# 6 divergences: quicker, and the bound is a little larger.
+# 6 divergences: quicker, and the bound may be a little larger.
 MAX_ZOOMED_EPSILONS = 64
 PARABOLA_STEPS = (1e-3, 1e-4)  # in ln(order - 1): distance of two more orders from each vertex
 

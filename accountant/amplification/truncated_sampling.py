@@ -127,7 +127,7 @@ class TruncatedPoisson(Loss):
         cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
         if len(cases) == 1 and full == 0:
             return PublicChoice((cases[0][1],), (1.0,))
-        # The attained pair must not cost more than it does, so its rate is rounded down.
+        # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
         mean_rate = ((1 - full) * self.rate + full * rate) * (2 - ROUNDED_UP)
         return PublicChoice(
             tuple(sampled for _, sampled in cases),

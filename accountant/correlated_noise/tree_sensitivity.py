@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
 
-# Divisions of uses between two subtrees that are tried before the search gives way to a bound,
-# about a second's work: more divisions make more sensitivities exact.
+# Divisions of uses between two subtrees that are tried, a second's work, before a bound serves.
 MAX_SPLITS = 300_000
 BLOCK_SIZE = 1 << 22  # uses in all patterns that are in memory together: 32 MB
 
@@ -38,10 +37,9 @@ def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> 
 def min_separation_squared(
     heights: Sequence[int], participation: MinSeparation
 ) -> tuple[int, bool]:
-    """Return the greatest sum of squared counts and True, or an upper bound and maybe False.
+    """Return the greatest sum of squared counts, and whether it is attained.
 
-    Where the search takes too long, the bound is that of `_count_bound`.  It is True, attained, if
-    one of the patterns of uses at equal distances reaches it.
+    Where the search takes too long it is an upper bound, and attained if a regular pattern has it.
     """
     steps, separation = sum(1 << height for height in heights), participation.separation
     uses = participation.most(steps)
@@ -100,9 +98,7 @@ class _Patterns:
             return [(max(start - size, 0), 0)]
         if uses > self.room(height, start):
             return []
-        # One use adds 1 in each of the height + 1 nodes above it, itself included, whatever its
-        # leaf; the first leaf has the earliest end.
-        if uses == 1:
+        if uses == 1:  # It adds 1 in height + 1 nodes; the first usable leaf has the earliest end.
             return [(max(start + self.separation - size, 0), height + 1)]
         key = height, start, uses
         if key not in self.known:
@@ -110,9 +106,9 @@ class _Patterns:
         return self.known[key]
 
     def _split(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
-        """Return the undominated pairs of a node with two subtrees of this height.
+        """Return the undominated pairs of a node above two subtrees of this height.
 
-        There are two uses or more.  The node itself has all uses below it and adds their square.
+        The node itself has all uses below it, and adds their square.
         """
         pairs = []
         for left_uses in range(uses + 1):
@@ -141,9 +137,8 @@ def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
     """Return an upper bound on the sum of squared counts of at most ``uses`` uses.
 
-    Level by level, at most ``node_uses`` fit below one node.  A sum of squares with a given total
-    is greatest where as many nodes as possible are full, one has the rest, and all others have
-    none.
+    Level by level, at most ``node_uses`` fit below one node.  Squares with a given sum of roots add
+    up to most where nodes are full, one after another, and the last has the rest.
     """
     total = 0
     for level in range(max(heights) + 1):
@@ -157,10 +152,7 @@ def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
 def _squares_of_shifts(
     heights: Sequence[int], shifts: NDArray[np.int64], period: int, uses: int
 ) -> NDArray[np.int64]:
-    """Return the sums of squared counts of the patterns r, r + period, ... of ``uses`` uses.
-
-    There is one pattern for each first step r in ``shifts``.
-    """
+    """Return the sums of squared counts of the patterns r, r + period, ..., for r in ``shifts``."""
     sizes = np.array([1 << height for height in heights])
     ends = np.cumsum(sizes)
     # A row for each use and a column for each pattern: the step, its subtree and its leaf there.
@@ -172,7 +164,7 @@ def _squares_of_shifts(
     for level in range(max(heights) + 1):
         # The node on this level above each use, as one number: there are fewer than 2^32 leaves.
         node = (leaf >> level) + (tree << 32)
-        # The row of the first use below the same node; the rank counts the uses after that one.
+        # The row of the first use below the same node; the rank is how many uses came before there.
         begins = np.vstack(
             [np.zeros_like(shifts), np.where(np.diff(node, axis=0) != 0, rows[1:], 0)]
         )

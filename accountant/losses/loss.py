@@ -148,8 +148,8 @@ class Loss(Item, Release):
     def rounding(self) -> float:
         """How far logarithms of masses may be from those of the mechanism they stand for.
 
-        A certificate has two ends: the upper one is that of these masses, which are rounded up, and
-        the lower one is lowered by this much.
+        The masses are rounded so that the loss grows.  So the upper end of a certificate is that of
+        these masses, and the lower end is lowered by this much.
         """
         return 0.0
 

@@ -136,7 +136,7 @@ class GaussianMixtureLoss(Loss):
 @final
 @dataclass(frozen=True, slots=True)
 class MixturePairLoss(GaussianMixtureLoss):
-    """The loss of two mixtures, one on each side of 0: what sampled Gaussians cost a group."""
+    """The loss of two mixtures, one on each side of 0, as of a group of records in a sample."""
 
     pair: MixturePair
 

@@ -1,8 +1,7 @@
 """Values inside plans that are no plans themselves, such as the strategy matrix `BinaryTree`.
 
-A plan file (`accountant.serialisation`) stores such a value as the name of its class and the
-arguments of its constructor.  The registry here tells the reader which names are allowed; only
-classes of this package and of installed plug-ins are in it.
+A plan file (`accountant.serialisation`) stores such a value as the name of its class, which has to
+be in the registry here, and the arguments of its constructor.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The law of a mechanism: delta of its worst pair at an epsilon, and its densities at outputs.
 
 A mechanism claims its kind, parameters, some (epsilon, delta) and, at some outputs, the logarithms
-of its densities at two values, a pair whose outputs differ most.  The verifier compares each claim
-with a `Law`.  A law is computed from the textbook's definition of a density, never from the code of
-a mechanism, in balls (`arb`): intervals that contain the true number.  Parameters are whole numbers
-and floats, each float taken as the fraction it is.
+of its densities at two values that differ most.  The verifier compares each claim with a `Law`.  A
+law is computed from the textbook's definition of a density, never from the code of a mechanism, in
+balls (`arb`): intervals that contain the true number.  Floats are taken as the fractions they are.
 
 Example: randomised response with keep = 3/4 and two labels tells the truth with density p = 3/4 and
 lies with q = 1/4: `exchanged_law(1, p, q)`.  A claim of delta = 0 at epsilon = ln 3, rounded up, is

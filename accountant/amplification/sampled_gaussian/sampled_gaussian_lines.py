@@ -42,8 +42,9 @@ class Line(NamedTuple):
     ``loss_error`` bounds the round-off of each loss, in ulps of 1.  ``missed`` bounds the error of
     the sum and what lies beyond its ends, relative to the moment at Re s; or, where ``edge`` is
     given, to ``sum_j e^{edge_mass_j + Re s edge_j}``, the integral of |n r^s| on the edges of a
-    strip.  ``lost`` is the mass of outputs that are cut off (`rules_to_cut`).  All but ``missed``
-    and ``lost`` have an entry for each point ``x``, real on the real line and else complex.
+    strip.  ``lost`` is the mass of outputs that are cut off (`rules_to_cut`).  The first four
+    fields have an entry for each point, the first three of them real on the real line and else
+    complex.
     """
 
     x: Any

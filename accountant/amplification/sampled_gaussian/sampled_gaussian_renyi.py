@@ -263,8 +263,8 @@ class SampledGaussianRenyi:
         self, z: Array, x: Array, weight: Array, rule: tuple[float, float, float]
     ) -> Array:
         """Return a bound on what the trapezoid rule misses, relative to I."""
-        # The factors 2.1 and 4.2 are the 2 and the 4 of the proof, section 2, and the -1 of
-        # 1 / (e^nats - 1).
+        # 2.1 and 4.2 are factors of 2 and 4 in the proof, section 2, raised for the -1 of e^nats -
+        # 1.
         step, d, angle = rule
         nats = 2 * math.pi * d / step - d * d / 2  # at least `NATS`
         if not self.record_added:

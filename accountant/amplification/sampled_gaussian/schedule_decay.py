@@ -27,9 +27,7 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPAR
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
-# Cells on either side of the mode: more of them take more of a law into its uniform parts, and more
-# time for each loss.
-CELLS = 16
+CELLS = 16  # on either side of the mode: more of them bring more mass into uniform parts, and work
 # Ends of the cells, in deviations mu from the mode, up to 6.4.  Cells grow outwards: the part
 # that is far to the right is the longest in the loss, so that its transform falls first.
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
@@ -37,18 +35,15 @@ NEWTON_STEPS = 8  # steps of Newton's method to the mode; any other centre gives
 # A factor that takes away more than the round-off of what it multiplies: densities, lengths, and
 # the sums of c (1 - |sin| / ...).  The smaller these are, the larger is the bound on the transform.
 ROUNDED_DOWN = 1 - 1e-9
-# Intervals whose lengths are in the same sixteenth of an octave are summed as one, all as long as
-# the shortest may be: more classes are sharper, and each takes its time.
-LENGTHS_PER_OCTAVE = 16
+LENGTHS_PER_OCTAVE = 16  # classes of lengths, each as long as its shortest: more are sharper
 SIDE_LOBES = 0.21724  # the greatest |sin x / x| beyond its first zero, rounded up
 
 
 def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> tuple[Array, Array]:
     """Return masses c and lengths w of uniform laws inside the tilted laws.
 
-    Arguments have an entry for each loss, but ``power``, which is p; ``log_mass`` is at least ln G.
-    Results have a row for each loss and a column for each interval.  The density of the loss
-    l = ln(1 + e^y) is
+    Results have a row for each loss and a column for each interval; ``power`` is p, ``log_mass`` at
+    least ln G of each loss.  The density of the loss l = ln(1 + e^y) is
 
         f(l) = n(y; m, mu^2) (1 + e^y)^{p + 1} e^{-y} / G.
 
@@ -58,9 +53,8 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
     of (h_k - h_{k+1}) on I_k over all k: I_k has a uniform part of mass c_k = (h_k - h_{k+1}) w_k.
     """
     mean, variance = log_odds - mu * mu / 2, mu * mu
-    # The modes of f solve y = m - mu^2 (1 - (p + 1) s(y)), s(y) = 1 / (1 + e^-y).  There may be
-    # two: Newton's method starts from the solutions for s = 0 and s = 1, and the higher mode
-    # serves.
+    # The modes of f solve y = m - mu^2 (1 - (p + 1) s(y)), s(y) = 1 / (1 + e^-y).  Newton's method
+    # starts from the solutions for s = 0 and s = 1; of two modes the higher serves.
     mode = np.array([mean - variance, mean + variance * max(power, 0.0)])
     for _ in range(NEWTON_STEPS):
         logistic = 1 / (1 + np.exp(-mode))
@@ -69,15 +63,14 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
         mode = mode - np.clip(step, -3 * mu, 3 * mu)
     peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * variance)
     mode = np.where(peak[0] >= peak[1], mode[0], mode[1])
-    # Rows of 2 CELLS + 1 ends of cells, with the mode in column CELLS.
     ends = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
-    edges = mode[:, None] + mu[:, None] * ends
+    edges = mode[:, None] + mu[:, None] * ends  # of cells, with the mode in column CELLS
     loss = np.logaddexp(0.0, edges)
     log_normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
     log_normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
     log_power = (power + 1) * loss
-    # Every factor of f is at least the smaller of its values at the edges of a cell, as n has no
-    # minimum inside and the others are monotone; e^{-y} is smallest at the right edge.
+    # On a cell a factor of f is at least the smaller of its values at both edges: n has no minimum
+    # inside, the others are monotone.
     log_density = np.minimum(log_normal[:, 1:], log_normal[:, :-1]) - edges[:, 1:]
     log_density -= log_mass[:, None]
     log_density += np.minimum(log_power[:, 1:], log_power[:, :-1])
@@ -91,10 +84,7 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
 
 
 class UniformParts:
-    """Uniform parts of many losses, for a bound on the transform of the sum of all losses.
-
-    ``parts`` has pairs of a result of `uniform_parts` and how often each of its losses occurs.
-    """
+    """Uniform parts of many losses: results of `uniform_parts`, each with its losses' counts."""
 
     def __init__(self, parts: Iterable[tuple[tuple[Array, Array], Array]]) -> None:
         part_list = list(parts)
