@@ -19,7 +19,9 @@ from .lattice_pairs import LatticePair
 from .pairs_of_sets import MOST_SIZE, pair_of
 from .releases import Release
 
-Weights = tuple[int, list[int]]  # the first point, and whole numbers at it and those after it
+# A law on the lattice times 2^bits: the number of its first point, and whole numbers at that point
+# and at those after it.
+Weights = tuple[int, list[int]]
 
 
 def composed(

@@ -1,5 +1,9 @@
 """Pairs on a lattice above and below each item of a plan, sets of releases among them.
 
+A release is a pair (P, Q) of laws on two neighbours.  A pair above it has a delta at least as large
+at every epsilon, a pair below it one at most as large; on a lattice its losses are multiples of h,
+but for a common shift (``moved``).
+
 A set stands for several pairs, of which one is chosen at each occurrence.  One pair above all of
 them is made on the lattice: the pair whose delta is the greatest of theirs at its points.
 """

@@ -46,7 +46,9 @@ from accountant.numerics.lognormal_lattice import excess_bounds
 from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
-CUTS = np.arange(1.5, 31.0, 0.25)  # the cuts M, given as values of the normal variable x
+# The cuts M that are tried, given as values of the normal variable x: every cut gives valid bounds,
+# and of more of them the best is better.
+CUTS = np.arange(1.5, 31.0, 0.25)
 # The ratio of the tilts of neighbouring lines: nearer to 1, a line is nearer to each saddle point,
 # and more lines are computed.
 RATIO = 2.0**0.375
@@ -68,14 +70,16 @@ LATTICE_STEPS_PER_MU = 3.2  # if the record is added, a lattice is quicker up to
 LOG_STEPS_PER_MU = 4.0  # up to ln t = 4 mu a large S is mostly one large V
 MAX_STEPS_IN_SUMS = 3  # most steps of `few_steps` where thousands of epsilons are asked for
 LARGE_EPSILON = 0.7  # above this epsilon one V decides, whatever the number of steps
-OCTAVES_IN_SUMS = 2  # octaves of K that one lattice serves in a composition; otherwise one
+# Octaves of K that one lattice serves in a composition, which so needs fewer; otherwise one.
+OCTAVES_IN_SUMS = 2
 
 # For lines through a saddle point:
-DIGITS = 28.0  # e-foldings by which a part of the split must be smaller to be negligible
+DIGITS = 28.0  # e-foldings by which a part of the split must be smaller to be negligible: 7e-13
 # The largest gap for which the line of jumps is computed if the other part is negligible, over the
 # widest gap of the whole law's lines.
 FARTHEST_GAPS = 150.0
-# Beyond the last line an estimate of epsilon grows by so many times what the last slope says.
+# Where delta is below those of all lines, an estimate of epsilon grows by 1.5 times what the last
+# slope says, as ln delta falls less and less steeply there.
 EXTRAPOLATION = 1.5
 Bounds = tuple[Array, Array]
 
@@ -230,8 +234,10 @@ class Tilts:
     """Which vertical line serves which K, from rough saddle points of the three kinds of lines.
 
     ``tilt`` are the real parts a of lines of the whole law, ``gap`` the K - t of their saddles and
-    ``height`` the logarithms of their excess there; ``jump_tilt`` are those, -b, of the law without
-    jumps, and each row of its tables is for one of `CUTS`.
+    ``height`` the logarithms of their excess there.  ``jump_tilt`` are the b of lines Re s = -b of
+    the law without jumps.  Of its tables each row is for one of `CUTS`: `_jump_middle` has the gaps
+    half way between neighbouring saddles, `_jump_height` the logarithms of the excess without the
+    factor e^{-b gap}, `_log_jump` that of the chance of a jump, and ``value`` the cuts M.
     """
 
     def __init__(self, mu: float, steps: int) -> None:
@@ -271,6 +277,8 @@ class Tilts:
             beyond = mass[::-1].cumsum()[::-1][at_cut]
             self._log_jump = np.log(-np.expm1(steps * np.log1p(-np.minimum(beyond, 0.999))))
             self.value = value[at_cut]
+        # The gaps at half and at twice the inverse of mu sqrt(t), for a small mu the deviation of
+        # S.
         end_tilts = np.array([0.5, 2.0]) / (mu * math.sqrt(steps))
         self.widest_gap, self.least_gap = np.interp(end_tilts, self.tilt, self.gap)
 
@@ -332,7 +340,8 @@ def _by_line(
     error = np.full(tilt.shape, np.inf)
     for line_tilt in np.unique(tilt):
         on_line = tilt == line_tilt
-        # A line with a larger tilt, farther from the saddle, is less exact and has fewer nodes.
+        # A line with a larger tilt, farther from the saddle, is less exact and has fewer nodes: up
+        # to nine neighbours farther are tried, every third.
         exponents = (0,) if law is Law.NO_JUMPS else (0, 3, 6, 9)
         candidates = (
             _line(law, tilts.mu, tilts.steps, float(line_tilt) * RATIO**n, cut) for n in exponents
@@ -346,7 +355,7 @@ def _by_line(
 def _excess_below(tilts: Tilts, epsilon: Array) -> Bounds:
     """Return bounds on ``ln E(K - S)_+``, K = t e^epsilon."""
     t = tilts.steps
-    plain = t * np.expm1(epsilon)
+    plain = t * np.expm1(epsilon)  # K - t without cancellation
 
     def gap(line: Line, on_line: NDArray[np.bool_]) -> Array:
         if line.centre == 1:
@@ -396,6 +405,7 @@ def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) ->
     )
     size = np.exp(jump_height)
     total = jump_part - gap_part + jump * size
+    # The tails of the normal law are inexact by ulps of cut mu, and their terms by a few more.
     total_error = jump_error * size + (16 + abs(cut) * mu) * ULP * (
         t * no_other_jump * (mean + mass) + gap_part
     )

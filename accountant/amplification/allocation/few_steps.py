@@ -30,12 +30,15 @@ from accountant.numerics.rounding import ULP
 # contours are quicker.
 MU_RANGES = {2: (0.0, 3.0), 3: (0.0, 1.5), 4: (0.0, 0.7), 5: (0.3, 0.4)}
 NEEDS_RECORD = 5  # steps that are served only where the record is removed: else cells are finer
-# The lattice ends where the density of v is e^-66; at e^-120 where that leaves too much out.
+# The lattice ends where the density of v is e^-66; at e^-120, with more points, where that leaves
+# too much out.
 LOG_DENSITY_RANGES = (66.0, 120.0)
 NARROW = 1e-9  # between the bounds on ln delta, before the larger range is tried
 # E-foldings of aliases below the sum, or, where the record is added, below K.
 DIGITS, ALL_DIGITS = 32.0, 64.0
-TURN = 1.45  # radians, of e^{mu v_j} off the real space: below pi / 2
+# The largest angle of e^{mu v_j} off the real space, in radians: below pi / 2, so that G(v) has no
+# zero there.
+TURN = 1.45
 BLOCK_SIZE = 2**18  # entries of a matrix of epsilons and points: 2 MB
 
 

@@ -75,7 +75,8 @@ class SampledGaussianRenyi:
         if self.record_added:  # The bound -ln(1 - q) of all orders is enough.
             return np.full(z.shape, np.inf)
         half = mu * (mu / 2)
-        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
+        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}, of which 1 - q
+        # is negligible where the exponent is above 600.
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
         norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
@@ -91,6 +92,8 @@ class SampledGaussianRenyi:
     def _by_quadrature(self, z: Array) -> Array:
         """Return ``ln(1 + I) / z``, I raised by its error; infinite where a grid is too long."""
         log_moment, error = np.full(z.shape, np.inf), np.zeros(z.shape)
+        # Orders whose reach is in one octave share a grid; those with the largest reach have
+        # windows.
         reach = self._reach(z)
         shared = reach <= max(SHARED_REACH, 2 * self.mu)
         octaves = np.ceil(np.log2(np.maximum(reach, 32.0)))
@@ -101,6 +104,7 @@ class SampledGaussianRenyi:
         far = np.flatnonzero(~shared)
         if far.size:
             peak = self._peak(z[far])
+            # Windows that reach two deviations farther than needed on either side of the peak.
             around = np.stack((peak - self._tail - 2, peak + self._tail + 2), axis=1)
             of_far = self._of_one_bump if self.record_added else self._of_two_bumps
             log_moment[far], error[far] = of_far(z[far], peak, around)
@@ -162,6 +166,7 @@ class SampledGaussianRenyi:
         """
         edges = self._edges(0.0)
         value, error = self._sum_on(z, edges, LEFT_TAIL)
+        # Rows: the right end of the first window, and the left end of the second.
         x = np.stack([np.full(z.shape, edges[1]), around[:, 0]])
         height = (z + 1) * self._log_ratio(x) - x * x / 2
         rise = (z + 1) * self._slope(x) - x
@@ -210,7 +215,8 @@ class SampledGaussianRenyi:
         """Return the step of the rule, the half-width d of its strip, and the angle mu d.
 
         The rule misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
-        cos(mu d)^{x / mu} at the left end: the d is taken that allows the longest step.
+        cos(mu d)^{x / mu} at the left end.  Of some d, each of which gives a valid bound, the one
+        is taken that allows the longest step.
         """
         angles = np.array([0.1, 0.3, 0.6, 1.0, 1.3] if self.record_added else [2.6])
         d = np.minimum(np.append(angles / self.mu, [1.0, 2.0, 3.0, 6.0]), angles[-1] / self.mu)
@@ -294,8 +300,9 @@ class SampledGaussianRenyi:
     def _tail_shares(self, z: Array, x: Array, weight: Array) -> Array:
         """Return bounds on what lies beyond either end of the grid, relative to I, times h.
 
-        Beyond an end ln g grows by at most ``growth`` a unit, so that the integrand f is at most
-        f(end) e^{-|x - end| (|end| - growth)}; its integral is f(end) / (|end| - growth).
+        Beyond an end ln g grows by at most ``growth`` a unit (proof, section 3), so that the
+        integrand f is at most f(end) e^{-|x - end| (|end| - growth)}; its integral is
+        f(end) / (|end| - growth), and unknown, 1e300, where |end| <= growth.
         """
         w = self.mu * x[[0, -1]] - self.mu**2 / 2
         powers = np.array([1.0 - z, z - 1.0]) if not self.record_added else np.array([z + 2, 0 * z])

@@ -56,7 +56,8 @@ RETURN_CHANCE = 1e-13
 RETURN_NATS = -math.log(RETURN_CHANCE)
 # For equal releases of so small mu and rates closed bounds on s are within a half of the best.
 CLOSED_BOUND_MU, CLOSED_BOUND_RATE = 0.6, 0.05
-# Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum.
+# Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum: each
+# gives a valid s, and the least is taken.
 CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
 DECAY_NATS = 60.0  # the product of all characteristic functions is bounded down to e^-60
 

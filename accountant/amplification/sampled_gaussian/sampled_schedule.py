@@ -173,8 +173,9 @@ class SimilarSampledGaussians:
     def contour(self, z: Complex, counts: Array) -> tuple[float, float, Complex, Array] | None:
         """Return ``K(a)``, its error, ``e^{K(z) - K(a)}`` at nodes of Re z = a, and its error.
 
-        K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``.  None where
-        the grid is too long.
+        K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``, so that the
+        phases e^{iu ln(1 + e^y)} are products of one for the row and one for the column.  None
+        where the grid is too long.
         """
         a, rows, columns = z[0, 0].real, z[:, 0].imag, z[0].imag
         # e^{i u ln r} has the phase +u where the record is removed, -u where it is added.
@@ -279,9 +280,9 @@ class SimilarSampledGaussians:
     def _term_ulps(
         self, block: slice, y: Array, log_base: Array, power: float, terms: Array
     ) -> tuple[Array, Array]:
-        """Return the ulps of the sum of ``terms``, sizes of tilted masses; and a sum of them.
+        """Return the ulps of the sum of ``terms``, and ``sum terms ln(1 + e^y)``, for each release.
 
-        The second sum is ``sum terms ln(1 + e^y)``.
+        Terms are sizes of tilted masses, a row for each release and a column for each point.
         """
         exponent, square = self._exponents(block, y, log_base, power)
         top = np.abs(np.max(exponent, axis=1))
