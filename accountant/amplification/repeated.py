@@ -40,7 +40,8 @@ ZOOMS = (9, 9, 9, 9)
 # each.  For more, as discretisations ask for, it is the vertex of a parabola in ln(order - 1), with
 # 6 divergences: quicker, and the bound may be a little larger.
 MAX_ZOOMED_EPSILONS = 64
-PARABOLA_STEPS = (1e-3, 1e-4)  # in ln(order - 1): distance of two more orders from each vertex
+# Distances, in ln(order - 1), of two more orders from the vertex of each parabola in turn.
+PARABOLA_STEPS = (1e-3, 1e-4)
 
 
 @final

@@ -35,10 +35,11 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
-# Up to so many users binary responses are exact: every number of yes among the others is tried, a
-# second's work.
+# Up to this number of users binary responses are exact: every number of yes among the others is
+# tried, a second's work.
 MAX_ENUMERATED_USERS = 1000
-# Up to so many users the attained pair is listed, with an atom for each number of yes.
+# Up to this number of users the attained pair is listed, with an atom for each number of yes;
+# beyond it the attained pair is one of equal laws.
 MAX_LISTED_USERS = 5000
 # The profile takes milliseconds at each point, so that discretisations have fewer than usual.
 NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)

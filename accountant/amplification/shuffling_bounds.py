@@ -29,8 +29,8 @@ from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, MAX_EXPONE
 # 1e-300.  A wider one is taken where what the last one misses is more than 1e-12 of a stick.
 DEVIATIONS = (9.5, 14.0, 21.0, 45.0)
 NEGLIGIBLE = 1e-12
-# Of so many numbers of clones in turn, the first has its chance from a logarithm, and every
-# other one from the chance before it.
+# Numbers of clones are taken in blocks of 32: the first of a block has its chance from a logarithm,
+# and every other one from the chance before it, which is quicker; round-off grows along a block.
 BLOCK = 32
 CACHE_SIZE = 2**17  # most entries of a matrix of epsilons by numbers of clones: 1 MB
 TINY = 1e-250  # It is added to a bound: it is more than what underflow takes away.

@@ -129,8 +129,8 @@ class BufferedToeplitz(Strategy):
         """Return that of the Toeplitz matrix, more by the round-off of its coefficients."""
         sensitivity = self.toeplitz.sensitivity_under(participation)
         ulps = POWER_ULPS * len(self.decays)
-        # Without cancellation each coefficient, and so the norm, is right to so many ulps.  Else
-        # its error is that many ulps of the sum of absolute values, which ``sizes`` has.
+        # Without cancellation each coefficient, and so the norm, is right to ``ulps`` ulps.  Else
+        # the error is as many ulps of the sums of absolute values, which ``sizes`` has.
         if min(self.weights) >= 0:
             return replace(sensitivity, value=round_up(sensitivity.value, ulps), squared=None)
         sizes = replace(self, weights=tuple(map(abs, self.weights))).toeplitz

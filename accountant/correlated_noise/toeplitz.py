@@ -38,7 +38,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan_fields import plan_field
 
-ENTRY = Interval(-1e100, 1e100)  # of a coefficient
+ENTRY = Interval(-1e100, 1e100)  # the values that a coefficient may have
 BLOCK = 1024  # rows and columns of a block in a product: 8 MB
 # Coefficients up to which a product is summed diagonal by diagonal, which is quicker than blocks.
 MAX_SEPARATE_DIAGONALS = 64

@@ -21,8 +21,8 @@ from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 
-# `lower_hull` begins with at most so many passes, each over all points at once in numpy; only then
-# it goes from point to point.
+# `lower_hull` begins with at most 30 passes, each over all points at once in numpy; only then it
+# goes from point to point, which is slower.
 HULL_PASSES = 30
 Profile = Callable[[Array], Array]
 

@@ -28,7 +28,8 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 
-# A loss lists at most so many outcomes, each with two probabilities; it grows with the scale.
+# The most outcomes that a loss lists, each with two probabilities; their number grows with the
+# scale.
 MAX_LISTED_OUTCOMES = 4096
 # Outcomes within 37.5 scales of either number are listed; all others have at most this mass.
 LISTED_DEVIATIONS = 37.5

@@ -28,7 +28,7 @@ from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import round_up, round_up_square
 
-COMPONENTS = IntegerRange(1, 2_000)  # of a mixture: every point of a quadrature sums over all
+COMPONENTS = IntegerRange(1, 2_000)  # normal laws of a mixture: each point of a rule sums over all
 
 
 @final

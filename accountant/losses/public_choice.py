@@ -22,8 +22,8 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP
 
-# A bound on the relative error of chances, which those who make a choice keep; it is added to the
-# errors of moments and masses.
+# A bound on the relative error of the chances that are given; it is added to the errors of moments
+# and masses.
 CHANCE_ERROR = 1e-12
 
 

@@ -109,7 +109,7 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
     """Return the releases that a user pays for where ``choices`` names the part of each set.
 
     The next element of ``choices`` belongs to the next set.  It is a list of rows
-    [times, number, inside]: the part with this number is chosen so many times, and ``inside`` are
+    [times, number, inside]: the part of this number is chosen ``times`` times, and ``inside`` are
     the choices for the sets within that part.
     """
     paid = Releases()

@@ -23,8 +23,8 @@ Parameters = SimpleNamespace  # parameters of a mechanism, by name
 # A lower and an upper bound, each a ball; the same ball twice where a formula gives the number.
 Ends = tuple[arb, arb]
 DeltaEnds = Callable[[Any], Ends]  # bounds on delta of the worst pair, from epsilon
-# Exact noise looks up one of so many equally likely random words in a table of ranges of words; the
-# laws of two other files compare such tables with their probabilities.
+# The number of equally likely random words.  Exact noise looks a word up in a table of ranges; two
+# files of laws compare such tables with the probabilities that the ranges have to have.
 WORDS = 2**63
 # How far a log-density may be off, for the round-off of floats, and how much below its epsilon, and
 # how much smaller by a factor, delta may be for a claim to count as not needlessly large.  No part

@@ -19,7 +19,8 @@ from typing import Any
 from .document import Fields, ProofError, is_list, need
 from .releases import ONE, STILL, ZERO, Release
 
-ARITHMETIC = "idealised", "exact"  # of a mechanism's noise: real numbers, or drawn on a grid
+# A mechanism's noise: real numbers (idealised), or drawn exactly on a grid.
+ARITHMETIC = "idealised", "exact"
 
 
 def gaussian_loss(fields: Fields, size: int) -> Release:

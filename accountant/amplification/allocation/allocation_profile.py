@@ -64,7 +64,8 @@ NEGLIGIBLE_IN_SUMS = -50.0  # ln delta: below it a composition takes closed boun
 
 # Where a method is tried, in mu and in the number of steps t; see `lattice_is_quicker` and
 # `one_decides`.
-# A lattice is proved from the first on; with so many steps it takes about ten seconds.
+# A lattice is proved for mu from the first number on; with as many steps as the second number it
+# takes about ten seconds, and with more of them it is not tried.
 LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000
 LATTICE_STEPS_PER_MU = 3.2  # if the record is added, a lattice is quicker up to t = 3.2 mu
 LOG_STEPS_PER_MU = 4.0  # up to ln t = 4 mu a large S is mostly one large V

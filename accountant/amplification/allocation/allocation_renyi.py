@@ -140,7 +140,7 @@ def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
     """
     d = min(mu * math.sqrt(2 * EFOLDINGS / steps), 1.5)
     h = 2 * math.pi * d / (EFOLDINGS + steps * d * d / (2 * mu * mu))
-    # What lies beyond these ends is bounded by those who sum, from how the terms fall there.
+    # What lies beyond these ends is bounded in `renyi_absent`, from how the terms fall there.
     low, high = -math.log(steps) - 2 * (EFOLDINGS + 6), 10 * mu + mu * mu / 2 + 7
     h = max(h, (high - low) / 20_000)  # at most 20,000 points: a longer step misses more
     missed = 2 * math.exp(min(steps * d * d / (2 * mu * mu) - 2 * math.pi * d / h, 700.0))

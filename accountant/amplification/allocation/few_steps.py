@@ -97,7 +97,7 @@ def _sums(
     from scipy.special import erfcx
 
     root, sign = math.sqrt(steps), -1.0 if added else 1.0
-    slope = mu / root  # of ln S in u
+    slope = mu / root  # the derivative of ln S in u
     size = np.abs(epsilon)[:, None] + mu * mu / 2
     b = (sign * epsilon[:, None] + mu * mu / 2 - lattice.log_mean) / slope
     x = sign * b

@@ -64,7 +64,7 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
     peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * variance)
     mode = np.where(peak[0] >= peak[1], mode[0], mode[1])
     ends = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
-    edges = mode[:, None] + mu[:, None] * ends  # of cells, with the mode in column CELLS
+    edges = mode[:, None] + mu[:, None] * ends  # the mode is in column CELLS
     loss = np.logaddexp(0.0, edges)
     log_normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
     log_normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
