@@ -42,11 +42,13 @@ MAX_SHIFT = 60.0
 PANEL = 1.5  # largest half-width of a panel in l, before it is cut into parts
 # Ellipses around a part: heights of the upper semi-axis in l, below pi / 2, where r has its zeros.
 HEIGHTS = np.array([1.5, 1.0, 0.6, 0.3, 0.1, 0.03, 0.01, 0.003])
-POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # numbers of points of a part that are tried
-PARTS = tuple(2**k for k in range(9))  # numbers of parts of a panel that are tried
+# Numbers of points of a part, and of parts of a panel, that are tried: the first is taken whose
+# error is at most `GOAL`.
+POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
+PARTS = tuple(2**k for k in range(9))
 # Filon's rule is cheaper where a panel needs more points than this at the largest frequency.
 FILON_POINTS = 200
-FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment
+FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment; else points are summed
 Grid = tuple[int, int]  # the numbers of parts of a panel and of points of a part
 GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment: below an ulp
 

@@ -27,13 +27,13 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_square
 
-MAX_ORDER = 64  # largest order of a bound where the record is removed
+MAX_ORDER = 64  # largest order of a bound where the record is removed: time grows with its square
 # A smaller power p takes the divergence of this one, which is larger.
 MIN_POWER = 0.5
 REACH = 12.0  # standard deviations of x up to which the law above V, in Chernoff's bound, is listed
-TILTS = np.geomspace(0.01, 1e10, 240)  # the values of a that are tried in Chernoff's bound
+TILTS = np.geomspace(0.01, 1e10, 240)  # values of a in Chernoff's bound: each gives a valid one
 BLOCK_SIZE = 2**11  # epsilons whose bounds at all tilts are in memory together: 4 MB
-EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 of the integral
+EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 = 2e-15 of the integral
 # Values of mu for which the Gamma integral is computed.  Below them its rule misses more than mu^2,
 # and above them it is long.
 INTEGRATED_MU = (1e-6, 25.0)

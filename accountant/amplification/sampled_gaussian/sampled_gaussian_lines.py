@@ -32,7 +32,9 @@ HIGHEST_LINE = 1.25  # eta: e^{eta^2 / 2} = 2.2 is what a line may add to the ro
 # Below the power -64 the bound M <= cos(mu d / 2)^p E r^p asks for a far too short step, so that M
 # is summed instead.
 SUMMED_STRIP_POWER = 64.0
-MAX_LOG_SIZE = 2.0  # ln of the integral of |n r^s| on a raised line, over that on the real one
+# ln of the integral of |n r^s| on a raised line, over that on the real one, at most: on a higher
+# line longer steps do, but its larger terms add to the round-off.
+MAX_LOG_SIZE = 2.0
 FARTHEST_OUTPUT = 1e4  # x; an order whose mass lies beyond it is out of reach
 
 

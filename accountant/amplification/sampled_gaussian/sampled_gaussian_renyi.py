@@ -40,7 +40,9 @@ MAX_POINTS = 2**21
 NATS = 37.0  # the rule misses about e^-37 = 9e-17 of I, less than an ulp
 # Factors of the left and of the right tail, what lies beyond the ends of a grid, in the error.
 NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
-SHARED_REACH = 64.0  # deviations: orders that move the mass no farther share one grid
+# Orders that move the mass no farther, in deviations, share grids; for larger ones a grid over the
+# whole range would be long, and most of it negligible.
+SHARED_REACH = 64.0
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
 TINY = 1e-300  # stands for a divergence that is not 0, but too small for a float
 

@@ -35,7 +35,7 @@ from accountant.numerics.rounding import MAX_EXPONENT, ULP
 Index = NDArray[np.intp]
 # The grid ends where a normal density of 9.8 deviations does: e^{-9.8^2 / 2} / 2 is 7e-22.
 DEVIATIONS = 9.8
-LOG_LEFT_OUT = -48.0  # ln of the share of G that may lie beyond an end of the grid
+LOG_LEFT_OUT = -48.0  # ln of the share of G that may lie beyond an end of the grid, e^-48 = 1e-21
 LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G at Re p
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line

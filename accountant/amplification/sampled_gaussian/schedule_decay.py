@@ -27,7 +27,7 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPAR
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
-CELLS = 16  # on either side of the mode: more of them bring more mass into uniform parts, and work
+CELLS = 16  # on either side of the mode: more bring more mass into uniform parts, and take longer
 # Ends of the cells, in deviations mu from the mode, up to 6.4.  Cells grow outwards: the part
 # that is far to the right is the longest in the loss, so that its transform falls first.
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
