@@ -26,9 +26,9 @@ DeltaEnds = Callable[[Any], Ends]  # bounds on delta of the worst pair, from eps
 # The number of equally likely random words.  Exact noise looks a word up in a table of ranges; two
 # files of laws compare such tables with the probabilities that the ranges have to have.
 WORDS = 2**63
-# How far a log-density may be off, for the round-off of floats, and how much below its epsilon, and
-# how much smaller by a factor, delta may be for a claim to count as not needlessly large.  No part
-# of the proof that delta is at most the claim uses it.
+# How far a claimed log-density may be off, for the round-off of floats.  Also, a claim of delta is
+# not needlessly large if it is at most 1 + SLACK times delta at epsilon - SLACK.  The proof that
+# delta is at most the claim has no slack.
 SLACK = fmpq(1, 2**30)
 
 

@@ -76,7 +76,7 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
     log_density += np.minimum(log_power[:, 1:], log_power[:, :-1])
     with np.errstate(under="ignore"):
         density = np.exp(log_density) * ROUNDED_DOWN
-    # From here on column k is I_k: the cells right of the mode, and those left of it reversed.
+    # Column k: the smaller density of the k-th cells right and left of the mode, counted outwards.
     both_sides = np.minimum(density[:, CELLS:], density[:, CELLS - 1 :: -1])
     height = np.minimum.accumulate(both_sides, axis=1)
     length = (loss[:, CELLS + 1 :] - loss[:, CELLS - 1 :: -1]) * ROUNDED_DOWN
