@@ -78,7 +78,7 @@ class SampledGaussianRenyi:
             return np.full(z.shape, np.inf)
         half = mu * (mu / 2)
         # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}, of which 1 - q
-        # is negligible where the exponent is above 600.
+        # is left out where the exponent is above 600.
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
         norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
