@@ -20,15 +20,26 @@ if TYPE_CHECKING:
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # width of a terminal that every table fits
 
-BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
-DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+BookName = Annotated[
+    str,
+    typer.Argument(
+        metavar="BOOK", help="The book: a file, or a URL (sqlite:///FILE or postgresql://...)."
+    ),
+]
+DatasetName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The name of the data set in the book.")
+]
 PinFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Compare the end of the log with the one that FILE holds, and note the new end there.",
+    ),
 ]
 KeyFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
+    str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
 @contextmanager

@@ -20,15 +20,22 @@ WIDTH = 100  # columns of the table of mechanisms
 
 def verify(
     proof: Annotated[
-        str | None, typer.Argument(metavar="PROOF", help="A file that `certify --proof` wrote.")
+        str | None,
+        typer.Argument(metavar="PROOF", help="The proof to check, which `certify --proof` wrote."),
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The plan that the proof must be of, .toml or .json."),
+        typer.Option(
+            metavar="FILE",
+            help="Refuse the proof unless it is of the plan in FILE, .toml or .json.",
+        ),
     ] = None,
     runs: Runs = None,
     mechanisms: Annotated[
-        bool, typer.Option("--mechanisms", help="Prove what the mechanisms claim; no PROOF.")
+        bool,
+        typer.Option(
+            "--mechanisms", help="Prove what each mechanism claims of its own loss; give no PROOF."
+        ),
     ] = False,
     json: Json = None,
 ) -> None:
