@@ -37,7 +37,7 @@ Converted = TypeVar("Converted")
 
 
 class Line(NamedTuple):
-    """One charge of the budget, or a change of the terms.
+    """One charge of the budget, or a change of the terms: what the entry ``seq`` of the log states.
 
     ``outcome`` is "answered", "failed" or "reserved" (no answer yet, or none ever); for a plan it
     is "planned" or "set aside", and for a change of the terms it says what changed.
@@ -108,15 +108,15 @@ class History(TableDisplay, list[Line]):
 
 
 class Selection(NamedTuple):
-    """Which lines of a history are wanted; see `Book.history`."""
+    """Which lines of a history are wanted; None, 0 and "" exclude nothing.  See `Book.history`."""
 
-    after: int
-    since: str
-    last: int | None
+    after: int  # lines of entries with larger numbers than this
+    since: str  # from this time on
+    last: int | None  # of the lines that are selected otherwise, this many at the end
     author: str | None
     run: str | None
-    upto: int | None
-    until: str | None
+    upto: int | None  # lines of entries with at most this number
+    until: str | None  # up to this time
 
     @classmethod
     def of(

@@ -24,7 +24,7 @@ from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
-APPLICATION_ID = 0x64706174  # the number in the header of the file that marks it as a book
+APPLICATION_ID = 0x64706174  # "dpat" in ASCII: in the header of the file it marks a book
 LARGEST_NOTE = (1 << 31) - 1  # the number in the file's header has 32 bits and a sign
 # Triggers that refuse to change or delete entries.
 APPEND_ONLY = tuple(
