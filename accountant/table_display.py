@@ -25,7 +25,7 @@ TEMPLATE = """\
 """
 FACTS = ("fact", "value")  # the columns of a table that has one fact in each row
 DIGITS = 9  # significant digits of a bound in a notebook
-MOST_ROWS = 60  # a notebook shows the last rows, at most so many; a data frame has all
+MOST_ROWS = 60  # a notebook shows at most this many rows, the last ones; a data frame has all
 
 
 class Table(NamedTuple):

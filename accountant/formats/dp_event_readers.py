@@ -53,11 +53,12 @@ from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
 RATE = Interval(0.0, 1.0)
 COUNT = IntegerRange(0)
 SIZE = IntegerRange(1)
-FREE = Sequential(())
+FREE = Sequential(())  # the plan of an event that releases nothing
 NON_PRIVATE = PairLoss((1.0, 0.0), (0.0, 1.0))  # every outcome is impossible on the neighbour
 
 Reader = Callable[[Any, Adjacency], Plan]
-READERS: dict[str, Reader] = {}
+READERS: dict[str, Reader] = {}  # by the names of the events' classes; `_reads` fills it
+# Events that have no plan, and why.
 REFUSED = {
     "UnsupportedDpEvent": "it says itself that it has no meaning",
     "SampledWithReplacementDpEvent": "a record is drawn several times; its loss is not known",

@@ -41,7 +41,7 @@ from accountant.serialisation.plan_json import PlanFileError, parse_document
 
 MAX_FILE_SIZE = 1_000_000  # most characters of a file
 MAX_TOKEN_LENGTH = 1_000  # most characters of a number or a bare key
-T = TypeVar("T")
+T = TypeVar("T")  # what is wanted of a file: all that it says, or its plan
 
 
 class PlanSyntaxError(ParameterError):

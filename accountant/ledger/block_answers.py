@@ -1,7 +1,8 @@
 """Answers of local mechanisms for blocks of users, made by the workers of an executor.
 
-Each user randomises the own value.  A block is some neighbouring users; the worker that holds their
-rows draws their outputs, or sends back only a digest and a reduction of the outputs.
+A local mechanism lets each user randomise the own value.  A block is some neighbouring users; the
+worker that holds their rows draws their outputs, and sends them back, or only their digest and what
+a function makes of them (a reduction, such as their sum).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-# A task has at most so many blocks, which all begin in one piece of the data.
+# A task, which one worker does at once, has at most this many blocks.  They all begin in one piece
+# of the data.
 BLOCKS_PER_TASK = 64
 # Number of tasks that are sent before the first result is read.  Neighbouring pieces often lie on
 # one worker, so it must be large for the other workers to get some too.

@@ -22,8 +22,10 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
-# Points of the grids on which `removal_pair` takes the output of the last batch, and the log-ratio
-# of the pair's two masses.
+# Points of the grids on which `removal_pair` takes the greatest output of the other batches, that
+# of the last batch, and the log-ratio of the pair's two masses.  With more points the lower bound
+# would be closer to the truth, and take longer.
+GREATEST_CELLS = 1000
 SIDE_CELLS = 120
 RATIO_CELLS = 1000
 
@@ -75,6 +77,7 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
 def root_up(squares: int) -> float:
     """Return the square root of a whole number, rounded up."""
     root = math.isqrt(squares)
+    # a root that is no whole number is rounded by 1.2e-16 of itself at most
     return float(root) if root * root == squares else math.sqrt(squares) * (1 + 1e-15)
 
 
@@ -88,8 +91,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     """
     # With the record its batch moves by 2 mu and the last batch by -mu; or, if it is in the last
     # batch, that one moves by mu.  Two outputs are kept, in cells: the greatest of the other
-    # batches, and the last one.
-    ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, 1000)
+    # batches, and the last one.  The grids reach up to REACH deviations from the means.
+    ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, GREATEST_CELLS)
     with_record, without = (cells_of_greatest(ends, m, batches - 1) for m in (2 * mu, 0.0))
     sides = np.linspace(-mu - REACH, mu + REACH, SIDE_CELLS)
     moved, ends_there, stays = (cells_of_greatest(sides, m, 1) for m in (-mu, mu, 0.0))

@@ -1,5 +1,10 @@
 """Which plans bound the cost of a run under a loader, for one record.
 
+A loader is the way in which a run makes batches.  Lengths are in clipping norms, or *clips*: the
+noisy sum of a step moves by that many if a record is added, blanked (it keeps its place and
+contributes nothing) or replaced.  With microbatches (``micro``) means of several gradients are
+clipped.  A *pass* goes through all records once.
+
 `record_scheme` is the one place that says which neighbours each bound is for; the table of
 `docs/training.md` says the same in words.
 
@@ -44,7 +49,8 @@ ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
     Adjacency.ZERO_OUT,
     Adjacency.REPLACE_ONE,
 )
-# Why a removed record has no bound: a pass has one batch less, or microbatches of others change.
+# The notes of schemes in which a removed record has no bound: because a pass has one batch less, or
+# because the microbatches of others change.
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
@@ -55,7 +61,8 @@ class Scheme:
     """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
     Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
-    it is not attained.  ``stated`` is the plan to write down, if it is not the first of ``above``.
+    it is not attained (see ``note`` of `TrainingCost`).  ``stated`` is the plan to write down, if
+    it is not the first of ``above``.
     """
 
     above: tuple[Plan, ...]
@@ -77,7 +84,10 @@ def gaussian(noise: float, clips: float) -> GaussianLoss:
 def record_scheme(
     run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
 ) -> Scheme:
-    """Return the plans that bound what one record costs under a loader, for these neighbours."""
+    """Return the plans that bound what one record costs under a loader, for these neighbours.
+
+    ``noise`` is the noise multiplier: the deviation of the noise over the clipping norm.
+    """
     return SCHEMES[loader](run, noise, relation, microbatching)
 
 
