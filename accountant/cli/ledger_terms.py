@@ -33,13 +33,15 @@ if TYPE_CHECKING:
 BudgetEpsilon = Annotated[
     str | None,
     typer.Option(
-        metavar="E", help="Set the budget's epsilon; by default it is what all runs of --plan cost."
+        metavar="E",
+        help="Set the budget's epsilon; by default that of the plan file, else what --plan costs.",
     ),
 ]
 BudgetDelta = Annotated[
     str | None,
     typer.Option(
-        metavar="D", help="Set the budget's delta; by default it is 0, which is pure privacy."
+        metavar="D",
+        help="Set the budget's delta; by default that of the plan file, else 0 (pure privacy).",
     ),
 ]
 AsidePlan = Annotated[
@@ -114,8 +116,8 @@ AsideProof = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Take the cost of all runs of --plan from FILE, which `certify` wrote; it is checked "
-        "first.",
+        help="Check the proof in FILE, which `certify` wrote for all runs of --plan, before "
+        "anything is opened.",
     ),
 ]
 Verified = Annotated[

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 UNPROVED = 1  # exit status if a claim was not proved
 MOST_PARTS = 12  # parts of a plan that are printed at most
-WIDTH = 100  # columns of the table of mechanisms
+WIDTH = 100  # characters in a line of the table of mechanisms
 
 
 def verify(
@@ -169,7 +169,7 @@ def _mechanism_verdicts() -> Iterator[dict[str, Any]]:
     from accountant.verifier.mechanisms import check
 
     for mechanism in declared_mechanisms():
-        printed = repr(mechanism).partition("(")
+        printed = repr(mechanism).partition("(")  # the class, "(", and the parameters with ")"
         row = {"mechanism": printed[0], "parameters": printed[2].removesuffix(")")}
         if mechanism.why_no_formula:
             yield row | {

@@ -15,7 +15,6 @@ EXAMPLES = IntegerRange(1, 10**12)
 STEPS = IntegerRange(1, 10**9)
 EPOCHS = Interval(0.0, 1e9, "(]")
 RATE = Interval(0.0, 1.0, "(]")
-DIGITS = 12  # digits to which a number of steps is rounded, because epochs such as 0.1 are decimals
 
 
 @final
@@ -119,4 +118,5 @@ def default_delta(examples: int) -> float:
 
 
 def _decimal(epochs: float | None) -> Fraction:
+    """Return the number of epochs, 1 if None, as it is printed: 0.1 is one tenth exactly."""
     return Fraction(repr(float(1 if epochs is None else epochs)))
