@@ -147,7 +147,8 @@ def _discrete_laplace(event: Any, relation: Adjacency) -> Plan:
     if steps <= MAX_SHIFT:
         return DiscreteLaplaceLoss(1 / a, steps)
     # This costs no more than Laplace noise on numbers a little farther apart: the shift s becomes
-    # s + (a / 2)^2 (docs/proofs/discrete.md, part 2).
+    # s + (a / 2)^2 (docs/proofs/discrete.md, part 2).  Eight units in the last place are more than
+    # the round-off of the three operations.
     return LaplaceLoss(round_up(a * steps + (a / 2) ** 2, 8))
 
 

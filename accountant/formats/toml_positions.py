@@ -42,6 +42,7 @@ def tokens(text: str) -> list[tuple[str, int]]:
             break
         token, at = match[0], match.start()
         depth += (token in "[{") - (token in "]}")
+        # the number of dots in a key, which ends at one of the other signs
         dotted = dotted + 1 if token == "." else dotted * (token not in "=\n,[{")
         if max(depth, dotted) > MAX_DEPTH:
             raise NestingTooDeep(at)
