@@ -311,6 +311,7 @@ def _checked_quota(account: Account, quota: object) -> float:
         return quota.epsilon
     epsilon = QUOTA.check("quota", quota)
     notion = account.standing().notion
+    # The epsilon at which a nearly free release is shown: a quota below it would refuse all spends.
     smallest_epsilon = notion.epsilon(notion.cost(PureLoss(1e-12)))
     if 0 < epsilon < smallest_epsilon:
         allowed = f"0, or at least epsilon {format_upper(smallest_epsilon)}, "

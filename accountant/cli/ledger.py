@@ -269,12 +269,13 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for line, epsilon in zip(lines, epsilons, strict=True):
-        when = line.time[:16].replace("T", " ")
+        when = line.time[:16].replace("T", " ")  # up to the minute
         row = (
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
         details = escape_control(" ".join(filter(None, [line.what, _notes(line)])))
+        # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
 

@@ -112,6 +112,7 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
     if status.verified:
         yield "  each plan is opened with a proof of its cost"
+    # the first 19 characters of a time are those up to its second
     if status.closed is not None:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:

@@ -68,6 +68,7 @@ class AdditiveNotion(CompositionNotion[float]):
     def times(self, cost: Total[float], count: int) -> Total[float]:
         """Return the product, rounded up."""
         factor = float(count)
+        # four units in the last place are more than the rounding of the count and of the product
         return Total(round_up(cost.spent * factor, 4), round_up(cost.infinity * factor, 4))
 
     def shown(self, total: Total[float], unit: str | None = None) -> Spending:

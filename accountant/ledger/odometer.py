@@ -173,6 +173,7 @@ class DivergencesNotion(CompositionNotion[Array]):
 
     def times(self, cost: Total[Array], count: int) -> Total[Array]:
         """Return the products, rounded up."""
+        # 2^-50 is more than the rounding of the count and of the products below
         factor = float(count) * (1 + 2.0**-50)
         return Total(cost.spent * factor, cost.infinity * factor)
 

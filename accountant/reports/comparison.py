@@ -119,6 +119,7 @@ class Comparison(TableDisplay):
         ParameterError
             If matplotlib is not installed.
         """
+        # delta 0 has no place on a logarithmic axis
         return cost_figure(self.plan, self.best.delta or 1e-6)
 
     def __iter__(self) -> Iterator[Row]:

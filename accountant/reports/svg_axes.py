@@ -82,6 +82,7 @@ class LogScale:
             steps = (1,)
         # parsed from decimal text, so that 5e-6 is not 4.999e-6
         candidates = [float(f"{step}e{power}") for power in powers for step in steps]
+        # ticks at the ends themselves belong, in spite of round-off
         shown = [value for value in candidates if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
         return [Tick(self.share(value), self.label(value)) for value in shown[:: self.every]]
 
@@ -118,7 +119,7 @@ class TimeScale:
     high: datetime
 
     def share(self, value: datetime) -> float:
-        """Return the share of the axis' length."""
+        """Return the share of the axis' length; 0 where the span is empty."""
         return (value - self.low).total_seconds() / max(self._span.total_seconds(), 1e-6)
 
     def ticks(self) -> list[Tick]:

@@ -56,7 +56,9 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     It is that for any order of the other records, summed over the batches.
     """
     # The last records of the order fill the holes.  This exchanges records where the holes were,
-    # and removes as many from the last batch, unless they were left out before.
+    # and removes as many from the last batch, unless they were left out before.  An exchanged
+    # record moves its batch by up to two clips, a removed one by one: at most (2 size)^2 and
+    # size^2 in all.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)
@@ -68,7 +70,8 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
     It is summed over all steps of the run.
     """
     # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
-    # batch of a pass, unless a pass leaves records out.
+    # batch of a pass, unless a pass leaves records out.  So a batch moves by up to 2 size clips,
+    # and such a last one by size.
     steps = steps_of_passes(run)
     ends = 0 if run.dropped else steps // run.batches
     return size**2 * (4 * (steps - ends) + ends)
@@ -77,7 +80,7 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
 def root_up(squares: int) -> float:
     """Return the square root of a whole number, rounded up."""
     root = math.isqrt(squares)
-    # a root that is no whole number is rounded by 1.2e-16 of itself at most
+    # a root that is no whole number is rounded by less than 2e-16 of itself
     return float(root) if root * root == squares else math.sqrt(squares) * (1 + 1e-15)
 
 

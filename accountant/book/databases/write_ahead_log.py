@@ -129,6 +129,7 @@ def _carry(pairs: int) -> tuple[int, int, int, int]:
 
 def _next_sums(before: Sums, frame_sums: list[int], page: int) -> Sums:
     """Return the checksum of a frame from the one before it and its own weighted sums."""
+    # two words and the page, which are 8 + page bytes, in pairs of 8 bytes
     (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
     return (a * s + b * t + frame_sums[0]) % WORD, (c * s + d * t + frame_sums[1]) % WORD
 
@@ -145,7 +146,7 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
         [(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32
     )
     weights = _weights((8 + page) // 8)
-    powers = np.uint32(1) << np.arange(32, dtype=np.uint32)
+    powers = np.uint32(1) << np.arange(32, dtype=np.uint32)  # 2^k for each bit k of a word
     word_changes = weights[:, :, None] * powers
     return bool(
         np.any(np.all(word_changes == difference[:, None], axis=1))

@@ -38,7 +38,7 @@ class Window(NamedTuple):
         return "one calendar month" if self.kind == MONTH else f"{DAYS} days in a row"
 
     def label(self, now: str) -> str:
-        """Return the month, or the day, of a time."""
+        """Return the month, or the day, of a time, such as 2026-11 or 2026-11-28."""
         return now[:7] if self.kind == MONTH else now[:10]
 
     def age(self, label: str, now: str) -> int:
