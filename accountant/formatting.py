@@ -31,6 +31,7 @@ def format_lower(x: float, digits: int = DIGITS) -> str:
 
 
 def _format_rounded(x: float, context: Context) -> str:
+    """Return a number as text, rounded as ``context`` says: ∞ for infinity, – for NaN."""
     if math.isinf(x) or math.isnan(x):
         return "∞" if x > 0 else "–"
     if x == 0:

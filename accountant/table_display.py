@@ -51,6 +51,7 @@ class Table(NamedTuple):
         return [self._shown(name, value) for name, value in zip(names, row, strict=True)]
 
     def _shown(self, name: str, value: Any) -> str:
+        """Return the text of a value in the column ``name``, or of the fact ``name``."""
         if value is None:
             return ""
         if isinstance(value, int) and not isinstance(value, bool):

@@ -118,10 +118,10 @@ def _refuse_decimal_float(word: str) -> Any:
 
 
 class EncodedUsers(NamedTuple):
-    """Users as an entry of the log names them; ``raw`` are the bytes to attach to it, if any."""
+    """Users as an entry of the log names them."""
 
-    who: Any
-    raw: bytes | None
+    who: Any  # None for all, [start, stop, step] of a slice, or how many indices are attached
+    raw: bytes | None  # the bytes to attach to the entry, if any
 
     def facts(self) -> dict[str, Any]:
         """Return the fields of the entry: the users, and the digest of the attached bytes."""

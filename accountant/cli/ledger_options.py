@@ -95,6 +95,7 @@ def wrapped(text: str) -> str:
 
 
 def _status_lines(status: Status) -> Iterator[str]:
+    """Yield what was spent of a data set in one line, then the terms that apply to it."""
     from accountant.formatting import format_upper
 
     spent = (

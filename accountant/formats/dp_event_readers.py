@@ -165,7 +165,7 @@ def _discrete_gaussian(event: Any, _: Adjacency) -> Plan:
 @_reads("SingleEpochTreeAggregationDpEvent")
 def _tree(event: Any, relation: Adjacency) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
-    step_counts = event.step_counts
+    step_counts = event.step_counts  # steps of each tree, or of the only one
     is_one_tree = isinstance(step_counts, str) or not isinstance(step_counts, Iterable)
     checked_counts = [
         COUNT.check("step_counts", count)
@@ -203,6 +203,8 @@ def _response(event: Any, relation: Adjacency) -> Plan:
         raise UnsupportedPlan(event, "from_dp_event", why)
     if k == 1:
         return FREE
+    # With probability p the answer is uniform over the k buckets, else it is the true one.  Two
+    # neighbours differ in their true bucket; all other buckets together are one outcome.
     p_other = p / k
     p_true, p_rest = 1 - p + p_other, max(0.0, 1 - (1 - p + 2 * p_other))
     return PairLoss((p_true, p_other, p_rest), (p_other, p_true, p_rest))
@@ -306,6 +308,7 @@ def _composed(event: Any, relation: Adjacency) -> Plan:
 
 @_reads("RepeatAndSelectDpEvent")
 def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
+    # The part is run a random number of times, and the best run is released.
     shape = Interval(0.0, math.inf).check("shape", event.shape)
     # The bound for runs needs losses without infinity: discrete Gaussians are taken by their rho.
     part = map_leaves(

@@ -203,6 +203,7 @@ def _live_facts(loader: Any) -> LoaderFacts:
 
 
 def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
+    """Return the facts of a dictionary as `LoaderFacts.to_dict` makes it."""
     names = {field.name for field in fields(LoaderFacts)}
     unknown = sorted(map(str, set(description) - names))
     if unknown:

@@ -57,9 +57,9 @@ class UserBlock(NamedTuple):
     """The data that a worker needs to let the users of one block randomise their values."""
 
     mechanism: Releasable
-    query: ShapedQuery
-    rows: Any
-    users: int
+    query: ShapedQuery  # makes one value of each user's row
+    rows: Any  # of the users of the block
+    users: int  # how many they are
     noise: Noise
 
     def answer(self) -> Any:
@@ -71,9 +71,9 @@ class UserBlock(NamedTuple):
 class Answer(NamedTuple):
     """What a worker sends back for a block: its outputs, or their digest and a reduction."""
 
-    outputs: Any
-    digest: str = ""
-    reduced: Any = None
+    outputs: Any  # one for each user; None where they are reduced
+    digest: str = ""  # of the outputs, where they are reduced
+    reduced: Any = None  # what the caller's function made of the outputs
 
 
 class HeldBlock(NamedTuple):
@@ -88,9 +88,9 @@ class HeldBlocks(NamedTuple):
 
     mechanism: Releasable
     query: ShapedQuery
-    reader: RowReader
+    reader: RowReader  # makes the rows of a block out of pieces
     blocks: list[HeldBlock]
-    reduce: Reduction | None
+    reduce: Reduction | None  # None if the outputs themselves are to come back
 
     def answers(self, *pieces: Any) -> list[Answer]:
         """Return the answers of the blocks, whose rows lie in these pieces."""

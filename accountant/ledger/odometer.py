@@ -213,6 +213,7 @@ class DivergencesNotion(CompositionNotion[Array]):
         return Total(np.array(spent), infinity)
 
     def _cost(self, loss: Loss) -> Total[Array]:
+        """Return the divergence at each filter's order, in the worse direction, rounded up."""
         # A filter cannot hold a loss whose divergence overflows at its order.
         with np.errstate(all="ignore"):
             divergences = [

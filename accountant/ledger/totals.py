@@ -41,7 +41,7 @@ class Total(NamedTuple, Generic[Amount]):
     neighbour.  Both sums are decimals in pure privacy, floats or arrays in other notions.
     """
 
-    spent: Amount
+    spent: Amount  # the sum of what a notion adds up: epsilons, rhos, ...
     infinity: Any
 
 

@@ -60,8 +60,8 @@ class Row:
     accountant: str
     epsilon: float | None
     delta: float | None
-    seconds: float
-    note: str = ""
+    seconds: float  # how long the computation took
+    note: str = ""  # of `Tight`: its interval, or the proof
 
     def value(self, quantity: str) -> float | None:
         """Return the answer: epsilon or delta, as ``quantity`` names it."""

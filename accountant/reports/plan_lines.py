@@ -89,6 +89,10 @@ def scale_noise(plan: Plan, factor: float) -> Plan:
     """Return the plan with ``factor`` times the noise; parts without a noise scale stay."""
 
     def scaled(leaf: Plan) -> Plan:
+        """Return one release with ``factor`` times the noise.
+
+        The mu and the shift of a loss are a distance over the noise scale, so they are divided.
+        """
         if isinstance(leaf, GaussianLoss):
             return GaussianLoss(leaf.mu / factor)
         if isinstance(leaf, LaplaceLoss):

@@ -44,7 +44,7 @@ ProgressCallback = Callable[[], None]
 @final
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """``epsilon[i][j][k]`` at factor i of the noise, factor j of the counts, and delta k.
+    """``epsilon[i][j][k]`` at noise factor i, count factor j and delta k, by the lists of these.
 
     Every value is an upper bound, NaN where there is no such plan; those at factors of 1 are
     `Tight`'s own.  The factors are of the line at the index ``changed_line`` alone, or of all lines
@@ -86,8 +86,9 @@ class LineCost:
 class PlanSummary:
     """The numbers of a page; a curve has an epsilon for each of ``grid.deltas``, NaN for none.
 
-    ``grid`` changes all lines together, each of ``line_grids`` one line alone.  Where there is a
-    ``proof`` the plan's epsilon is what it proves.
+    ``grid`` changes all lines together, each of ``line_grids`` one line alone.  ``costs`` has one
+    element for each line, ``rates`` are bounds on attacks.  Where there is a ``proof`` the plan's
+    epsilon is what it proves.
     """
 
     plan: Plan
@@ -173,6 +174,7 @@ def _lines_with_grid(lines: Sequence[PlanLine]) -> range:
 def _costs(
     plan: Plan, lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback
 ) -> Iterator[LineCost]:
+    """Yield what each line costs, and call ``on_step`` after it."""
     for index, line in enumerate(lines):
         epsilon_of_one, epsilon_of_all = (
             float(Tight().epsilons(part, [budget.delta])[0])

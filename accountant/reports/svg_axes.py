@@ -57,11 +57,11 @@ class LogScale:
     Of these ticks every ``every``-th is shown, from the lowest one on.
     """
 
-    low: float
+    low: float  # the values at the two ends of the axis, above 0
     high: float
     steps: Sequence[float] = (1, 2, 5)
     every: int = 1
-    label: Callable[[float], str] = format_short
+    label: Callable[[float], str] = format_short  # returns the text of a tick
 
     def share(self, value: float) -> float:
         """Return the share of the axis' length; beyond an end, at most a factor of 1000."""

@@ -190,6 +190,7 @@ def _constructed(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
 
 
 def _value_from(value: Any, path: KeyPath) -> Any:
+    """Return a field's value from plain values: tables are plans, or values inside plans."""
     if isinstance(value, dict):
         kind = str(value.get("kind"))
         inner = TRIES_KINDS.get(kind) or plan_field_kinds().get(kind)

@@ -123,6 +123,7 @@ def _rows_before_zero_out(rows: Any) -> Any:
 
 
 def _compare(path: str, ours: Any, theirs: Any) -> None:
+    """Raise `StatementDiffers` unless two values are equal, up to `NEAR` where they are floats."""
     if isinstance(ours, dict) and isinstance(theirs, dict) and set(ours) == set(theirs):
         for key, value in ours.items():
             _compare(f"{path}.{key}", value, theirs[key])

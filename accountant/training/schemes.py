@@ -91,6 +91,9 @@ def record_scheme(
     return SCHEMES[loader](run, noise, relation, microbatching)
 
 
+# --- the schemes of each loader; the arguments are those of `record_scheme`
+
+
 def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     def plan(clips: float) -> Plan:
         return run.draws * PoissonSampled(gaussian(noise, clips), run.sampling_rate, relation)
@@ -142,6 +145,7 @@ def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micr
         part = gaussian(noise, clips)
         return RandomAllocation(part, run.batches, epochs=epochs, relation=stated)
 
+    # Upper bounds count a pass that was begun as a whole one, lower bounds leave it out.
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     lower_plans = (plan(1, whole_passes),) if whole_passes else ()
     node = plan(2 if micro else 1, begun_passes)

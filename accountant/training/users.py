@@ -61,13 +61,10 @@ MOST_COUNTS = 500  # counts in a mixture; with more of them it would take long: 
 
 
 class RecordCounts(NamedTuple):
-    """The numbers of the user's records that a batch may hold, each with its probability.
+    """The numbers of the user's records that a batch may hold, each with its probability."""
 
-    ``rare`` is at least the probability of all numbers that are left out.
-    """
-
-    chances: tuple[tuple[int, float], ...]
-    rare: float
+    chances: tuple[tuple[int, float], ...]  # (number of records, probability)
+    rare: float  # at least the probability of all numbers that are left out
 
 
 def user_scheme(
@@ -96,6 +93,9 @@ def user_scheme(
 def is_long(run: TrainingRun, loader: str) -> bool:
     """Return whether only Rényi curves are composed, as mixtures of that many shifts take long."""
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
+
+
+# --- the plans of each loader; the arguments are those of `user_scheme`
 
 
 def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:

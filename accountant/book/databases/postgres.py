@@ -213,6 +213,10 @@ class Postgres:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
+        """Open a transaction by the statement ``begin``; after an error it is rolled back.
+
+        ``begin`` is sent together with the first statement of the transaction.
+        """
         with self._lock, self._translated_errors():
             if self._db is None or self._db.closed:
                 self._db = self._psycopg.connect(**self._parameters, autocommit=True)
