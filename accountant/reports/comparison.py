@@ -36,7 +36,7 @@ from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import checked_proof
 from accountant.table_display import Table, TableDisplay
 
-# from the coarsest to the tightest
+# All accountants, about from the coarsest bounds to the tightest.
 ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
     Basic(),
     Advanced(),
