@@ -49,9 +49,8 @@ HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
 # Entries that are kept after they were read and checked.  More would save reads, and take memory.
 ENTRIES_KEPT = 4096
-# Entries that are checked when a book is opened; `verification` checks all.  More would make the
-# opening slower.
-ENTRIES_CHECKED_ON_OPEN = 1000
+# `verification` checks all entries.  At the opening more than these would take longer.
+ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
 class Log:
