@@ -1,7 +1,8 @@
 """The history of an Opacus accountant, checked: which noise at which rate, for how many steps.
 
-It is accepted in five forms: a PrivacyEngine, its accountant, the accountant's state_dict(), a
-checkpoint that PrivacyEngine.save_checkpoint wrote, or the history itself, a list of tuples.
+It is accepted in five forms: a PrivacyEngine, its accountant, a mapping that holds the history
+(the accountant's state_dict(), or an `opacus_record`), a checkpoint that
+PrivacyEngine.save_checkpoint wrote, or the history itself, a list of tuples.
 """
 
 from __future__ import annotations

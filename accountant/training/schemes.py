@@ -60,9 +60,10 @@ UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 class Scheme:
     """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
-    Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
-    it is not attained (see ``note`` of `TrainingCost`).  ``stated`` is the plan to write down, if
-    it is not the first of ``above``.
+    Without ``below`` no lower end is known.  ``note`` is "" where the bound is attained; else it
+    says how it holds: "group" by group privacy, "order" for any order of the records, "bound" by
+    another inequality; or it is one of `UNBOUNDED`.  ``stated`` is the plan to write down, if it
+    is not the first of ``above``.
     """
 
     above: tuple[Plan, ...]
