@@ -171,7 +171,7 @@ class Account:
                 description = to_dict(plan)
                 canonical_json(description)
             except (ValueError, TypeError):
-                description = {"repr": repr(plan)[:1000]}
+                description = {"repr": repr(plan)[:1000]}  # an undeclared class may print pages
             self._described[key] = description
         return description
 

@@ -2,6 +2,10 @@
 
 A reservation is on disk before the data are read, and its answer before it is returned.  A plan is
 charged as a whole; its steps are then recorded, and cost nothing.
+
+Costs add up in the *notion* of the data set (pure privacy, zCDP, ...).  A first plan whose sum does
+not fit may be charged its *certified* epsilon instead, which is that of the whole plan.  An entry
+may have a *key*, under which it is found again, and under which no second one is written.
 """
 
 from __future__ import annotations
@@ -43,7 +47,9 @@ from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
 FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
-ATTEMPTS = 3  # transactions that may find too much to read; the last one reads it all
+# Transactions of one charge that may find more entries to read than the lock of writers allows.
+# Each but the last is given up, to read them outside of the lock; the last reads them inside it.
+ATTEMPTS = 3
 
 
 class Reservations:
@@ -294,10 +300,12 @@ class Reservations:
         who: Users | None,
         facts: dict[str, Any],
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states of totals after a spend; refuse one that does not fit.
+        """Return the notion, and what an entry states of totals after a spend; refuse a misfit.
 
         ``total_after`` returns the total after the spend, which may exceed the limit.  A refusal
-        names ``mechanism`` with more noise.
+        names ``mechanism`` with more noise.  The stated "total" is that of all people, or the
+        largest one of users or buckets that have budgets of their own; with a window there are
+        also the "parts" of each month or day.
         """
         account = self.account
         notion, before = account.standing_after(last_charge)
@@ -330,7 +338,7 @@ class Reservations:
     def _charge_plan(
         self, last_charge: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states after a plan: the sum, or the exact cost if no sum fits."""
+        """Return what `_charge` does for a plan: with its sum, or its exact cost if no sum fits."""
         account = self.account
         try:
             return self._charge(
@@ -343,7 +351,10 @@ class Reservations:
             return account.after_plan, {"total": account.after_plan.encode(plan_total)}
 
     def _within_quota(self, charge: Charge) -> dict[str, Any]:
-        """Return what the author has charged after a charge; refuse more than a quota."""
+        """Return the fact "own", what the author has charged after a charge; refuse above a quota.
+
+        It is empty while no author of the data set has a quota.
+        """
         account, notion = self.account, charge.notion
         if not account.terms.quotas:
             return {}
