@@ -25,7 +25,7 @@ from accountant.errors import ParameterError
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
-from accountant.numerics.rounding import round_up
+from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
@@ -164,15 +164,12 @@ class PureFromApproximate(PostProcessing):
         are one high probability among low ones and one low among high ones.
         """
         lowest, highest = self._extreme_probabilities
-        return PureLoss(
-            round_up(
-                math.log(
-                    self._selection_probability(highest, lowest)
-                    / self._selection_probability(lowest, highest)
-                ),
-                64,
-            )
+        log_ratio = math.log(
+            self._selection_probability(highest, lowest)
+            / self._selection_probability(lowest, highest)
         )
+        # The probabilities err by ulps of their own, which are many of a small epsilon.
+        return PureLoss(round_up(log_ratio + 16 * ULP, 64))
 
     @property
     def why_no_formula(self) -> str:

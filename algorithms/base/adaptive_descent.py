@@ -238,10 +238,9 @@ def descend_adaptively(
     times the root mean square of rows' lengths; otherwise not below 1e-4 of the largest norm.
     """
     mechanism, rounds = ledger.plan.part, ledger.plan.count
-    share_noise = getattr(mechanism, "scale", 0.0) / SHARE_WEIGHT
-    signal = math.inf
-    if share_noise:  # T rounds of mu are together one Gaussian release of mu sqrt(T).
-        signal = signal_length(ledger.shape[0], mechanism.loss.mu * math.sqrt(rounds), size)
+    share_noise = mechanism.scale / SHARE_WEIGHT
+    # T rounds of mu are together one Gaussian release of mu sqrt(T).
+    signal = signal_length(ledger.shape[0], mechanism.loss.mu * math.sqrt(rounds), size)
     _, momentum, unclipped_share = schedule(signal, rounds, smoothness)
     theta, velocity, square_sum = np.zeros(size), np.zeros(size), 0.0
     (norm, largest_norm), mean_theta = norms, theta

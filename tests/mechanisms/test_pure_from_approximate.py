@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -55,3 +56,21 @@ def test_pure_from_approximate_gives_nearly_the_inner_law():
     reports = made.release(np.array([1.0, -1.0, 0.5]), 1)
     assert reports.shape == (3, 201)
     assert made.log_density(reports, np.array([1.0, -1.0, 0.5]), each=True).shape == (3,)
+
+
+def test_the_pure_epsilon_is_not_below_the_exact_one_however_small_it_is():
+    rng = np.random.default_rng(0)
+    for odds in np.geomspace(1e-6, 0.69, 60).tolist():
+        made = PureFromApproximate(Gaussian(40.0), odds, int(rng.integers(2, 60)))
+        low, high = (mpmath.mpf(end) for end in made._extreme_probabilities)
+        t = made.candidates
+
+        def chance(chosen, others, t=t):
+            return (
+                chosen * (1 - (1 - others) ** t) / (t * others)
+                + (1 - chosen) * (1 - others) ** (t - 1) / t
+            )
+
+        with mpmath.workdps(50):
+            exact = mpmath.log(chance(high, low) / chance(low, high))
+            assert exact <= made.loss.epsilon <= exact * (1 + mpmath.mpf(1e-8))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
+from tests.selection.__main__ import LIST
 from tests.selection.line_coverage import read_lines
 
 # the tests of all rooms, the laws, the references, and the examples of docstrings
@@ -36,10 +37,15 @@ def measure(tree, folder, workers):
 
 
 class LinesOfTests:
-    """The passing tests of a measured folder, and the lines that each runs."""
+    """The passing tests of a measured folder, and the lines that each runs.
+
+    Cases that run in `make thorough` alone are left out: where a mutant is tried, they are not run.
+    """
 
     def __init__(self, folder):
-        tests = read_lines(sorted(folder.glob("lines.*.json")))
+        slow = set(LIST.read_text().splitlines())
+        measured = read_lines(sorted(folder.glob("lines.*.json")))
+        tests = {name: measured[name] for name in measured if name not in slow}
         self.seconds = {name: seconds for name, (seconds, _, _) in tests.items()}
         self.tests_by_line = defaultdict(lambda: defaultdict(set))
         for name, (_, _, lines) in tests.items():

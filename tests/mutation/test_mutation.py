@@ -10,6 +10,7 @@ import pytest
 from tests.mutation import report, sampling
 from tests.mutation.covering import LinesOfTests, in_order
 from tests.mutation.running import ROOT
+from tests.selection.__main__ import LIST as SLOW_CASES
 
 SOURCE = '''
 """Words of the module: 1 < 2."""
@@ -72,6 +73,13 @@ def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
     assert lines_of_tests.tests_of("a.py", range(7, 8)) == {"first": 0.5, "second": 2.0}
     assert lines_of_tests.tests_of("a.py", None) == {"first": 0.5, "second": 2.0}
     assert lines_of_tests.tests_of("b.py", None) == {}  # no passing test runs it
+
+
+def test_a_case_that_is_not_run_where_a_mutant_is_tried_takes_no_time_from_others(tmp_path):
+    slow = next(line for line in SLOW_CASES.read_text().splitlines() if "::" in line)
+    tests = {slow: [0.5, False, [0]], "quick": [0.5, False, [0]]}
+    (tmp_path / "lines.gw0.json").write_text(json.dumps({"lines": ["a.py:1"], "tests": tests}))
+    assert LinesOfTests(tmp_path).tests_of("a.py", None) == {"quick": 0.5}
 
 
 def test_one_case_of_every_test_comes_first():

@@ -99,3 +99,10 @@ def test_losses_that_share_a_unit_are_exact_at_every_delta_too():
     singly = [Tight().epsilon(plan, delta) for delta in deltas]
     assert Tight().epsilons(plan, deltas) == pytest.approx(singly, rel=1e-9)
     assert [Tight().delta(plan, epsilon) for epsilon in singly] == pytest.approx(deltas, rel=1e-9)
+
+
+def test_a_journal_says_what_each_engine_was_estimated_to_cost():
+    direction = Direction(2 * PureLoss(0.3) + LaplaceLoss(0.2), 1e-8)
+    rows = direction.journal(1e-6)
+    assert min(cost for _, cost, _ in rows) > 0
+    assert rows[-1][0] == direction.certify(1e-6).engine

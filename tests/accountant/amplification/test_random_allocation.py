@@ -35,8 +35,14 @@ from accountant.amplification.allocation.allocation_renyi import chernoff_absent
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
-from accountant.numerics.lognormal_cut import cut_transform, excess_above
+from accountant.numerics.lognormal_cut import (
+    SPACINGS,
+    CutTransform,
+    cut_transform,
+    excess_above,
+)
 from accountant.numerics.lognormal_lattice import CELL, law_above
+from accountant.numerics.lognormal_rule import LogNormalRule
 from mechanisms import Gaussian
 
 ROUND = AllocatedGaussian(1.0, 200)
@@ -552,3 +558,25 @@ def test_a_law_on_the_ends_of_cells_is_above_whatever_their_width(wide):
     truth = quad(lambda x: math.exp(r * math.exp(mu * x - mu * mu / 2)) * norm.pdf(x), -12, highest)
     found = float(weight @ np.exp(r * value))
     assert truth[0] <= found
+
+
+@pytest.mark.parametrize(("tilt", "turn"), [(0.5, 3.0), (20.0, 50.0)])
+def test_what_lies_beyond_the_last_node_is_part_of_the_error(tilt, turn, monkeypatch):
+    monkeypatch.setattr(LogNormalRule, "_left_out", lambda *_: 1e-3)
+    rule = LogNormalRule(0.7, tilt, turn, cut=5.0)
+    for path in (rule._far, rule._jumps):
+        assert 1e-3 <= path.error <= 1.001e-3
+    assert 1e-3 <= rule._error <= 1.001e-3
+
+
+@pytest.mark.parametrize("mu", [0.4, 2.0])
+def test_an_error_of_the_imaginary_part_is_one_of_the_phase(mu, monkeypatch):
+    exact = CutTransform(mu, SPACINGS[0])
+    real, _ = exact._real_part()
+    imaginary, error = exact._imaginary_part()
+    moved = 1e-4 * np.hypot(real, imaginary)
+    monkeypatch.setattr(CutTransform, "_imaginary_part", lambda _: (imaginary + moved, moved))
+    found = CutTransform(mu, SPACINGS[0])
+    near = error < 1e-3 * moved
+    assert near.any()
+    assert np.all(np.abs(found.phase - exact.phase)[near] <= found.phase_error[near])

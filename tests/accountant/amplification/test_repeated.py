@@ -317,3 +317,11 @@ def test_one_sure_try_costs_one_run(tries):
     for count in (1, 5):
         found = Tight().certify(count * Repeated(GaussianLoss(1.0), tries), 1e-6)
         assert found == Tight().certify(count * GaussianLoss(1.0), 1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_a_pure_loss_of_any_size_costs_something_and_none_costs_nothing(epsilon):
+    for tries in (GeometricTries(0.5), PoissonTries(1.0)):
+        repeated = Repeated(PureLoss(epsilon), tries)
+        for scaled in (repeated, Repeated(PureLoss(epsilon / repeated.max_loss), tries)):
+            assert 0 < scaled.inverse_profile(1e-9) <= scaled.max_loss

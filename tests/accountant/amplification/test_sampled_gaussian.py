@@ -222,3 +222,13 @@ def test_many_steps_at_a_rate_of_a_hundred_thousandth():
     plan = 39_930 * PoissonSampled(GaussianLoss(1.2071840545542916), 1.2121317445962677e-05)
     found = Tight().certify(plan, 3.239e-10)
     assert found.width <= 1e-7 * found.upper
+
+
+@pytest.mark.parametrize("mu", [1e-4, 0.3, 4.0])
+def test_an_output_for_a_loss_has_at_least_that_loss(mu):
+    with mpmath.workdps(50):
+        for rate in (1e-6, 0.3, 1.0):
+            for loss in (1e-9, 0.1, 3.0, 800.0):
+                x = mpmath.mpf(output_of(mu, rate, loss))
+                ratio = mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)
+                assert mpmath.log1p(rate * (ratio - 1)) >= loss

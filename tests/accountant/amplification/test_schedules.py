@@ -251,3 +251,13 @@ def test_wrong_shared_sums_disagree_with_one_by_one(mutant, right, monkeypatch):
 def test_a_hundred_thousand_different_steps_are_narrow(kind):
     found = Tight().certify(plan(*schedule(kind, 100_000)), 1e-6)
     assert found.width <= 1e-6 * found.upper
+
+
+@pytest.mark.parametrize("rate", [0.4999, 1e-20])  # the least odds are of corner 0
+def test_corners_are_above_all_rates_of_their_cells(rate):
+    rates = np.linspace(rate, 1.5 * rate, 900)
+    group = similar(np.linspace(0.3, 0.49, 900), rates, False)
+    corners, counts, index = group.corners(np.ones(900))
+    assert counts.sum() == 900
+    assert np.all(corners.log_odds[index] > group.log_odds)
+    assert np.all(corners.mu[index] > group.mu)

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,21 @@ def test_a_check_pins_the_end_of_a_book_that_had_no_pin(sqlite_book, tmp_path):
         head = book.verify().head
     number, mark = pin.read_text().strip().split(":")
     assert f"{int(number)}:{mark}" == head
+
+
+def test_an_open_book_writes_nothing_behind_what_its_pin_knows(sqlite_book, tmp_path):
+    pin = tmp_path / "head.pin"
+    written(sqlite_book, pin)
+    with Book.open(sqlite_book.url, pin=pin) as book, book.ledger("d", DATA) as ledger:
+        backup = copied(sqlite_book, tmp_path)
+        with Book.open(sqlite_book.url, pin=pin) as other, other.ledger("d", DATA) as second:
+            second.spend(TENTH)
+        with (
+            closing(sqlite3.connect(backup)) as old,
+            closing(sqlite3.connect(sqlite_book.path)) as db,
+        ):
+            old.backup(db)  # into the very file that is open
+        before = sqlite_book.hash_rows()
+        with pytest.raises(LedgerCorrupt, match="rolled back"):
+            ledger.release(TENTH, unlooked)
+        assert sqlite_book.hash_rows() == before

@@ -21,7 +21,7 @@ from accountant.composition.composition import Composition
 from accountant.composition.engine import delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.lattice_above import LatticeCurve
-from accountant.composition.profile_curve import ProfileCurve
+from accountant.composition.profile_curve import ProfileCurve, _chord
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,14 @@ def test_parallel_plans_inside_parallel_plans_are_one_maximum():
 def test_a_large_group_of_a_loss_that_is_a_curve_is_refused():
     with pytest.raises(ParameterError, match="at most 300 where the trade-off curve is iterated"):
         Tight().epsilon(Grouped(PoissonSampled(GaussianLoss(1.0), 0.01), 2_000), 1e-6)
+
+
+def test_chords_of_a_table_are_above_what_is_convex_and_meet_it_at_its_points():
+    for spacing in (0.05, 1.0):
+        points, epsilon = spacing * np.arange(3, 9), np.linspace(3 * spacing, 7.9 * spacing, 50)
+        logs = -2 * points  # delta = e^{-2 epsilon}, which is convex in e^epsilon
+        chords = _chord(3, spacing, logs, epsilon)
+        x = np.exp(epsilon)
+        exact = np.interp(x, np.exp(points), np.exp(logs))
+        assert np.all(np.exp(chords) >= exact * (1 - 1e-14))
+        assert np.all(np.exp(chords) <= exact * (1 + 1e-12))

@@ -17,6 +17,7 @@ from accountant import (
     Loss,
     PairLoss,
     ParameterError,
+    PoissonSampled,
     PureLoss,
     ZCDPLoss,
 )
@@ -288,3 +289,16 @@ def test_what_is_refused_is_named():
         ZCDPLoss(0.1).epsilon_at(2.0)
     with pytest.raises(ParameterError, match=r"^delta must be"):
         SKEW.epsilon_at(-1.0)
+
+
+SOME = [LaplaceLoss(0.4), PureLoss(1.0), ApproxLoss(0.3, 1e-5), GaussianLoss(0.5),
+        PairLoss([0.6, 0.4], [0.4, 0.6]), PoissonSampled(GaussianLoss(1.0), 0.1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", SOME, ids=repr)
+def test_a_profile_is_asked_at_numbers_and_has_a_logarithm(loss):
+    for wrong in (math.nan, [0.5, math.nan], "1", [None]):
+        with pytest.raises(ParameterError, match="epsilon must be a real number"):
+            loss.profile(wrong)
+    epsilon = np.array([0.0, 0.2, 0.7, 3.0])
+    assert np.allclose(np.exp(loss.log_profile(epsilon)), loss.profile(epsilon), rtol=1e-9)

@@ -291,3 +291,10 @@ def test_a_bound_on_moments_has_no_lattice():
 def test_losses_that_are_not_finite_are_refused(release, rules):
     with pytest.raises(NoProof):
         bounds([(release, 1)], 4.6, above=True, rules=rules)
+
+
+def test_infinite_losses_of_a_pair_below_stay_infinite():
+    outcomes = [(arb("0.25"), arb(0), None, None), (arb("0.75"), arb(1), arb(-1), arb(1))]
+    masses, infinite = lattice_pairs.joined_below(outcomes, arb("0.5"))
+    assert infinite == arb("0.25")
+    assert sum(masses.values(), arb(0)).contains(arb("0.75"))

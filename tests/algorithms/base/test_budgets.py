@@ -44,8 +44,11 @@ from algorithms import (
     SparseERM,
     ThresholdedMean,
 )
+from algorithms.base import budgets
+from algorithms.base.estimators import cloned
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import Simplex
+from tests.laws.test_fits import CASES
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (120, 3))
@@ -92,6 +95,37 @@ def test_every_fit_is_charged_once_and_refused_whole(name):
     assert Tight().epsilon(made.plan_, 1e-6) <= whole.epsilon
     with pytest.raises(BudgetExceeded):  # clones spend it together
         clone(made).fit(*data, ledger=whole)
+
+
+class Charged(Exception):
+    """A fit that was charged and would read its data now."""
+
+
+def open_no_gate(*_, **__):
+    raise Charged
+
+
+@pytest.mark.filterwarnings("ignore::accountant.errors.IdealisedNoiseWarning")
+@pytest.mark.parametrize("name", [name for name in CASES if "," not in name])
+def test_every_fit_charges_whatever_it_is_given(name, monkeypatch, book):
+    fits = CASES[name]
+    made = cloned(fits.made)
+    data = fits.data if isinstance(fits.data, tuple) else (fits.data,)
+    data = data if fits.public is None else (fits.public, *data)
+    users = len(data[0])
+    book.dataset("rows", budget=Budget(1e-3, 1e-9), users=users, idealised=True)
+    for short in (Budget(1e-3, 1e-9), Filter(np.zeros(users), Budget(1e-3, 1e-9)), (book, "rows")):
+        with pytest.raises(BudgetExceeded):
+            made.fit(*data, ledger=short)
+    monkeypatch.setattr(budgets, "Ledger", open_no_gate)
+    enough = Budget(made.epsilon * (1 + 1e-6), 1e-6)
+    gate = Filter(np.zeros(users), enough)
+    for ledger in (enough, gate):
+        with pytest.raises(Charged):
+            made.fit(*data, ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        made.fit(*data, ledger=enough)
+    assert gate.spent > 0.9 * made.epsilon
 
 
 def test_a_refused_fit_spends_nothing_of_a_filter():

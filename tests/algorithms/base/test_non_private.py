@@ -18,6 +18,7 @@ from algorithms import (
     PrivateLogisticLasso,
     SparseERM,
 )
+from algorithms.base import exact_minimum
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
@@ -120,3 +121,18 @@ def test_a_replay_sees_what_is_revealed():
     assert found.loss == math.inf
     assert NoPrivacy().reversed == NoPrivacy().loss
     assert dict(Repeat(NoPrivacy(), 3).losses()) == {NoPrivacy().loss: 3}
+
+
+@pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
+def test_the_minimum_in_a_ball_is_the_same_where_features_are_many(monkeypatch):
+    made = PrivateLogisticLasso(delta=1e-6, radius=0.4, classes=[0, 1], **OPEN)
+    rows, codes = X[:300, :4], (Y[:300] > 0).astype(int)
+    few = made.fit(rows, codes).coef_.copy()
+    monkeypatch.setattr(exact_minimum, "MOST_WHITENED", 3)
+    assert made.fit(rows, codes).coef_ == pytest.approx(few, abs=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
+def test_a_descent_without_noise_has_rounds_too():
+    made = PrivateLasso(delta=1e-6, radius=1.5, y_bound=2.0, method="descent", rounds=20, **OPEN)
+    assert made.fit(X, Y).coef_ == pytest.approx(THETA, abs=0.1)

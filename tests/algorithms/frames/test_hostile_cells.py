@@ -5,6 +5,7 @@ import decimal
 import uuid
 
 import dask.dataframe as dd
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -27,7 +28,7 @@ from algorithms.frames import (
     sum_,
     top_k,
 )
-from algorithms.frames.rows import DeclaredRows
+from algorithms.frames.rows import DeclaredRows, cells_of_objects
 
 ROWS = 12
 
@@ -274,3 +275,14 @@ def test_whole_numbers_beyond_2_to_53_are_different_persons():
 def test_a_float_in_a_column_of_objects_names_nobody():
     frame = pd.DataFrame({"id": objects(["a", 1.0, np.nan, None, "a"])})
     assert rows_of_persons(frame).size == 2
+
+
+@pytest.mark.parametrize("cells", [["a", "b"], ["a", 1], [2.5, 1], [None, "b"]], ids=str)
+def test_the_type_of_a_column_and_no_cell_of_it_says_that_it_has_objects(cells):
+    labels = pd.Index([cell for cell in cells if cell is not None], dtype=object)
+    for column in (
+        pd.Series(cells, dtype=object), pd.Series(pd.Categorical(cells, categories=labels)),
+    ):  # fmt: skip
+        given = cells_of_objects(nw.from_native(column, series_only=True))
+        assert [None if pd.isna(cell) else cell for cell in given] == cells
+    assert cells_of_objects(nw.from_native(pd.Series([1, 2]), series_only=True)) is None

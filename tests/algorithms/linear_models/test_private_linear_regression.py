@@ -414,3 +414,18 @@ def test_weights_of_records_are_clipped_to_one_unless_more_is_said():
     twice = record_weights(rows, (rows, rows[:, 0], weights), weight_bound=2.0)
     assert twice.tolist() == [0.0, 0.25, 0.5, 1.0]
     assert record_weights(rows, (rows, rows[:, 0])).tolist() == [1.0] * 4
+
+
+def test_a_ridge_shortens_the_slopes_of_a_descent():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, (2000, 3))
+    free, held = (
+        PrivateLinearRegression(
+            epsilon=50.0, delta=1e-6, method="descent", rounds=20, ridge=ridge,
+            fit_intercept=False, random_state=0,
+        ).fit(x, x @ np.array([0.5, -0.3, 0.1]))
+        for ridge in (0.0, 0.5)
+    )  # fmt: skip
+    expected = np.linalg.solve(x.T @ x / 2000 + 0.5 * np.eye(3), x.T @ x / 2000 @ free.coef_)
+    assert np.linalg.norm(held.coef_) < 0.8 * np.linalg.norm(free.coef_)
+    assert held.coef_ == pytest.approx(expected, abs=0.1)

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from audits.algorithm_runs.importance_sampling import (
     TiltSchedule,
     weighted_losses,
 )
-from audits.algorithm_runs.loss_profile import audit_algorithm
+from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.zoo.algorithms import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
@@ -180,6 +181,17 @@ def test_the_other_direction_is_bounded_too():
     assert found.profile_lower(at, 0.99)[0] == 0
     assert 0.1 < found.profile_lower(at, 0.99, reverse=True)[0] < back
     assert found.refutation(0.99).endswith("the claim allows 0.02 from neighbour to data")
+
+
+@pytest.mark.parametrize(("loss", "words"), [(2.0, "allows 1"), (-2.0, "from neighbour to data")])
+def test_one_run_that_loses_too_much_in_either_direction_refutes(loss, words):
+    losses, every = np.zeros(50), np.ones(50, dtype=bool)
+    losses[20] = loss
+    replayed = SimpleNamespace(data_independent=True)
+    found = AlgorithmAudit(
+        PureLoss(1.0), PureLoss(1.0), replayed, losses, np.ones((50, 2)), every, ~every
+    )
+    assert found.refutation(0.99).endswith(words)
 
 
 def test_a_secret_sample_has_no_loss_and_proves_nothing():

@@ -358,3 +358,15 @@ def test_a_fit_in_place_of_that_of_an_estimator_is_driven_itself():
     assert "ones_" in found.witness
     with pytest.raises(ParameterError, match="an estimator whose fit takes ledger="):
         replay(TakesNoLedger(**rules), *pair, rng=0)
+
+
+class Tagged(float):
+    """A number that may carry more than its value."""
+
+
+def test_what_one_result_carries_alone_is_a_difference():
+    bare, tagged = Tagged(1.0), Tagged(1.0)
+    tagged.secret = 7
+    assert difference(bare, Tagged(1.0)) == ""
+    assert difference(bare, tagged) != ""
+    assert difference(tagged, bare) != ""

@@ -1,5 +1,8 @@
 """Recorded runs of other libraries, where they are installed."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,40 @@ ROWS = np.random.default_rng(0).uniform(size=(60, 3))
 LABELS = (ROWS[:, 0] > 0.5).astype(int)
 OTHER = np.where(np.arange(60)[:, None] == 3, 1 - ROWS, ROWS)
 LARGER = np.where(np.arange(60)[:, None] == 3, -3 * ROWS, ROWS)
+
+
+class Mechanism:
+    """Stands for the base of the mechanisms of diffprivlib."""
+
+
+class Shifted(Mechanism):
+    """A mechanism of a library, whose own draws are its own business."""
+
+    def __init__(self):
+        self.epsilon, self.sensitivity = 0.3, 1.0
+
+    def randomise(self, value):
+        return value + np.random.laplace(scale=1 / 0.3)
+
+
+def quantile(array, quant, epsilon=1.0):
+    return np.random.uniform()
+
+
+def test_mechanisms_of_a_library_cost_what_they_declare(monkeypatch):
+    fakes = {
+        "diffprivlib.mechanisms": {}, "diffprivlib.mechanisms.base": {"DPMechanism": Mechanism},
+        "diffprivlib.tools.quantiles": {"quantile": quantile},
+    }  # fmt: skip
+    for name, members in fakes.items():
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        vars(sys.modules[name]).update(members)
+    tools = sys.modules["diffprivlib.tools.quantiles"]
+    found = record(lambda x: tools.quantile(x, 0.5, epsilon=0.7), ROWS[:, 0], OTHER[:, 0])
+    assert found.cost == pytest.approx(0.7)
+    assert tools.quantile is quantile  # put back
+    found = record(lambda x: Shifted().randomise(x.sum()), np.zeros(3), np.eye(3)[0])
+    assert found.sound, found
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 import threading
 
 import numpy as np
@@ -131,6 +133,71 @@ def test_costs_are_those_of_textbook_mechanisms(draw, loss):
     assert found.sound, found
     # of the two coins .5 and .75 the loss lies between log(3 / 2) and log 2
     assert found.cost == pytest.approx(Tight().epsilon(loss, delta), rel=1e-6)
+
+
+CHOICES = {
+    "reshape": (4,), "ravel": (), "transpose": (), "squeeze": (), "take": ([0, 3],), "repeat": (1,),
+    "swapaxes": (0, 1), "diagonal": (), "astype": (float,),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", CHOICES)
+def test_of_what_a_method_chooses_only_what_is_released_costs(method):
+    def first(x, rng):
+        noisy = x + rng.normal(size=(2, 2))
+        chosen = getattr(noisy, method)(*CHOICES[method])[0]
+        return chosen if np.ndim(chosen) == 0 else chosen[0]
+
+    found = record(first, np.zeros((2, 2)), np.ones((2, 2)), delta=1e-5)
+    assert found.sound, found
+    assert found.cost == pytest.approx(Tight().epsilon(GaussianLoss(1.0), 1e-5), rel=1e-6)
+
+
+def test_another_type_is_what_code_gets_that_asks_for_it():
+    seen = []
+
+    def narrow(x, rng):
+        noisy = (x + rng.normal(size=2)).astype(np.float32)
+        seen.append(noisy.dtype)
+        return noisy
+
+    assert record(narrow, np.zeros(2), np.ones(2), delta=1e-5).sound
+    assert set(seen) == {np.dtype(np.float32)}
+
+
+def test_a_sum_of_gaussian_noise_is_gaussian_noise():
+    found = record(lambda x, rng: x + np.add.reduce(rng.normal(size=(2, 4)), axis=1), np.zeros(2),
+                   np.ones(2), delta=1e-5)  # fmt: skip
+    assert found.cost == pytest.approx(Tight().epsilon(GaussianLoss(np.sqrt(0.5)), 1e-5), rel=1e-6)
+
+
+def test_the_logarithm_of_a_uniform_number_is_noise_of_one_side():
+    pair = np.zeros(2), np.ones(2)
+    # alone it rules out an answer below it; beside Laplace noise it need not move
+    assert record(lambda x, rng: x - np.log(rng.random(2)), *pair).cost == np.inf
+    found = record(lambda x, rng: x - 9 * np.log(rng.random(2)) + rng.laplace(size=2), *pair)
+    assert found.cost == pytest.approx(2.0)
+
+
+def test_what_a_module_draws_while_it_is_imported_is_no_part_of_a_run(tmp_path, monkeypatch):
+    (tmp_path / "drawn_at_import.py").write_text("import random\nfirst = random.random()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def late(x, rng):
+        importlib.import_module("drawn_at_import")
+        return x + rng.normal(size=2)
+
+    found = record(late, np.zeros(2), np.ones(2), delta=1e-5)
+    sys.modules.pop("drawn_at_import")
+    assert found.sound, found
+    assert found.draws == 1
+
+
+def test_a_draw_with_a_private_chance_that_costs_more_than_claimed_is_found():
+    found = record(lambda x, rng: rng.binomial(1, 0.5 + x[0] / 4), np.zeros(1), np.ones(1),
+                   claim=0.1)  # fmt: skip
+    assert [finding.kind for finding in found.findings] == ["cost"]
+    assert found.unchecked == ()
 
 
 def drawn(data):

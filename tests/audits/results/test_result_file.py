@@ -2,12 +2,14 @@
 
 import json
 import math
+from dataclasses import MISSING, fields
 
 import pytest
 
 from accountant import ParameterError
 from audits.claims.findings import Outcome
 from audits.results.result_file import read_result, to_json, without_times
+from audits.results.rows import ReportRow
 from tests.audits.results.report_rows import result, row
 
 
@@ -73,3 +75,10 @@ def test_a_file_from_before_the_third_outcome_is_read(tmp_path):
     rows = read_result(str(path), "FILE").rows
     assert [one.outcome for one in rows] == [Outcome.INCONCLUSIVE, Outcome.SURVIVED]
     assert all(one.as_expected for one in rows)
+
+
+def test_a_row_that_says_nothing_of_guesses_has_none():
+    plain = row()
+    needed = {f.name: getattr(plain, f.name) for f in fields(plain) if f.default is MISSING}
+    made = json.loads(to_json(result(ReportRow(**needed))))
+    assert '"guesses": null' in json.dumps(made)

@@ -215,3 +215,22 @@ def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path
     assert seen == [1, 6]
     assert document(paths[0]) == document(paths[1])
     capsys.readouterr()
+
+
+@dataclasses.dataclass
+class Case:
+    """A case that says its name."""
+
+    subject: str
+    kind: str = "mechanism"
+
+    def run(self, settings):
+        return f"row of {self.subject}"
+
+
+def test_rows_are_returned_in_the_order_of_the_cases():
+    reported, todo = [], [Case("b", "algorithm"), Case("a"), Case("c", "algorithm")]
+    settings = Settings(samples=10, confidence=0.95, seed=1)
+    rows = run_all(todo, settings, 2, reported.append)
+    assert rows == ["row of b", "row of a", "row of c"]
+    assert sorted(reported) == sorted(rows)

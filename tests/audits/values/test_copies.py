@@ -51,6 +51,12 @@ def test_a_change_of_a_copy_changes_nothing_else(name):
     assert not is_shared(value)
 
 
+def test_a_list_in_an_array_beside_a_function_is_copied():
+    value = {"x": np.array([lambda: 0, [1]], object)}
+    own_copy(value)["x"][1].append(2)
+    assert value["x"][1] == [1]
+
+
 @pytest.mark.parametrize("value", [1, 2.0, "x", b"x", None, True, (1, (2, "a")), frozenset({1}),
                                    np.float64(2), range(3), int, len])  # fmt: skip
 def test_what_cannot_change_is_not_copied(value):

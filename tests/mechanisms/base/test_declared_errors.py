@@ -85,3 +85,13 @@ def test_no_scores_have_a_greater_selection_error(mechanism, candidates):
     assert most <= stated * (1 + 1e-9)
     if candidates == 20 and isinstance(mechanism, Exponential):
         assert stated <= 2 * most
+
+
+@pytest.mark.parametrize("candidates", [1, 20])
+def test_the_error_of_a_noisy_maximum_is_that_of_its_own_noise(candidates):
+    gumbel, laplace = (
+        NoisyMax(2.0, noise=noise).selection_error(candidates) for noise in ("gumbel", "laplace")
+    )
+    assert gumbel == pytest.approx(Exponential(2.0).selection_error(candidates), rel=1e-9)
+    harmonic = sum(1 / k for k in range(1, candidates + 1))
+    assert laplace == pytest.approx(2 * harmonic, rel=1e-6)
