@@ -51,9 +51,9 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
     from audits.minimax.families.sign_means import SignCopies, SignMeans
 
     records = partial(LocalIHT, epsilon=1.0, sparsity=1, noise_bound=1.0, rounds=1)
-    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, label_bound=1.0, step=default_step())
+    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, y_bound=1.0, step=default_step())
     gradients = partial(LabelSGD, epsilon=0.5, classes=2, diameter=2.0)
-    lasso = LabelLasso(epsilon=0.5, delta=1e-5, label_bound=1.0, noise_bound=0.01)
+    lasso = LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01)
     n, p, q = "(200, 512, 1)", "(30, 512, .5)", 1e-5
     regression = {
         ("`LocalIHT`", n): (records(), 200, 1.0, 0.0),

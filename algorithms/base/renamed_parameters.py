@@ -1,8 +1,8 @@
 """Parameters that have a new name: the old one is accepted, with a `FutureWarning`.
 
-`renamed_parameters` decorates a data class, such as an estimator, and `renamed_arguments` a function
-or a method.  Only the new name is seen in signatures, in ``get_params``, and in what scikit-learn
-shows.
+`renamed_parameters` decorates a data class, such as an estimator; `renamed_arguments` decorates a
+function or a method.  Only the new name is seen in signatures, in ``get_params``, and in what
+scikit-learn shows.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from algorithms.sparse_regression.support_pursuit import (
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
-    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]``,
+    Theta is sparse and in the unit ball.  Labels are clipped to ``[-y_bound, y_bound]``,
     and every user reports once, with noise.  By default subspace pursuit chooses the columns, and
     users report in stages: a first group reports labels, later groups report what the fit so far
     does not explain, for residuals are smaller, and so is their noise.  With a ``step`` all labels
@@ -47,7 +47,7 @@ class LabelIHT(LabelRegressor):
         Target delta, in [0, 1); positive for Gaussian noise.
     sparsity : int
         Number of coefficients that may be nonzero.
-    label_bound : float
+    y_bound : float
         Largest absolute label; larger ones are clipped.
     rounds : int or None
         Largest number of rounds; None takes ``log2(users)``.
@@ -83,7 +83,7 @@ class LabelIHT(LabelRegressor):
     >>> import numpy as np
     >>> from algorithms import LabelIHT
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 10))
-    >>> model = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=1, label_bound=1.0, random_state=0)
+    >>> model = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=1, y_bound=1.0, random_state=0)
     >>> model.fit(X, 0.8 * X[:, 3]).coef_.nonzero()[0].tolist()
     [3]
     """
@@ -92,7 +92,7 @@ class LabelIHT(LabelRegressor):
     epsilon: float
     delta: float
     sparsity: int
-    label_bound: float
+    y_bound: float
     rounds: int | None = None
     step: float | None = None
     link: str | Link = "identity"
@@ -153,9 +153,9 @@ class LabelIHT(LabelRegressor):
             return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
 
         if len(ends) == 2:  # one stage
-            equations = fit((X, self.noisy_labels(ledger)), self.label_bound)
+            equations = fit((X, self.noisy_labels(ledger)), self.y_bound)
         else:
-            equations = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, link, self.y_bound, ends).run(fit)
         theta = np.zeros(X.shape[1])
         theta[equations.columns] = equations.solution()
         return project_to_ball(theta)

@@ -48,7 +48,7 @@ class LabelLasso(LabelRegressor):
         Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1); positive for Gaussian noise.
-    label_bound : float
+    y_bound : float
         Largest absolute label; larger ones are clipped.
     noise_bound : float
         Bound of the noise that the labels already have, in their units.
@@ -83,7 +83,7 @@ class LabelLasso(LabelRegressor):
     >>> from algorithms import LabelLasso
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 5))
     >>> model = LabelLasso(
-    ...     epsilon=2.0, delta=1e-6, label_bound=1.0, noise_bound=0.1, random_state=0
+    ...     epsilon=2.0, delta=1e-6, y_bound=1.0, noise_bound=0.1, random_state=0
     ... )
     >>> model.fit(X, 0.8 * X[:, 3]).coef_.round(1).tolist()
     [0.0, 0.0, 0.0, 0.8, 0.0]
@@ -92,7 +92,7 @@ class LabelLasso(LabelRegressor):
     _: KW_ONLY
     epsilon: float
     delta: float
-    label_bound: float
+    y_bound: float
     noise_bound: float
     noise: str = "auto"
     penalty: float | None = None
@@ -123,12 +123,12 @@ class LabelLasso(LabelRegressor):
             return rows.equations(columns, np.zeros(features)).significant(features)
 
         if len(ends) > 2:
-            equations = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, IDENTITY, self.y_bound, ends).run(fit)
         else:
             data = (X, self.noisy_labels(ledger))
             if not self.refit:
-                return self._lasso(data, ledger.plan.parts[0], self.label_bound)
-            equations = fit(data, self.label_bound)
+                return self._lasso(data, ledger.plan.parts[0], self.y_bound)
+            equations = fit(data, self.y_bound)
         theta = np.zeros(features)
         theta[equations.columns] = equations.solution()
         return theta
@@ -154,8 +154,8 @@ class LabelLasso(LabelRegressor):
         if not isinstance(mechanism, NoPrivacy):
             # A mechanism that was made pure has no formula of its variance, so the variance of the
             # released labels is used.
-            variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
-            if clip == self.label_bound:
+            variance = noise_variance(mechanism, self.y_bound) * (clip / self.y_bound) ** 2
+            if clip == self.y_bound:
                 variance = min(variance, float(labels[weights > 0].var()))
         variance += self.noise_bound**2
         # With weights w the slopes have variance v / sum w, where v is the variance at weight 1.

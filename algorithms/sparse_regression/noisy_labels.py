@@ -83,7 +83,7 @@ class LabelRegressor(PrivateRegressor, ABC):
 
     epsilon: float
     delta: float
-    label_bound: float
+    y_bound: float
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
     transcript_: Any
     noise: str = "auto"
@@ -106,7 +106,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         ParameterError
             If epsilon is too large for ``noise="pure"``.
         """
-        bound = POSITIVE.check("label_bound", self.label_bound)
+        bound = POSITIVE.check("y_bound", self.y_bound)
         noise = NOISE.check("noise", self.noise)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
@@ -131,7 +131,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         numpy.ndarray of shape (users,)
             Noisy labels, which are safe to publish.
         """
-        mechanism, bound = ledger.plan.parts[0], self.label_bound
+        mechanism, bound = ledger.plan.parts[0], self.y_bound
         reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
         return self._labels_of(mechanism, reports)
 
@@ -162,7 +162,7 @@ class LabelRegressor(PrivateRegressor, ABC):
 
         They are those of least squares on all features and the noisy labels, so they hold for every
         coefficient, whatever was selected; ``coef_`` need not lie inside.  What they cover are the
-        coefficients that predict labels clipped to ``label_bound`` best.  Where users report in
+        coefficients that predict labels clipped to ``y_bound`` best.  Where users report in
         stages, the labels are those of the first stage, about a third of the users: the clipped
         residuals of later stages would pull intervals towards the fit.
 
@@ -198,7 +198,7 @@ class LabelRegressor(PrivateRegressor, ABC):
 
     def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
-        variance = noise_variance(mechanism, self.label_bound)
+        variance = noise_variance(mechanism, self.y_bound)
         if variance == math.inf:
             return f"labels released by {mechanism!r}"
         share = min(1.0, variance / float(np.mean(np.square(reports))))

@@ -57,19 +57,19 @@ def two_valued(numbers, epsilon, rng):
 
 def label_iht(data, epsilon, seed, **settings):
     made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=sparsity_of(data),
-                    label_bound=bound(data), random_state=seed, **settings)  # fmt: skip
+                    y_bound=bound(data), random_state=seed, **settings)  # fmt: skip
     return error(data, made.fit(*data.train).coef_)
 
 
 def label_lasso(data, epsilon, seed):
-    made = LabelLasso(epsilon=epsilon, delta=1e-5, label_bound=bound(data), noise_bound=NOISE,
+    made = LabelLasso(epsilon=epsilon, delta=1e-5, y_bound=bound(data), noise_bound=NOISE,
                       random_state=seed)  # fmt: skip
     return error(data, made.fit(*data.train).coef_)
 
 
 def noisy_labels(data, epsilon, seed):
     """Features, the two-valued labels that ours fits to, and the deviation of a label's noise."""
-    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, label_bound=bound(data), rounds=1, step=1.0,
+    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, y_bound=bound(data), rounds=1, step=1.0,
                     noise="bounded", random_state=seed)  # fmt: skip
     labels = np.asarray(made.fit(*data.train).transcript_[0].output)
     return data.train[0], labels, bound(data) / math.tanh(epsilon / 2)

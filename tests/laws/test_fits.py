@@ -125,8 +125,8 @@ UNARY = {"randomizer": "unary"}  # the best of all takes longer to choose than t
 CASES = {
     "FrankWolfe": of_pairs(FrankWolfe("squared", L1Ball(1.0), **CLAIM, rounds=2)),
     "GaussianFrankWolfe": of_pairs(GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=2)),
-    "LabelIHT": of_labels(LabelIHT(**CLAIM, **SPARSE, label_bound=1.0)),
-    "LabelLasso": of_labels(LabelLasso(**CLAIM, label_bound=1.0, noise_bound=0.1)),
+    "LabelIHT": of_labels(LabelIHT(**CLAIM, **SPARSE, y_bound=1.0)),
+    "LabelLasso": of_labels(LabelLasso(**CLAIM, y_bound=1.0, noise_bound=0.1)),
     "LabelPrivateClassifier": of_labels(
         LabelPrivateClassifier(1.0, classes=[0, 1], **UNARY), LABELS, CODES),
     "LabelPrivateClassifier, words": of_labels(

@@ -80,7 +80,7 @@ def _label_iht(setting: Setting) -> Any:
         delta=0.0,
         sparsity=setting["s"],
         noise="bounded",
-        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
+        y_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
         step=default_step(),
     )
 

@@ -19,7 +19,7 @@ QUICK = {
     "PrivateMean, pure": (lambda seed: PrivateMean(epsilon=1.0, spread=0.2, random_state=seed),
                           simulated_vectors, 500),
     "LocalMean": (lambda seed: LocalMean(epsilon=1.0, random_state=seed), simulated_vectors, 300),
-    "LabelIHT": (lambda seed: LabelIHT(epsilon=1.0, delta=1e-6, sparsity=3, label_bound=1.4,
+    "LabelIHT": (lambda seed: LabelIHT(epsilon=1.0, delta=1e-6, sparsity=3, y_bound=1.4,
                                        random_state=seed), simulated_labels, 400),
 }  # fmt: skip
 
@@ -155,14 +155,14 @@ def test_behind_a_link_too():
     theta = np.array([0.5, 0.0, -0.3, 0.0])
     inner = x @ theta
     y = 8 * inner + np.cos(inner)
-    made = LabelIHT(epsilon=4.0, delta=1e-6, sparsity=2, label_bound=9.0, link="8x + cos x",
+    made = LabelIHT(epsilon=4.0, delta=1e-6, sparsity=2, y_bound=9.0, link="8x + cos x",
                     random_state=0).fit(x, y)  # fmt: skip
     assert covers(made, theta, 0.999).all()
 
 
 def test_what_has_no_interval_is_refused():
     (x, y), _ = simulated_labels(60, np.random.default_rng(1))
-    made = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=3, label_bound=1.4, random_state=0)
+    made = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=3, y_bound=1.4, random_state=0)
     with pytest.raises(ParameterError, match="at least 4 users for each feature"):
         made.fit(x, y).interval()
     (x, y), _ = simulated_labels(400, np.random.default_rng(1))

@@ -42,10 +42,10 @@ CASES = {
     "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, noise="pure", **LABELS), PURE),
     "label, link": (
         LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), PURE),
-    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), PURE),
+    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1), PURE),
     "lasso, gaussian": (
         LabelLasso(
-            epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1, noise="gaussian"
+            epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1, noise="gaussian"
         ), APPROXIMATE),
     "central, logistic": (SparseERM(epsilon=1.0, classes=[-1, 1], **ROUNDS), APPROXIMATE),
     "central, ridge": (SparseERM(epsilon=1.0, penalty=0.1, classes=[-1, 1], **ROUNDS), APPROXIMATE),

@@ -109,16 +109,16 @@ def test_residuals_are_clipped_and_sizes_are_asked_by_place():
 
 def test_nothing_but_zeros_gives_zero():
     x = np.zeros((40, 3))
-    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, label_bound=1.0, random_state=0)
+    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.0, random_state=0)
     assert made.fit(x, np.ones(40)).coef_.tolist() == [0.0] * 3
-    lasso = LabelLasso(epsilon=1.0, delta=0.0, label_bound=1.0, noise_bound=0.1, random_state=0)
+    lasso = LabelLasso(epsilon=1.0, delta=0.0, y_bound=1.0, noise_bound=0.1, random_state=0)
     assert lasso.fit(x, np.ones(40)).coef_.tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(1.0, "BinaryLabel"), (3.0, "PiecewiseUniform"),
                                               (6.0, "Staircase")])  # fmt: skip
 def test_the_noise_follows_epsilon(epsilon, kind):
-    made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=1, label_bound=1.0)
+    made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=1, y_bound=1.0)
     assert type(made.mechanism()).__name__ == kind
     named = {"BinaryLabel": "bounded", "PiecewiseUniform": "piecewise", "Staircase": "staircase"}
     assert (
@@ -128,7 +128,7 @@ def test_the_noise_follows_epsilon(epsilon, kind):
 
 def test_labels_in_stages_come_in_chunks_too_and_sparse():
     x, y, _ = model(3000, 8, 2, 5)
-    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, label_bound=1.5, random_state=0)
+    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.5, random_state=0)
     expected = made.fit(x, y).coef_.tobytes()
     pieces = Chunks(lambda: zip(np.array_split(x, 7), np.array_split(y, 7), strict=True), x.shape)
     assert made.fit(pieces).coef_.tobytes() == expected

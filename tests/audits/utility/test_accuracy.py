@@ -37,7 +37,7 @@ LABELS = {
     "LabelIHT, laplace": label_iht(noise="laplace"),
     "LabelIHT, gaussian": label_iht(delta=1e-5),
     "LabelIHT, made pure": label_iht(delta=1e-12, noise="pure"),
-    "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, label_bound=1.0, noise_bound=0.01),
+    "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01),
     "LabelSGD": LabelSGD(epsilon=0.5, classes=2, diameter=2.0),
     "LabelSGD, unary": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="unary"),
     "LabelSGD, subset": LabelSGD(epsilon=0.5, classes=3, diameter=2.0, randomizer="subset"),
@@ -169,7 +169,7 @@ def honest_settings(count, seed):
         elif kind == 2:
             yield label_iht(epsilon, delta=1e-4), n, p, epsilon, 1e-4, d
         elif kind == 3:
-            made = LabelLasso(epsilon=epsilon, delta=1e-4, label_bound=1.0, noise_bound=0.1)
+            made = LabelLasso(epsilon=epsilon, delta=1e-4, y_bound=1.0, noise_bound=0.1)
             yield made, n, p, epsilon, 1e-4, d
         else:
             randomizer = str(rng.choice(["unary", "subset", "response", "duchi"]))

@@ -240,4 +240,4 @@ def test_what_cannot_be_judged_is_refused():
             PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False, relation="add-remove"), **SMALL
         )
     with pytest.raises(ParameterError, match="replaced records"):
-        audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, label_bound=1.0), **SMALL)
+        audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, y_bound=1.0), **SMALL)
