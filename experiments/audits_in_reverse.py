@@ -58,9 +58,9 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
     regression = {
         ("`LocalIHT`", n): (records(), 200, 1.0, 0.0),
         ("`LocalIHT`, residuals clipped", n): (records(residual_clip=1.0), 200, 1.0, 0.0),
-        ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, noise="bounded"), 30, 0.5, 0.0),
-        ("`LabelIHT`, Laplace", p): (labels(delta=0.0, noise="laplace"), 30, 0.5, 0.0),
-        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, noise="gaussian"), 30, 0.5, q),
+        ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, randomizer="bounded"), 30, 0.5, 0.0),
+        ("`LabelIHT`, Laplace", p): (labels(delta=0.0, randomizer="laplace"), 30, 0.5, 0.0),
+        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, randomizer="gaussian"), 30, 0.5, q),
         ("`LabelLasso`, δ = 10⁻⁵", p): (lasso, 30, 0.5, q),
         ("`LabelSGD`", p): (gradients(), 30, 0.5, 0.0),
         ("`LabelSGD`, unary", p): (gradients(randomizer="unary"), 30, 0.5, 0.0),

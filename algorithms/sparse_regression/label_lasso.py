@@ -21,6 +21,7 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import noise_variance
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
@@ -32,6 +33,7 @@ SHARE_OF_UNIVERSAL = 0.7
 LASSO_PASSES = 2_000  # most passes of the Lasso's coordinate descent over the columns
 
 
+@renamed_parameters(label_bound="y_bound", noise="randomizer")
 @dataclass(eq=False, repr=False)
 class LabelLasso(LabelRegressor):
     """The Lasso of scikit-learn on public features and noisy labels, and least squares after it.
@@ -52,8 +54,9 @@ class LabelLasso(LabelRegressor):
         Largest absolute label; larger ones are clipped.
     noise_bound : float
         Bound of the noise that the labels already have, in their units.
-    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
-        Noise of a label, as in `LabelIHT`; "auto" takes the least variance at epsilon and delta.
+    randomizer : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        The mechanism of a label, as in `LabelIHT`; "auto" takes that of least variance at epsilon
+        and delta.
     penalty : float or None
         The penalty of the Lasso; None takes the one above.
     refit : bool
@@ -94,7 +97,7 @@ class LabelLasso(LabelRegressor):
     delta: float
     y_bound: float
     noise_bound: float
-    noise: str = "auto"
+    randomizer: str = "auto"
     penalty: float | None = None
     refit: bool = True
     non_private: bool = False
@@ -164,5 +167,5 @@ class LabelLasso(LabelRegressor):
 
     def _stage_ends(self, users: int) -> list[int]:
         """Return where stages of labels begin and end: one for the Lasso itself."""
-        staged = self.refit and self.penalty is None and self.noise != "pure"
+        staged = self.refit and self.penalty is None and self.randomizer != "pure"
         return stage_ends(users) if staged and not self.non_private else [0, users]

@@ -40,7 +40,7 @@ def noiseless(
     x, y, theta = model(SETTING, users, seed, link, unit)
     made = kind(
         epsilon=math.inf, non_private=True, delta=DELTA, sparsity=SETTING.sparsity,
-        label_bound=1e6, rounds=100, step=step, link=link,
+        y_bound=1e6, rounds=100, step=step, link=link,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of privacy and steps that are wrong on purpose

@@ -64,7 +64,7 @@ def test_local_iht_by_coordinates_is_pure():
     ],
 )
 def test_label_iht(noise, epsilon):
-    made = LabelIHT(epsilon=epsilon, delta=1e-5, noise=noise, y_bound=2.0, **ROUNDS)
+    made = LabelIHT(epsilon=epsilon, delta=1e-5, randomizer=noise, y_bound=2.0, **ROUNDS)
     return made, UP, DOWN, X
 
 

@@ -208,7 +208,7 @@ def test_label_regressions_are_least_squares_on_the_columns_they_keep(name):
     rows = X / np.sqrt(np.mean(X**2, axis=0))
     free = LinearRegression(fit_intercept=False).fit(rows, y).predict(rows)
     tolerance = 0.02 * y.var()  # columns that noise alone would explain are left out
-    both = {"label_bound": 2.0, **INFINITE}
+    both = {"y_bound": 2.0, **INFINITE}
     for made in (
         LabelIHT(sparsity=FEATURES, **both), LabelLasso(noise_bound=0.1, **both),
     ):  # fmt: skip

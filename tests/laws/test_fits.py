@@ -151,7 +151,7 @@ CASES = {
         PrivateLogisticRegression(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
     "PrivateMean": of_rows(PrivateMean(**CLAIM)),
     "PrivateQuantiles": Fits(
-        PrivateQuantiles(lower=0.0, upper=1.0, epsilon=1.0), X[:, [1]], COLUMN),
+        PrivateQuantiles(low=0.0, high=1.0, epsilon=1.0), X[:, [1]], COLUMN),
     "PrivateSearchCV": of_pairs(PrivateSearchCV(
         PrivateLasso(1.0, 0.0, rounds=2), {"radius": [0.1, 1.0]}, epsilon=3.0,
         tries=GeometricTries(0.5)), most=2),

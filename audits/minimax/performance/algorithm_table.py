@@ -79,7 +79,7 @@ def _label_iht(setting: Setting) -> Any:
         epsilon=setting["epsilon"],
         delta=0.0,
         sparsity=setting["s"],
-        noise="bounded",
+        randomizer="bounded",
         y_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
         step=default_step(),
     )

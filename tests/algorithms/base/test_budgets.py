@@ -112,7 +112,7 @@ def test_fits_add_up_in_a_filter_and_other_units_are_refused():
     assert gate.spent == pytest.approx(0.5)
     # labels stay labels, also where each user randomises one
     for noise in ("laplace", "bounded"):
-        made = LabelIHT(epsilon=0.1, delta=0.0, noise=noise, sparsity=1, y_bound=1.0)
+        made = LabelIHT(epsilon=0.1, delta=0.0, randomizer=noise, sparsity=1, y_bound=1.0)
         with pytest.raises(ParameterError, match="label-replace and replace-one"):
             made.fit(X, Y, ledger=gate)
         made.fit(X, Y, ledger=labels)

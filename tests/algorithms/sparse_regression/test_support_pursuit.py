@@ -61,10 +61,10 @@ def test_columns_that_noise_explains_are_left_out():
 
 @pytest.mark.parametrize("correlated", [False, True])
 def test_labels_of_least_noise_and_a_refit_beat_gaussian_gradient_steps(correlated):
-    given = {"epsilon": 1.0, "delta": 1e-5, "label_bound": math.sqrt(5) + 0.05}
+    given = {"epsilon": 1.0, "delta": 1e-5, "y_bound": math.sqrt(5) + 0.05}
     makers = {
         "iht": LabelIHT(sparsity=5, **given), "lasso": LabelLasso(noise_bound=0.05, **given),
-        "paper": LabelIHT(sparsity=5, noise="gaussian", step=default_step(), **given),
+        "paper": LabelIHT(sparsity=5, randomizer="gaussian", step=default_step(), **given),
     }  # fmt: skip
     errors = {name: [] for name in makers}
     for seed in range(3):
@@ -78,7 +78,7 @@ def test_labels_of_least_noise_and_a_refit_beat_gaussian_gradient_steps(correlat
 
 
 def test_stages_are_of_all_users_and_one_where_they_are_few_or_the_paper_is_asked_for():
-    given = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.0}
+    given = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "y_bound": 1.0}
     ends = stage_ends(10_001)
     assert (ends[0], ends[-1], len(ends)) == (0, 10_001, 6)
     assert sorted(set(ends)) == ends
@@ -92,7 +92,7 @@ def test_noise_of_the_labels_themselves_does_not_mislead_the_clip():
     for seed in range(4):
         x, y, theta = model(20_000, 10, 2, seed)
         y = y + rng.uniform(-2, 2, 20_000)  # far more than what the features explain
-        given = {"epsilon": 2.0, "delta": 0.0, "sparsity": 2, "label_bound": 3.5}
+        given = {"epsilon": 2.0, "delta": 0.0, "sparsity": 2, "y_bound": 3.5}
         for name, more in {"stages": {}, "at once": {"step": 1.0}}.items():
             made = LabelIHT(random_state=seed, **given, **more)
             errors[name].append(np.linalg.norm(made.fit(x, y).coef_ - theta))
@@ -122,7 +122,7 @@ def test_the_noise_follows_epsilon(epsilon, kind):
     assert type(made.mechanism()).__name__ == kind
     named = {"BinaryLabel": "bounded", "PiecewiseUniform": "piecewise", "Staircase": "staircase"}
     assert (
-        made.set_params(noise=named[kind]).mechanism() == made.set_params(noise="auto").mechanism()
+        made.set_params(randomizer=named[kind]).mechanism() == made.set_params(randomizer="auto").mechanism()
     )
 
 

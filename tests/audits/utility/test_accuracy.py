@@ -29,14 +29,14 @@ def local_iht(epsilon=1.0, **more):
 
 
 def label_iht(epsilon=0.5, **more):
-    return LabelIHT(epsilon=epsilon, **{"delta": 0.0, "sparsity": 1, "label_bound": 1.0} | more)
+    return LabelIHT(epsilon=epsilon, **{"delta": 0.0, "sparsity": 1, "y_bound": 1.0} | more)
 
 
 LABELS = {
-    "LabelIHT, bounded": label_iht(noise="bounded"),
-    "LabelIHT, laplace": label_iht(noise="laplace"),
+    "LabelIHT, bounded": label_iht(randomizer="bounded"),
+    "LabelIHT, laplace": label_iht(randomizer="laplace"),
     "LabelIHT, gaussian": label_iht(delta=1e-5),
-    "LabelIHT, made pure": label_iht(delta=1e-12, noise="pure"),
+    "LabelIHT, made pure": label_iht(delta=1e-12, randomizer="pure"),
     "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01),
     "LabelSGD": LabelSGD(epsilon=0.5, classes=2, diameter=2.0),
     "LabelSGD, unary": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="unary"),
@@ -55,7 +55,7 @@ every_record = pytest.mark.parametrize("algorithm", RECORDS.values(), ids=RECORD
 
 
 def given_delta(algorithm):
-    return 0.0 if getattr(algorithm, "noise", "") == "pure" else getattr(algorithm, "delta", 0.0)
+    return 0.0 if getattr(algorithm, "randomizer", "") == "pure" else getattr(algorithm, "delta", 0.0)
 
 
 def test_the_printed_bounds():
@@ -165,7 +165,7 @@ def honest_settings(count, seed):
             yield local_iht(epsilon, **more), n, p, epsilon, 0.0, d
         elif kind == 1:
             noise = str(rng.choice(["bounded", "laplace"]))
-            yield label_iht(epsilon, noise=noise), n, p, epsilon, 0.0, d
+            yield label_iht(epsilon, randomizer=noise), n, p, epsilon, 0.0, d
         elif kind == 2:
             yield label_iht(epsilon, delta=1e-4), n, p, epsilon, 1e-4, d
         elif kind == 3:
