@@ -57,7 +57,7 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
     n, p, q = "(200, 512, 1)", "(30, 512, .5)", 1e-5
     regression = {
         ("`LocalIHT`", n): (records(), 200, 1.0, 0.0),
-        ("`LocalIHT`, residuals clipped", n): (records(residual_clip=1.0), 200, 1.0, 0.0),
+        ("`LocalIHT`, residuals clipped", n): (records(residual_bound=1.0), 200, 1.0, 0.0),
         ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, randomizer="bounded"), 30, 0.5, 0.0),
         ("`LabelIHT`, Laplace", p): (labels(delta=0.0, randomizer="laplace"), 30, 0.5, 0.0),
         ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, randomizer="gaussian"), 30, 0.5, q),
@@ -119,9 +119,9 @@ def traced_cases() -> dict[str, Callable[..., Traced]]:
         "`SparseERM`, squared": (erm(loss="squared"), None),
         "`SparseERM`, logistic": (erm(loss="logistic"), append_ridge_twice),
         "`SignVote`": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
-        "`ThresholdedMean`": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
+        "`ThresholdedMean`": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
         "`ThresholdedRegression`": (
-            ThresholdedRegression(1.0, DELTA, select=128, x_bound=1.0, y_bound=1.0, radius=1.0,
+            ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,
                                   rounds=10, step=0.1), one_record_a_machine),
     }  # fmt: skip
     return {

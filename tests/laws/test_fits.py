@@ -164,9 +164,9 @@ CASES = {
     "SparseERM": of_pairs(SparseERM(**BOTH, **SPARSE, rounds=2), LABELS, CODES),
     "SparseERM, squared": of_pairs(SparseERM(loss="squared", **CLAIM, **SPARSE, rounds=2)),
     "ThresholdedMean": of_machines(
-        ThresholdedMean(**CLAIM, select=1, bound=1.0), MACHINES, ODD_MACHINES),
+        ThresholdedMean(**CLAIM, sparsity=1, x_bound=1.0), MACHINES, ODD_MACHINES),
     "ThresholdedRegression": of_machines(
-        ThresholdedRegression(**CLAIM, select=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2),
+        ThresholdedRegression(**CLAIM, sparsity=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2),
         PAIRS, {name: (one, Y[:10]) for name, one in ODD_MACHINES.items()}),
 }  # fmt: skip
 

@@ -244,7 +244,7 @@ REFUTED = {
 
 # Huber's loss is steepest at a far label: a row at its bound then moves the sum by all of it
 STEEP = (X, np.full(60, 1e3))
-BATCHES = {"loss": "squared", "batch_rate": 0.05, **CENTRAL}
+BATCHES = {"loss": "squared", "rate": 0.05, **CENTRAL}
 WITHOUT = (np.where(FIRST[:, None], 0.0, X), STEEP[1])  # the record adds nothing
 TURNED = (X, np.where(FIRST, -1e3, 1e3))
 SENSITIVITIES = {

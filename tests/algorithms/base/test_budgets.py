@@ -70,7 +70,7 @@ FITS = {
     "LabelSGD": (LabelSGD(epsilon=1.0, classes=2, diameter=1.0), (X, CODES)),
     "LabelPrivateClassifier": (LabelPrivateClassifier(1.0, classes=[0, 1]), (X, CODES)),
     "SignVote": (SignVote(**CLAIM, select=1), (MACHINES,)),
-    "ThresholdedMean": (ThresholdedMean(**CLAIM, select=1, bound=1.0), (MACHINES,)),
+    "ThresholdedMean": (ThresholdedMean(**CLAIM, sparsity=1, x_bound=1.0), (MACHINES,)),
     "LocalMean": (LocalMean(epsilon=1.0), (X,)),
     "LocalHistogram": (LocalHistogram(epsilon=1.0, k=2), (CODES,)),
     "PrivateMean": (PrivateMean(**CLAIM), (X,)),

@@ -39,7 +39,7 @@ LOCAL = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=3, random_stat
 LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=2, y_bound=2.0, rounds=4, random_state=0)
 CENTRAL = SparseERM(epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, classes=[-1, 1], random_state=0)
 SAMPLED = SparseERM(
-    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, batch_rate=0.3, loss="squared", random_state=0
+    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, rate=0.3, loss="squared", random_state=0
 )
 LASSO = PrivateLasso(epsilon=4.0, delta=1e-5, rounds=8, random_state=0)
 LOGISTIC = PrivateLogisticLasso(epsilon=4.0, delta=1e-5, rounds=8, classes=[-1, 1], random_state=0)

@@ -104,7 +104,7 @@ def test_no_gradient_exceeds_the_norm_bound():
             gradients = UserGradients(function, None, theta)((x, y))
             greatest = max(greatest, np.linalg.norm(gradients, axis=1).max())
         assert 0.3 * bound < greatest <= bound
-    assert LocalIHT(epsilon=1.0, sparsity=4, noise_bound=0.05, residual_clip=0.5).norm_bound(
+    assert LocalIHT(epsilon=1.0, sparsity=4, noise_bound=0.05, residual_bound=0.5).norm_bound(
         16
     ) == pytest.approx(2.0)
 

@@ -48,7 +48,7 @@ RECORDS = {
     "LocalIHT": local_iht(),
     "LocalIHT, two rounds": local_iht(rounds=2),
     "LocalIHT, eight entries": local_iht(sparsity=8, true_sparsity=1),
-    "LocalIHT, clipped residuals": local_iht(residual_clip=1.0),
+    "LocalIHT, clipped residuals": local_iht(residual_bound=1.0),
 }
 every_label = pytest.mark.parametrize("algorithm", LABELS.values(), ids=LABELS.keys())
 every_record = pytest.mark.parametrize("algorithm", RECORDS.values(), ids=RECORDS.keys())

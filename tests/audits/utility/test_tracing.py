@@ -59,9 +59,9 @@ CENTRAL = {
                   row_bound=16.0, fit_intercept=False), append_ridge_twice,
     ),
     "vote": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
-    "thresholded mean": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
+    "thresholded mean": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
     "thresholded regression": (
-        ThresholdedRegression(1.0, DELTA, select=128, x_bound=1.0, y_bound=1.0, radius=1.0,
+        ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,
                               rounds=3, step=0.1), one_record_a_machine,
     ),
 }  # fmt: skip
