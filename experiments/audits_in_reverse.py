@@ -52,7 +52,7 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
 
     records = partial(LocalIHT, epsilon=1.0, sparsity=1, noise_bound=1.0, rounds=1)
     labels = partial(LabelIHT, epsilon=0.5, sparsity=1, y_bound=1.0, step=default_step())
-    gradients = partial(LabelSGD, epsilon=0.5, classes=2, diameter=2.0)
+    gradients = partial(LabelSGD, epsilon=0.5, k=2, diameter=2.0)
     lasso = LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01)
     n, p, q = "(200, 512, 1)", "(30, 512, .5)", 1e-5
     regression = {
@@ -118,7 +118,7 @@ def traced_cases() -> dict[str, Callable[..., Traced]]:
             None),
         "`SparseERM`, squared": (erm(loss="squared"), None),
         "`SparseERM`, logistic": (erm(loss="logistic"), append_ridge_twice),
-        "`SignVote`": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
+        "`SignVote`": (SignVote(1.0, DELTA, k=64, threshold=0.0), members_alone),
         "`ThresholdedMean`": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
         "`ThresholdedRegression`": (
             ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,

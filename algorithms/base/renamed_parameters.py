@@ -1,8 +1,8 @@
 """Parameters that have a new name: the old one is accepted, with a `FutureWarning`.
 
 `renamed_parameters` decorates a data class, such as an estimator; `renamed_arguments` decorates a
-function or a method.  Only the new name is seen in signatures, in ``get_params``, and in what
-scikit-learn shows.
+function or a method; `renamed_attribute` is the old name of a method.  Only the new name is seen in
+signatures, in ``get_params``, and in what scikit-learn shows.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def renamed_parameters(**new_names: str) -> Callable[[type[EstimatorT]], type[Es
             if hasattr(cls, method):
                 setattr(cls, method, _accepting_old_names(getattr(cls, method), name, new_names))
         for old, new in new_names.items():
-            setattr(cls, old, _renamed_attribute(name, old, new))
+            setattr(cls, old, renamed_attribute(name, old, new))
         restored = getattr(cls, "__setstate__", None)
         if restored is not None:
             cls.__setstate__ = _restoring_old_names(restored, new_names)
@@ -130,8 +130,21 @@ def _accepting_old_names(
     return cast("Callable[P, R]", renaming)
 
 
-def _renamed_attribute(owner: str, old: str, new: str) -> property:
-    """Return the attribute of the old name: the value of the new one."""
+def renamed_attribute(owner: str, old: str, new: str) -> property:
+    """Return the attribute of the old name: the value, or the method, of the new one.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the class.
+    old, new : str
+        The two names.
+
+    Returns
+    -------
+    property
+        For the body of the class.
+    """
 
     def read(estimator: Any) -> Any:
         _warn_of_old_name(owner, old, new)

@@ -73,7 +73,7 @@ def test_label_iht(noise, epsilon):
 def test_label_sgd(randomizer):
     labels = (Y > 0).astype(int)
     other = np.where(FIRST, 1 - labels, labels)
-    made = LabelSGD(epsilon=1.0, classes=3, diameter=5.0, batch_size=4, randomizer=randomizer)
+    made = LabelSGD(epsilon=1.0, k=3, diameter=5.0, batch=4, randomizer=randomizer)
     return made, labels, other, X
 
 

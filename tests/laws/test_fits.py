@@ -131,7 +131,7 @@ CASES = {
         LabelPrivateClassifier(1.0, classes=[0, 1], **UNARY), LABELS, CODES),
     "LabelPrivateClassifier, words": of_labels(
         LabelPrivateClassifier(1.0, **PAIR, **UNARY), WORDS, NAMES),
-    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, classes=2, diameter=1.0, **UNARY),
+    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, k=2, diameter=1.0, **UNARY),
                           {k: v for k, v in LABELS.items() if k != "text"}, CODES),
     "LocalHistogram": Fits(LocalHistogram(epsilon=1.0, k=2), CODES,
                            {"rare": with_first(CODES, 10**9), "text": ["a", *CODES[1:].tolist()]}),
@@ -160,7 +160,7 @@ CASES = {
         epsilon=3.0, tries=GeometricTries(0.5)), LABELS, CODES, most=2),
     "PrivateSelection": of_rows(PrivateSelection(epsilon=1.0)),
     "PrivateTopK": Fits(PrivateTopK(k=2, categories=[1, 2, 3, 4], epsilon=1.0), CATEGORIES, TOP),
-    "SignVote": of_machines(SignVote(**CLAIM, select=1), MACHINES, ODD_MACHINES),
+    "SignVote": of_machines(SignVote(**CLAIM, k=1), MACHINES, ODD_MACHINES),
     "SparseERM": of_pairs(SparseERM(**BOTH, **SPARSE, rounds=2), LABELS, CODES),
     "SparseERM, squared": of_pairs(SparseERM(loss="squared", **CLAIM, **SPARSE, rounds=2)),
     "ThresholdedMean": of_machines(

@@ -16,8 +16,8 @@ from experiments.intervals import CASES, CENTRE, THETA, simulated_labels, simula
 QUICK = {
     "PrivateMean": (lambda seed: PrivateMean(epsilon=1.0, delta=1e-6, variance_share=0.2,
                                              random_state=seed), simulated_vectors, 500),
-    "PrivateMean, pure": (lambda seed: PrivateMean(epsilon=1.0, variance_share=0.2, random_state=seed),
-                          simulated_vectors, 500),
+    "PrivateMean, pure": (lambda seed: PrivateMean(epsilon=1.0, variance_share=0.2,
+                                                   random_state=seed), simulated_vectors, 500),
     "LocalMean": (lambda seed: LocalMean(epsilon=1.0, random_state=seed), simulated_vectors, 300),
     "LabelIHT": (lambda seed: LabelIHT(epsilon=1.0, delta=1e-6, sparsity=3, y_bound=1.4,
                                        random_state=seed), simulated_labels, 400),
@@ -84,7 +84,8 @@ def test_squares_move_by_what_is_declared():
     far, near = np.zeros((users, 2)), np.zeros((users, 2))
     far[0], near[0] = [radius, 0], [0, radius]
     moved = (far**2).mean(axis=0) - (near**2).mean(axis=0)
-    gaussian = PrivateMean(epsilon=1.0, delta=1e-6, row_bound=radius, variance_share=0.5).plan((users, 2))
+    made = PrivateMean(epsilon=1.0, delta=1e-6, row_bound=radius, variance_share=0.5)
+    gaussian = made.plan((users, 2))
     assert np.linalg.norm(moved) == pytest.approx(gaussian.parts[1].sensitivity, rel=1e-9)
     laplace = PrivateMean(epsilon=1.0, row_bound=radius, variance_share=0.5).plan((users, 2))
     assert np.abs(moved).sum() == pytest.approx(laplace.parts[1].sensitivity, rel=1e-9)

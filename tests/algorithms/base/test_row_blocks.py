@@ -277,7 +277,7 @@ def test_one_pass_over_private_labels_in_pieces_and_on_executors(monkeypatch, lo
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(430, 5)), rng.integers(0, 4, 430).astype(float)
     made = LabelSGD(
-        epsilon=1.0, classes=4, loss=loss, diameter=5.0, randomizer=randomizer, batch_size=10,
+        epsilon=1.0, k=4, loss=loss, diameter=5.0, randomizer=randomizer, batch=10,
         random_state=3,
     )  # fmt: skip
     expected = made.fit(x, y).coef_.tobytes()

@@ -202,9 +202,9 @@ BAD = [
     (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=-1.0), "noise_bound must be"),
     (LocalIHT(epsilon=math.inf, sparsity=2, noise_bound=0.1), "epsilon must be"),
     (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, link="square"), "link must be"),
-    (LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.0, randomizer="gaussian"), "delta must"),
+    (LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.0, randomizer="gaussian"), "delta mu"),
     (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, y_bound=0.0), "y_bound must be"),
-    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, y_bound=1.0, randomizer="none"), "randomizer must be"),
+    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, y_bound=1.0, randomizer="none"), "randomizer"),
 ]
 
 

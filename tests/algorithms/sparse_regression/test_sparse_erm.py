@@ -195,9 +195,7 @@ def test_a_sample_is_secret_and_of_its_rate():
 
 
 def test_a_sampled_run_replays_with_the_same_samples():
-    made = SparseERM(
-        epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, rate=0.3, classes=[-1, 1]
-    )
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, rate=0.3, classes=[-1, 1])
     other = X[:100].copy()
     other[0] *= -1
     found = replay(made, (X[:100], Y[:100]), (other, Y[:100]), rng=1)

@@ -33,7 +33,8 @@ def test_no_leak_and_losses_within_the_claim(oracle):
 
 class HalfTheNoise(LocalHistogram):
     def mechanism(self):
-        return LocalHistogram(k=self.k, epsilon=2 * self.epsilon, randomizer=self.randomizer).mechanism()
+        settings = {"k": self.k, "randomizer": self.randomizer}
+        return LocalHistogram(epsilon=2 * self.epsilon, **settings).mechanism()
 
 
 class CountsByHand(LocalHistogram):

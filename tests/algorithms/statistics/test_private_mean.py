@@ -150,7 +150,8 @@ def test_without_privacy_it_is_the_mean_and_says_so():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [({"epsilon": 0.0}, "epsilon"), ({"epsilon": math.inf}, "finite"), ({"epsilon": True}, "eps"),
-     ({"epsilon": 1.0, "row_bound": 0.0}, "row_bound"), ({"epsilon": 1.0, "row_bound": math.nan}, "row_bound"),
+     ({"epsilon": 1.0, "row_bound": 0.0}, "row_bound"),
+     ({"epsilon": 1.0, "row_bound": math.nan}, "row_bound"),
      ({"epsilon": 1.0, "delta": 1.0}, "delta"), ({"epsilon": 1.0, "delta": -0.1}, "delta")],
     ids=str,
 )  # fmt: skip

@@ -38,11 +38,11 @@ LABELS = {
     "LabelIHT, gaussian": label_iht(delta=1e-5),
     "LabelIHT, made pure": label_iht(delta=1e-12, randomizer="pure"),
     "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01),
-    "LabelSGD": LabelSGD(epsilon=0.5, classes=2, diameter=2.0),
-    "LabelSGD, unary": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="unary"),
-    "LabelSGD, subset": LabelSGD(epsilon=0.5, classes=3, diameter=2.0, randomizer="subset"),
-    "LabelSGD, response": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="response"),
-    "LabelSGD, duchi": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="duchi"),
+    "LabelSGD": LabelSGD(epsilon=0.5, k=2, diameter=2.0),
+    "LabelSGD, unary": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="unary"),
+    "LabelSGD, subset": LabelSGD(epsilon=0.5, k=3, diameter=2.0, randomizer="subset"),
+    "LabelSGD, response": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="response"),
+    "LabelSGD, duchi": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="duchi"),
 }
 RECORDS = {
     "LocalIHT": local_iht(),
@@ -55,7 +55,8 @@ every_record = pytest.mark.parametrize("algorithm", RECORDS.values(), ids=RECORD
 
 
 def given_delta(algorithm):
-    return 0.0 if getattr(algorithm, "randomizer", "") == "pure" else getattr(algorithm, "delta", 0.0)
+    made_pure = getattr(algorithm, "randomizer", "") == "pure"
+    return 0.0 if made_pure else getattr(algorithm, "delta", 0.0)
 
 
 def test_the_printed_bounds():
@@ -118,7 +119,7 @@ def test_the_classifier_as_a_function():
     def fit(x, y, rng, noise):
         made = LabelPrivateClassifier(
             epsilon=0.5 if noise else math.inf, non_private=not noise,
-            method="one pass", batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
+            method="one pass", batch=1, diameter=2.0, random_state=int(rng.integers(2**32)),
         ).fit(x, y > 0)  # fmt: skip
         return made.coef_[0]
 
@@ -174,7 +175,7 @@ def honest_settings(count, seed):
         else:
             randomizer = str(rng.choice(["unary", "subset", "response", "duchi"]))
             classes = 3 if randomizer == "subset" else 2
-            made = LabelSGD(epsilon=epsilon, classes=classes, diameter=2.0, randomizer=randomizer)
+            made = LabelSGD(epsilon=epsilon, k=classes, diameter=2.0, randomizer=randomizer)
             yield made, n, p, epsilon, 0.0, d
 
 

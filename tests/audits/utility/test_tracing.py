@@ -58,7 +58,7 @@ CENTRAL = {
         SparseERM(loss="logistic", epsilon=1.0, delta=DELTA, sparsity=256, rounds=50,
                   row_bound=16.0, fit_intercept=False), append_ridge_twice,
     ),
-    "vote": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
+    "vote": (SignVote(1.0, DELTA, k=64, threshold=0.0), members_alone),
     "thresholded mean": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
     "thresholded regression": (
         ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,
