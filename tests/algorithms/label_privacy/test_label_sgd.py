@@ -331,7 +331,7 @@ def test_one_pass_by_hand():
 
 
 def test_the_summary_says_the_second_moment_beside_v():
-    words = small("unary", classes=10).fit(SMALL_X, SMALL_Y).summary()
+    words = small("unary", k=10).fit(SMALL_X, SMALL_Y).summary()
     assert words.startswith("LabelSGD: (1, 0)-differential privacy: one record's label")
     assert "at most V = 38.826944" in words
     moment = float(re.search(r"gradients ([0-9.]+) L\^2", words).group(1))
