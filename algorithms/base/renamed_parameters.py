@@ -84,7 +84,7 @@ def renamed_parameters(**new_names: str) -> Callable[[type[EstimatorT]], type[Es
     """
 
     def decorate(cls: Any) -> Any:
-        name = cls.__name__
+        name, cls._new_names = cls.__name__, new_names
         for method in ("__init__", "set_params"):
             if hasattr(cls, method):
                 setattr(cls, method, _accepting_old_names(getattr(cls, method), name, new_names))
@@ -119,15 +119,42 @@ def _accepting_old_names(
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> R:
-        for old in new_names.keys() & kwargs.keys():
-            new, value = new_names[old], kwargs.pop(old)
-            if new in kwargs:
-                raise ParameterError(old, value, f"left out where {new} is given")
-            _warn_of_old_name(owner, old, new)
-            kwargs[new] = value
-        return function(*args, **kwargs)
+        return function(*args, **_under_new_names(owner, kwargs, new_names))
 
     return cast("Callable[P, R]", renaming)
+
+
+def settings_under_new_names(estimator: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of an estimator under the new names of its parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One whose class `renamed_parameters` decorates, or any other.
+    settings : dict
+        Values of some of its parameters, under old or new names.
+
+    Returns
+    -------
+    dict
+        The same values; each old name was warned of.
+    """
+    new_names = getattr(type(estimator), "_new_names", {})
+    return _under_new_names(type(estimator).__name__, settings, new_names)
+
+
+def _under_new_names(
+    owner: str, arguments: dict[str, Any], new_names: dict[str, str]
+) -> dict[str, Any]:
+    """Return the arguments under their new names; warn two functions further out."""
+    renamed = {key: value for key, value in arguments.items() if key not in new_names}
+    for old in [key for key in arguments if key in new_names]:
+        new, value = new_names[old], arguments[old]
+        if new in arguments:
+            raise ParameterError(old, value, f"left out where {new} is given")
+        _warn_of_old_name(owner, old, new, stacklevel=4)
+        renamed[new] = value
+    return renamed
 
 
 def renamed_attribute(owner: str, old: str, new: str) -> property:
@@ -157,6 +184,6 @@ def renamed_attribute(owner: str, old: str, new: str) -> property:
     return property(read, write, doc=f"The old name of ``{new}``.")
 
 
-def _warn_of_old_name(owner: str, old: str, new: str) -> None:
-    """Warn at the line that calls the function that calls this one."""
-    warnings.warn(f"{old} of {owner} is now called {new}", FutureWarning, stacklevel=3)
+def _warn_of_old_name(owner: str, old: str, new: str, stacklevel: int = 3) -> None:
+    """Warn of an old name; by default where the caller of this function was called."""
+    warnings.warn(f"{old} of {owner} is now called {new}", FutureWarning, stacklevel=stacklevel)

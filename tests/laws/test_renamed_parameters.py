@@ -27,6 +27,7 @@ from algorithms import (
     PrivateLogisticRegression,
     PrivateMean,
     PrivateQuantiles,
+    PrivateSearchCV,
     PrivateTopK,
     SignVote,
     SparseERM,
@@ -174,6 +175,15 @@ def test_the_old_name_is_the_same_parameter(kind, old):
         for one in (made, clone(by_old_name), set_later)
     ]
     assert len(set(transcripts)) == 1
+
+
+def test_a_private_search_takes_old_names():
+    made = PrivateSearchCV(
+        SparseERM(**SPARSE, classes=[0, 1], rounds=2), {"penalty": [0.1, 0.5]}, **CLAIM
+    )
+    with pytest.warns(FutureWarning, match="penalty of SparseERM is now called ridge"):
+        fitted = quiet_fit(made, (X, CODES))
+    assert fitted.best_params_.keys() == {"ridge"}
 
 
 def quiet_fit(made, data):
