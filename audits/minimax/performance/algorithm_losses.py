@@ -81,7 +81,7 @@ def label_sgd_loss(
     data, theirs = rng.spawn(2)
     which = uniform_index(family.points, data)
     model = LabelSGD(
-        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+        epsilon=setting["epsilon"], k=family.k, loss="linear", diameter=family.diameter
     )
     labels = family.sample(which, setting["n"], data)
     # The linear losses of LabelSGD and of the family have opposite signs.

@@ -63,7 +63,7 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
             sparsity=1,
             noise_bound=bound,
             rounds=1,
-            residual_clip=bound / 2 if clipped else None,
+            residual_bound=bound / 2 if clipped else None,
         )
 
     loss: LossFunction = estimator_loss(make)
@@ -79,8 +79,8 @@ def _label_iht(setting: Setting) -> Any:
         epsilon=setting["epsilon"],
         delta=0.0,
         sparsity=setting["s"],
-        noise="bounded",
-        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
+        randomizer="bounded",
+        y_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
         step=default_step(),
     )
 
@@ -105,7 +105,7 @@ def _erm(setting: Setting) -> Any:
         row_bound=math.sqrt(setting["p"]),
         step=0.5,
         rounds=8,
-        residual_clip=1.0,
+        slope_bound=1.0,
         fit_intercept=False,
     )
 

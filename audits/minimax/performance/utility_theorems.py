@@ -91,9 +91,9 @@ def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
 
     family: Any = bound.construction
     model = LabelSGD(
-        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+        epsilon=setting["epsilon"], k=family.k, loss="linear", diameter=family.diameter
     )
-    return float(model.excess_bound(setting["n"], family.lipschitz))
+    return float(model.utility_bound(setting["n"], family.lipschitz))
 
 
 def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
