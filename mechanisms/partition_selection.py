@@ -132,7 +132,7 @@ class PartitionSelection(Mechanism):
         return coins
 
     def keep_probability(self, counts: ArrayLike) -> Array:
-        """Return the probability that a key is kept which so many people hold.
+        """Return the probability that a key is kept, by the number of people who hold it.
 
         Parameters
         ----------
@@ -268,13 +268,14 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     # With probability (1 - delta)^keys no key has an infinite loss.  Then j of the keys have loss
     # -epsilon and the others epsilon: in sum (keys - 2 j) epsilon, with binomial masses.
     e0 = round_up(epsilon)
-    none_lost = keys * math.log1p(-delta)
-    size, masses = keys * math.log1p(math.exp(-e0)), []
+    none_lost = keys * math.log1p(-delta)  # the logarithm of (1 - delta)^keys
+    # A key has the loss -epsilon with the odds e^-epsilon.
+    log_normaliser, masses = keys * math.log1p(math.exp(-e0)), []
     for j in range(keys + 1):
         log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
-        masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
+        masses.append(math.exp(none_lost + log_binomial - j * e0 - log_normaliser))
     lost_mass = -math.expm1(none_lost)
     scale = (1 - lost_mass) / sum(masses)  # makes the sum right in spite of the errors of lgamma
     finite = [mass * scale for mass in masses]
     pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
-    return pair.with_rounding(1e-12 * keys)
+    return pair.with_rounding(1e-12 * keys)  # the relative error of the masses, at most

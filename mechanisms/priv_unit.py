@@ -140,8 +140,8 @@ class PrivUnit(FixedLengthMeanOracle):
         )
 
         # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
-        # times a constant, where cap is the share of the sphere that a cap of height h has.  The
-        # shortest have keep > 1/2, thus cap > e^-epsilon / 2.  As a cap has at most e^(-p h^2 / 2),
+        # times a constant, where cap is the mass of the cap of height h.  The shortest have
+        # keep > 1/2, thus cap > e^-epsilon / 2.  As the mass of a cap is at most e^(-p h^2 / 2),
         # their h^2 is below 2 (epsilon + ln 2) / p.
         def log_length(height: float) -> float:
             mass = max(cap_mass(p, height), 1e-300)
@@ -175,8 +175,8 @@ class PrivUnit(FixedLengthMeanOracle):
         # function of the value (docs/proofs/vectors.md).
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
-        # About so many proposals are needed until one is in the cap; no more than e^12 are drawn at
-        # once.
+        # About this number of proposals are needed until one is in the cap.  No more than e^12 are
+        # drawn at once, which bounds the memory.
         log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
         trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
@@ -269,7 +269,7 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
-        # For delta 0: the odds of keep are e^epsilon times those of the cap's share of the sphere.
+        # For delta 0: the odds of keep are e^epsilon times those of the cap's mass.
         mass = cap_mass(fields.dimension, fields.height)
         if least_keep(fields) >= 1 or mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
@@ -356,11 +356,11 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def lost_share(dimension: int, mass: float) -> float:
-    """Return by what share of itself exact reports raise 1 - b, b being `PrivUnit._cap_share`.
+    """Return how much larger 1 - b is in exact reports than in exact arithmetic, relative to it.
 
-    With nu the error of the mass of a cap of integer vectors, the proof asks for a 1 - b that is
-    larger by the factor 1 / (1 - nu / mass); `MASS_ERROR` is added four times for the mass itself.
-    It is infinite where the mass may be wrong by more than half of itself.
+    Here b is `PrivUnit._cap_share`.  With nu the error of the mass of a cap of integer vectors, the
+    proof asks for a 1 - b that is larger by the factor 1 / (1 - nu / mass).  `MASS_ERROR` is added
+    four times for the mass itself.  The result is infinite where nu is more than half of the mass.
     """
     error = cap_mass_error(dimension) / mass
     return error / (1 - error) + 4 * MASS_ERROR if error <= 0.5 else math.inf
@@ -369,8 +369,8 @@ def lost_share(dimension: int, mass: float) -> float:
 def least_keep(mechanism: PrivUnit) -> float:
     """Return the lower bound of ``keep``, above which the probability `_cap_share` is positive.
 
-    It is the mass of the cap.  Exact reports lose a share of 1 - b, and twice as much is added: b
-    stays clearly above 0.
+    It is the mass of the cap.  Exact reports raise 1 - b by `lost_share` and `ROUND_OFF`; the bound
+    has room for twice as much, so that b stays clearly above 0.
     """
     mass = cap_mass(mechanism.dimension, mechanism.height)
     if mechanism.arithmetic != EXACT or mass < LEAST_MASS:

@@ -52,8 +52,8 @@ NUMERICS = LossNumerics(CGF)
 class TruncatedLaplaceLoss(SymmetricLoss):
     """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``."""
 
-    shift: float
-    reach: float
+    shift: float  # the sensitivity, in scales of the noise
+    reach: float  # the largest absolute noise, in scales
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
@@ -71,7 +71,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 
     @property
     def sampled_ratio_law(self) -> SampledRatioLaw | None:
-        """The law at rate 1, where it has a finite part; else None."""
+        """The law at sampling rate 1; None where it has no finite part, or too wide a one."""
         law = self.ratio_law
         return None if law is None or law.high > MAX_SHIFT else SampledRatioLaw(law, 1.0, False)
 

@@ -16,6 +16,7 @@ QUICK, THOROUGH = (4, 3), (6, 4)  # largest p and n of the enumeration
 
 
 def _option(help_text: str, metavar: str = "X") -> Any:
+    """A command-line option with this help text."""
     return typer.Option(metavar=metavar, help=help_text)
 
 
@@ -120,7 +121,10 @@ def _problem_reports(
     seed: int,
     largest: tuple[int, int],
 ) -> tuple[list[ProblemReport], list[Any]]:
-    """The reports and the checks; progress on stderr if it is a terminal."""
+    """The reports and the checks; progress on stderr if it is a terminal.
+
+    ``largest`` has the largest p and n of the checks.
+    """
     import numpy as np
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 

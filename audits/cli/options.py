@@ -16,10 +16,11 @@ from accountant.cli.options import Json
 if TYPE_CHECKING:
     from rich.console import Console
 
+# The options of commands that audit and report, and those that limit a user's own code.
 REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
            "resume", "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
-Text = str | None
+Text = str | None  # the type of an option without a default
 
 
 @final

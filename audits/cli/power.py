@@ -75,6 +75,7 @@ def power(
 
 
 def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], options: Options) -> None:
+    """Print the table and write the JSON; ``needed`` has an entry for each pair and each power."""
     import dataclasses
     import json
 

@@ -20,8 +20,10 @@ from audits.runner import execution as running
 from audits.runner.execution import RunnableCase, WorkerFailed
 from audits.runner.kept_outputs import SUFFIX, KeptOutputs
 
-SCHEDULER_TIMEOUT = "5s"
-KEPT_SUFFIX = f"{PARTIAL_SUFFIX}{SUFFIX}"
+SCHEDULER_TIMEOUT = "5s"  # how long to wait for an answer of a Dask scheduler
+KEPT_SUFFIX = (
+    f"{PARTIAL_SUFFIX}{SUFFIX}"  # of a file with the outputs of rows that are not finished
+)
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 
@@ -29,7 +31,11 @@ Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 def progress_bar(
     todo: Sequence[RunnableCase[Any]], ticking: bool
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
-    """A bar on stderr with the time left, if stderr is a terminal."""
+    """A bar on stderr with the time left, if stderr is a terminal.
+
+    It yields two functions: the first is called with each finished row, the second while an audit
+    of an algorithm goes on, once for each sampled loss.  If ``ticking``, the bar counts these too.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

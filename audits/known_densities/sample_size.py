@@ -1,5 +1,11 @@
 """How many runs detect that a claim is false: with the guess test, and with any test.
 
+A pair is the distributions of an output at two neighbouring values.  It violates the claim of
+(epsilon, delta), here ``claim`` and ``delta``.  Each run draws one of the values by a fair coin.
+The guess test guesses the value of a run whose loss ln(p / q) is at least a cut in size, and counts
+the right guesses.  ``alpha`` is the probability that a true claim is refuted, ``power`` that a
+false one is.
+
 The limit is that of the best possible test of a pair of distributions against every pair that
 keeps the claim: Neyman and Pearson's, against the pair nearest to the truth (the reverse
 information projection), in the normal approximation of its sum over runs.  The guess test is
@@ -20,8 +26,8 @@ from accountant.numerics.search import grow_until, least_float_that, least_integ
 from audits.known_densities.outcome_models import OutcomePair
 from audits.statistics.binomial_bounds import leak_count_quantile, max_correct_probability
 
-MAX_RUNS = 2**50
-MAX_CUTS = 60
+MAX_RUNS = 2**50  # more runs than this count as infinitely many
+MAX_CUTS = 60  # cuts that are tried; with more the guess test may need a few runs less
 
 
 @final
@@ -29,10 +35,10 @@ MAX_CUTS = 60
 class RunsNeeded:
     """Runs in total, both values together, that detect a violation with probability ``power``."""
 
-    name: str
+    name: str  # of the pair
     power: float
-    limit: float
-    guess: float
+    limit: float  # runs of the best possible test
+    guess: float  # runs of the guess test
 
 
 def runs_needed(
@@ -148,6 +154,7 @@ def guess_test_power(
     """Probability that the bound from ``runs`` runs exceeds the claim."""
     from scipy.stats import binom
 
+    # A tenth of alpha bounds the number of runs that leak with probability delta each.
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
     # The number of guesses is binomial; its mass at 201 points is enough.
@@ -167,7 +174,10 @@ def guess_test_power(
 def _promising_cuts(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> list[float]:
-    """The cuts that need the fewest runs by the normal approximation."""
+    """The two cuts, or fewer, that need the fewest runs by the normal approximation.
+
+    Each is a little below a loss in size, so that this loss is guessed; 700 stands for infinity.
+    """
     from scipy.special import ndtri
 
     sizes = np.unique(np.abs(pair.losses[np.isfinite(pair.losses)]))

@@ -32,8 +32,12 @@ from audits.statistics.single_run import (
     tail_of_right_guesses,
 )
 
-LINES, PLAN_LINES = 160, 64  # number of lines of a curve: of a loss, and of a plan
-BLOCK = 1.15  # ratio of the largest to the least hypothesis with the same planned rule
+# Number of lines of a curve: of a loss, and of a plan, where each line takes longer.  A test with
+# fewer lines is valid, and refutes a little less.
+LINES, PLAN_LINES = 160, 64
+# Ratio of the largest to the least hypothesis with the same planned rule.  A smaller one would plan
+# more rules, which takes longer, and each would fit its hypotheses better.
+BLOCK = 1.15
 # where searches start (epsilon in nats, and mu), and where that for mu ends
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 

@@ -27,8 +27,8 @@ class PrintedRate:
 
     name: str
     source: str
-    power: float
-    squared_risk: Callable[[float], float]
+    power: float  # as printed
+    squared_risk: Callable[[float], float]  # from epsilon, up to a constant factor
 
     @property
     def true_power(self) -> float:
@@ -40,6 +40,7 @@ class PrintedRate:
     @property
     def holds(self) -> bool:
         """True if the risk grows no faster than printed."""
+        # The slope at a small epsilon is near the power, by far less than 0.01.
         return self.true_power <= self.power + 0.01
 
 

@@ -27,7 +27,8 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-MOST_EPSILON = 60.0  # the search for epsilon ends here: no number of guesses proves more
+# The search for epsilon ends here; e^60 right guesses, about, would be needed to prove more.
+MOST_EPSILON = 60.0
 FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
 
 
@@ -51,7 +52,10 @@ def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) ->
 def tail_of_right_guesses(
     right: Array | int, guesses: Array | int, epsilons: Array, leaks: Array
 ) -> Array:
-    """Upper bound on the chance of so many right guesses, elementwise; 1 if none is right."""
+    """Upper bound on the chance of at least ``right`` right guesses; 1 if none is right.
+
+    It is the first bound of the module's docstring, elementwise.
+    """
     from scipy.special import bdtrc
 
     v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
@@ -77,7 +81,10 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
     if np.any(tail_of_right_guesses(right, guesses, epsilons, leaks) <= alpha):
         return True  # one line is enough
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
-    # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
+    # Suppose that P(R >= right) is alpha.  ``rights`` and ``wrongs`` are the least expected numbers
+    # of right and of wrong guesses in the event R >= k, from k = right downwards.  Each line asks
+    # that the wrong ones in R >= k be at least e^-epsilon (the right ones in R >= k + 1 - leak).
+    # Those that are missing come from R = k, with k right guesses for each guesses - k wrong ones.
     rights, wrongs = right * alpha, (guesses - right) * alpha
     last_line, line, rounding_factor = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):

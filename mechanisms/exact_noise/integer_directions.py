@@ -6,7 +6,10 @@ are shifted along the axis, and accepted with the chance that corrects for the s
 a comparison where their error bound allows it, otherwise whole numbers do.
 
 References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
-shifted law; proofs in docs/proofs/vectors.md.
+shifted law; proofs in docs/proofs/vectors.md, section 5.
+
+In several functions (4 p + 64) 2^-53 bounds the relative error of floats in a sum of p products, as
+a share of the product of the two vectors' lengths, with the few operations that follow it.
 """
 
 from __future__ import annotations
@@ -31,13 +34,13 @@ from mechanisms.exact_noise.integer_noise import IntegerNoise
 WIDTH_BITS = 44  # coordinates have the width 2^44; floats represent such whole numbers exactly
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
 MOST_SHIFT = 64  # in widths; sums of coordinates and shifts are then exact in floats
-TRIALS_AT_ONCE = 1 << 16  # numbers that are drawn at once
+TRIALS_AT_ONCE = 1 << 16  # coordinates that are drawn at once; it changes time and memory only
 
 
 def cap_mass_error(dimension: int) -> float:
     """Return a bound on how far the probability of a cap is from its share of the sphere.
 
-    It holds for every axis.
+    It holds for every axis; docs/proofs/vectors.md, section 5, has the constant.
     """
     return 320 * math.sqrt(dimension) / 2.0**WIDTH_BITS
 
@@ -127,8 +130,8 @@ class Tilt:
     product with the axis for all of them.
     """
 
-    shifts: Array
-    least: Array
+    shifts: Array  # a row for each axis
+    least: Array  # a number for each axis
 
     @classmethod
     def towards(cls, axes: Array, height: float, law: IntegerNoise) -> Tilt:
@@ -204,7 +207,6 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     """Return whether ``<u, t> >= height |u| |t|`` for rows of whole numbers; exact."""
     product = np.einsum("ij,ij->i", vectors, axes)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes))
-    # A sum of p products errs by at most p units in the last place of the product of the lengths.
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
     inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):

@@ -60,7 +60,8 @@ def draw_noisy_max(
         noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
         leaders = noisy.argmax(axis=1)
-        # A row with a single score this near to its largest one, all precise, is decided.
+        # A row with a single score this near to its largest one, all precise, is decided: the
+        # margin is above the errors of two draws, and rounding.
         top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
         rivals |= imprecise.any(axis=1)
@@ -116,6 +117,7 @@ def draw_first_above(
             # A difference of two infinities is NaN and counts as unsure.
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
+        # The margin is above the errors of one draw and of twice another, and rounding.
         unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
         for i in np.flatnonzero(unsure.any(axis=1)):
             row = answers[0 if size is not None else rows.start + i]

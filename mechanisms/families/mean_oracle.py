@@ -1,5 +1,8 @@
 """Unbiased reports of numbers and vectors: how to decode them, and their variance.
 
+In the local model each user reports an own value with noise; the mean of all reports estimates the
+mean of the values.  Subclasses are the mechanisms that draw such reports.
+
 References: Duchi, Jordan & Wainwright (2018).
 """
 
@@ -18,7 +21,9 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
-ROUND_OFF = 1e-9  # relative error of a length
+ROUND_OFF = (
+    1e-9  # the relative error of a length up to which a report has the length it should have
+)
 
 
 class MeanOracle(Mechanism):

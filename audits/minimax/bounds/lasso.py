@@ -22,7 +22,8 @@ from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON,
 _THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"
 _RECORDS = IntegerRange(1, 10**15)
 _PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)  # the parameters a that are tried
-_RARE = 1e-6  # probability that fewer columns agree than `_consensus_loss` counts with
+# Probability that fewer columns agree than `_consensus_loss` counts with; it is added to the loss.
+_RARE = 1e-6
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
@@ -66,6 +67,7 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
+    # The value of the bound, w, k, the weight and a; each choice of them gives a valid bound.
     best = (0.0, 0, 0, 0.0, 0.0)
     orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
     for order in orders:

@@ -29,8 +29,10 @@ from mechanisms.priv_unit import cap_mass
 
 MODEL = OneOf(("local", "central"))
 RADIUS = Interval(1e-150, 1e150)  # its square is a float
-SHIFTS = np.geomspace(1e-6, 1.0, 500)  # the means of signs, and the widths of priors, tried
-MAX_COUNTS = 300  # numbers of copies that are tried
+# The means of signs, and the widths of priors, that are tried; each gives a valid bound.
+SHIFTS = np.geomspace(1e-6, 1.0, 500)
+# Numbers of copies that are tried.  Each gives a valid bound; more could only raise the best one.
+MAX_COUNTS = 300
 
 
 def private_mean(
@@ -219,7 +221,7 @@ def cap_square(dimension: int, reach: float) -> float:
     if dimension == 1:
         return 1.0
     crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
-    if reach > 600:
+    if reach > 600:  # e^reach soon leaves the range of floats
         return crude
     # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.
     a = (dimension - 1) / 2

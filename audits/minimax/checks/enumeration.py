@@ -1,5 +1,11 @@
 """Every inequality against channels that can be enumerated: no exact value may exceed its bound.
 
+A channel is a table of the probabilities of a user's private reports, with a row for each record.
+The claims bound what reports say about the point of a hard family: the information I(V; Z), the
+divergence KL(M_0 || M_v) of the reports' laws, or the probability of decoding the point.  "Printed"
+claims are the papers' own, the others are this project's sharper ones.  Users report at once, or in
+turn, each knowing the reports before.
+
 `enumerate_checks` returns the rows that the command line prints, of each claim the closest one.
 """
 
@@ -37,9 +43,12 @@ from audits.minimax.information.contraction import (
     le_cam_divergence,
 )
 
+# The most joint outcomes of all reports that are enumerated; more would only take longer.
 _OUTCOMES = 20_000
-# claim, what the closest is taken over, the rest of the case, exact, bound
+# The claim, the group of cases of which the closest one is shown, the rest of the case, the exact
+# value, and the bound.
 CheckRow = tuple[str, str, str, float, float]
+# From the probabilities of the reports so far, under each point, to the next user's channel.
 ChannelChoice = Callable[[Array], Array]
 
 
@@ -127,10 +136,14 @@ def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[C
 
 
 def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[CheckRow]:
+    """Yield the rows of all checks: constants of the family, reports at once, in turn, and others.
+
+    C_infinity and C_2 are the family's constants in the bounds; see `c_infinity` and `c_two`.
+    """
     for p in range(2, largest_p + 1):
         family, group = SignedBasis(p, 0.7), f"p = {p}"
         law = point_distributions(family)
-        if p <= 4:
+        if p <= 4:  # there are 2^(2^p - 1) functions g to try, 2^31 at p = 5
             yield "C_infinity", group, "", c_infinity(law), family.c_infinity
         yield "C_2", group, "", c_two(law), family.c_two
         for epsilon, d in itertools.product((0.1, 0.5, 1.0, 2.0, 4.0), (0.2, 0.7, 1.0)):
@@ -143,6 +156,7 @@ def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[
 def _noninteractive_rows(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[CheckRow]:
+    """Yield rows of 1 to ``users`` users who report at once, by each of several channels."""
     law, group = point_distributions(family), f"p = {family.p}"
     for name, channel in channels(family.p, epsilon, rng):
         # the largest chi-squared divergence between the reports of two inputs
@@ -235,7 +249,7 @@ def subset_channel(k: int, size: int, epsilon: float) -> Array:
 def check_distances(rng: np.random.Generator) -> Iterator[CheckRow]:
     """Rows of random distributions on k labels, by the distances of their pairs."""
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
-        for _ in range(60):
+        for _ in range(60):  # random cases at each epsilon
             k, points = int(rng.integers(2, 7)), int(rng.integers(2, 6))
             law = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), points)
             channel = subset_channel(k, int(rng.integers(1, k)), epsilon)

@@ -37,6 +37,7 @@ def log_points(p: int, s: int, squared: int) -> float:
     sets of vectors closer to the points of a largest packing cover all vectors.
     """
     closer = _log_ball_sizes(p, s)
+    # Vectors are closer if their squared distance, a whole number, is at most squared - 1.
     every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
     # A logarithm of the gamma function is right to 15 digits of the largest one, and 1e-13 of that
     # is taken off.

@@ -30,7 +30,11 @@ def squared_distance(estimate: Array, truth: Array) -> float:
 
 
 def uniform_index(points: int, rng: np.random.Generator) -> int:
-    """A uniform index below ``points``, which may be of any size."""
+    """A uniform index below ``points``, which may be of any size.
+
+    The random number has more than 64 bits more than needed, so that its remainder is uniform to
+    2^-64.
+    """
     return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
 
 
@@ -175,7 +179,7 @@ def least_ridge_loss(rows: Array) -> float:
 
 
 def project_to_l1_ball(vector: Array) -> Array:
-    """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    """The nearest point of the unit l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
     if np.abs(vector).sum() <= 1:
         return vector
     sizes = np.sort(np.abs(vector))[::-1]
