@@ -88,6 +88,7 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
+        """Return a randomised corner for each row of ``corners``, the rounded vectors, as bits."""
         # A uniform corner is drawn.  A coin of probability keep decides whether the report is on
         # the side of the user's corner; where the drawn one is on the other side, its opposite is
         # taken.  A corner halfway is reported with probability 2 (1 - keep); otherwise all is

@@ -95,6 +95,7 @@ class LazyExponential(ScoreMechanism):
         return drawn.reshape(objects.shape)
 
     def _draw(self, value: BoundedScores, source: np.random.Generator, size: int) -> IndexArray:
+        """Return ``size`` winners, by proposals in rounds until all are accepted."""
         winners, waiting = np.empty(size, dtype=np.intp), np.arange(size)
         exact = self.arithmetic is EXACT
         propose = (self._exact_proposals if exact else self._float_proposals)(value, source)

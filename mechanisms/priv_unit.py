@@ -167,9 +167,12 @@ class PrivUnit(FixedLengthMeanOracle):
     def _exact_reports(
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
-        # The report is the direction of a random integer vector: of one in the cap with probability
-        # `_cap_share`, else of one anywhere on the sphere.  The law of the latter is the same for
-        # all values.  The random words for the rounding to full length, and for the axis of a zero
+        """Return reports whose law is exact: the directions of random vectors of integers.
+
+        A vector is drawn in the cap with probability `_cap_share`, else anywhere on the sphere,
+        with one law for all values.
+        """
+        # The random words for the rounding to full length, and for the axis of a zero
         # vector, may be public.  They are drawn without a look at the value, by the position of a
         # row alone, and for every outcome of them the report is epsilon-DP: its cap is then a
         # function of the value (docs/proofs/vectors.md).
@@ -194,6 +197,7 @@ class PrivUnit(FixedLengthMeanOracle):
     def _float_reports(
         self, vectors: Array, size: int | None, source: np.random.Generator
     ) -> Array:
+        """Return reports in floats: a height along the value, and a uniform direction around it."""
         from scipy.special import betaincinv
 
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
@@ -337,7 +341,7 @@ def highest_provable(dimension: int) -> float:
     `LEAST_ACCEPTANCE` are its other limits.
     """
     smallest = max(SMALLEST_CAP, 128 * cap_mass_error(dimension))
-    low, high = 0.0, 1 - 1e-9
+    low, high = 0.0, 1 - 1e-9  # the cap of height 1 is a single point
     for _ in range(60):
         middle = (low + high) / 2
         mass = cap_mass(dimension, middle)

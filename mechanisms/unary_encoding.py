@@ -212,6 +212,7 @@ class UnaryEncoding(FrequencyOracle):
     def _packed_reports(
         self, labels: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.uint8]:
+        """Return reports of shape (users, ceil(k / 8)), with the bits of eight labels in a byte."""
         # All bits are drawn as for a wrong label; then the bit of the true label is drawn again.
         users, width = labels.size, -(-self.k // 8)
         packed_bits = bernoulli_words(self.q, -(-users * width // 8), rng)

@@ -26,8 +26,8 @@ class OutcomePair:
     """Probabilities of the outcomes of two neighbouring releases."""
 
     name: str
-    first: Array
-    second: Array
+    first: Array  # the probability of each outcome at the first value
+    second: Array  # and at the second one
 
     @property
     def losses(self) -> Array:

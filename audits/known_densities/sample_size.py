@@ -85,17 +85,20 @@ def neyman_pearson_runs(
 def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple[Array, Array]:
     """The (claim, delta)-indistinguishable pair that is nearest to the truth in divergence.
 
-    Where the odds exceed the claim by little, the posterior is clipped at it; beyond, with a delta
-    to spend, ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``; ``nu = 1 - lam delta``.
+    The claim allows, for p0 over q0 and the other way round, a sum of (p0 - e^claim q0)_+ up to
+    delta.  With lam the Lagrange multiplier of this constraint and ``nu = 1 - lam delta``, an
+    outcome whose odds p / q exceed e^claim by little gets the odds e^claim (it is *tight*).  One
+    with larger odds is *free*: ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``.
     """
     odds, p, q = math.exp(claim), pair.first, pair.second
     pooled = p + q
 
     def at(lam: float) -> tuple[Array, Array, float]:
+        """Return p0 and q0 at a multiplier, and the delta that they spend; it falls in lam."""
         nu = 1 - lam * delta
         spent, solutions = [], []
         for higher, lower in ((p, q), (q, p)):
-            # This is the Lagrange multiplier if the bound is tight here.
+            # The multiplier at which the outcome is just about tight; at a smaller one it is free.
             price = nu * (higher - odds * lower) / (odds * pooled)
             is_free, is_tight = price > lam, (price > 0) & (price <= lam)
             higher_allowed = np.where(is_tight, odds * pooled / (nu * (1 + odds)), higher / nu)

@@ -23,7 +23,7 @@ from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, R
 class NeighbourPair:
     """Two neighbours, and how they were made."""
 
-    kind: str
+    kind: str  # how they were made, in words
     first: Any
     second: Any
 

@@ -102,6 +102,7 @@ class Evidence:
         )
 
     def _refutes_lines(self, lines: tuple[Array, Array], rules: tuple[GuessRule, ...]) -> bool:
+        """Whether one of the rules refutes these lines, all of them together."""
         epsilons, deltas = lines
         return any(
             refutes_curve(

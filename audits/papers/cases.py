@@ -53,7 +53,7 @@ class AttackResult:
     sampled: float | None
     refuted: bool
     runs: int
-    description: str
+    description: str  # how it was attacked, for the row's evidence
 
 
 Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResult]
@@ -200,6 +200,8 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
 
 
 def _rate_case(rate: PrintedRate) -> AuditCase:
+    """The case of a printed rate of a risk, which is compared with the true one."""
+
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
         true_power, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"

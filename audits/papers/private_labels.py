@@ -25,8 +25,8 @@ from algorithms.label_privacy.label_randomizers import CLASSES, second_moments
 class PrintedRate:
     """A printed claim that a squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
 
-    name: str
-    source: str
+    name: str  # of the row in reports
+    source: str  # where it is printed
     power: float  # as printed
     squared_risk: Callable[[float], float]  # from epsilon, up to a constant factor
 

@@ -43,8 +43,8 @@ class IndexedPlan:
     """A plan file: what it costs at its budget's delta; the budget is None if it names none."""
 
     file: IndexedFile
-    releases: int
-    epsilon: float | None
+    releases: int  # their number
+    epsilon: float | None  # None without a budget, as no delta is known
     budget: Budget | None
 
     @property
@@ -138,6 +138,7 @@ def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
 
 
 def _plan(file: IndexedFile, plan_file: PlanFile) -> IndexedPlan:
+    """The entry of a plan; its cost is computed if the file states a budget."""
     if plan_file.budget is None:
         return IndexedPlan(file, sum(release.count for release in plan_file.releases), None, None)
     lines = lines_of_file(plan_file, plan_file.budget)

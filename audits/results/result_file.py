@@ -183,6 +183,7 @@ def without_times(result: Result) -> str:
 
 
 def _finding(row: ReportRow) -> dict[str, Any]:
+    """What a document says of a row in "findings": what every reader of such files needs."""
     return {
         "subject": row.subject,
         "kind": row.kind,
@@ -199,6 +200,7 @@ def _finding(row: ReportRow) -> dict[str, Any]:
 
 
 def _detail(row: ReportRow) -> dict[str, Any]:
+    """What a document says of a row in "details": the rest that a report shows."""
     curve: dict[str, list[float | None]] | None = None
     if row.curve is not None:
         names = [column.name for column in dataclasses.fields(row.curve)]
@@ -216,6 +218,7 @@ def _detail(row: ReportRow) -> dict[str, Any]:
 
 
 def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
+    """The row from its two parts in a document; the inverse of `_finding` and `_detail`."""
     claim = tuple(math.nan if x is None else float(x) for x in row["claim"].values())
     curve, guesses = details["curve"], details["guesses"]
     outcome = Outcome[row["outcome"].upper()]

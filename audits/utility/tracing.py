@@ -245,9 +245,9 @@ def audit_tracing(
 class _TracingSetup:
     """The fits of one subject: the data of a run, the scores of its rows, the claim."""
 
-    subject: EstimatorAdapter
-    family: BernoulliProducts
-    rows: int
+    subject: EstimatorAdapter  # the audited algorithm
+    family: BernoulliProducts  # from which rows are drawn
+    rows: int  # places of the data, each with one of two rows
     runs: int
 
     def scores(self, noise: float, rng: np.random.Generator) -> tuple[Array, Array, int]:
@@ -270,7 +270,10 @@ class _TracingSetup:
         return members, others, int(np.count_nonzero((members > others) | ties))
 
     def data(self, rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
-        """x, y, the rows that are in, those that are not, and the columns' means."""
+        """The data x and y, the rows that are in them, those that are not, and the columns' means.
+
+        The data also have the rows of a ridge, which makes large coefficients expensive.
+        """
         means = self.family.means(rng)
         candidates = self.family.sample(means, 2 * self.rows, rng).reshape(2, self.rows, -1)
         coins, places = rng.integers(2, size=self.rows), np.arange(self.rows)

@@ -65,9 +65,9 @@ class Verdict:
     """The verdict of the audit that a specimen names."""
 
     outcome: Outcome
-    epsilon_lower: float | None
-    runs: int
-    witness: str
+    epsilon_lower: float | None  # the lower bound on epsilon; None where the audit has none
+    runs: int  # runs, or what the kind of audit counts in their place
+    witness: str  # what was seen, in words
     seconds: float
 
 

@@ -30,9 +30,11 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
 
     It is the squared distance of `LocalIHT` from the true theta, which has one coefficient of size
     |theta|, after one round with working sparsity 8 and step eta.  ``error`` is that of the mean of
-    n reported gradients.  Bernstein's inequality bounds each of its coordinates twice: in the mean
-    of n reports of length B, and in the mean of n noises of y times signs.  The bound is at most
-    4, the squared diameter of the unit ball.  Wang & Xu (2021), with constants made explicit.
+    n reported gradients; two iterates of 8 coefficients and theta have 17 coordinates at most, on
+    which its norm is at most sqrt(17) |error|_inf.  Bernstein's inequality bounds each of its
+    coordinates twice: in the mean of n reports of length B, and in the mean of n noises of y times
+    signs.  The bound is at most 4, the squared diameter of the unit ball.  Wang & Xu (2021), with
+    constants made explicit.
     """
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
