@@ -132,7 +132,7 @@ class NoisyMax(SelectionMechanism):
             return self._by_weights.worst_pair(epsilon)
         # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
         # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  The best of 401
-        # gaps is near enough for audits, which alone ask for the pair: the loss is an upper bound.
+        # gaps is good enough, as only audits ask for the pair, and the loss is an upper bound.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)

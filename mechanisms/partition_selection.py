@@ -1,4 +1,4 @@
-"""Which keys may be released: the rule that keeps as many as any private rule can.
+"""Which keys may be released: the rule that keeps each key as often as any private rule can.
 
 People hold keys, such as the words that they use, and the set of all keys is itself private.  Each
 key is kept with a probability that depends on how many people hold it; see `keeping_words`.
@@ -193,7 +193,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        """That of (epsilon, delta) for one key; of several, the product of as many such pairs."""
+        """That of (epsilon, delta) for one key; for several keys, the product of such pairs."""
         return loss_of_keys(self.key_epsilon, self.key_delta, self.keys)
 
     @property

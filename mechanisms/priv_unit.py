@@ -144,7 +144,7 @@ class PrivUnit(FixedLengthMeanOracle):
         # keep > 1/2, thus cap > e^-epsilon / 2.  As the mass of a cap is at most e^(-p h^2 / 2),
         # their h^2 is below 2 (epsilon + ln 2) / p.
         def log_length(height: float) -> float:
-            mass = max(cap_mass(p, height), 1e-300)
+            mass = max(cap_mass(p, height), 1e-300)  # not 0, as its logarithm is taken
             length = np.logaddexp(math.log1p(-mass), target + math.log(mass))
             return float(length - (p - 1) / 2 * math.log1p(-height * height))
 

@@ -114,6 +114,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
             return 1.0
         if beyond > 0:
             return min(1.0, round_up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
+        # It is positive, also where the float underflows.
         return max(round_up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
 
 
@@ -201,7 +202,8 @@ class TruncatedLaplace(RealNoise):
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution
+        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution, where
+        # the last term is below all rounding for r = 700.
         reach = self.drawn_reach
         cut = reach * (reach + 2) / math.expm1(min(reach, 700.0))
         return self.drawn_scale * math.sqrt(2 - cut)

@@ -85,6 +85,7 @@ class UnaryEncoding(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
+        # From 2^-53 on, p = 1 - q is below 1 in floats.
         lowest = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
         return calibrated_safely(lambda q: cls(k, 1 - q, q), lowest, 0.5, epsilon)
 

@@ -21,9 +21,8 @@ from audits.runner.execution import RunnableCase, WorkerFailed
 from audits.runner.kept_outputs import SUFFIX, KeptOutputs
 
 SCHEDULER_TIMEOUT = "5s"  # how long to wait for an answer of a Dask scheduler
-KEPT_SUFFIX = (
-    f"{PARTIAL_SUFFIX}{SUFFIX}"  # of a file with the outputs of rows that are not finished
-)
+# At the end of the name of a file with the outputs of rows that are not finished.
+KEPT_SUFFIX = f"{PARTIAL_SUFFIX}{SUFFIX}"
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 

@@ -1,10 +1,11 @@
 """Tests of privacy claims from one training run: of (epsilon, delta), a curve, and any Gaussian.
 
 Each canary was put into the training data by a fair coin.  A guess rule (`guess_rules`) guesses
-some of the coins by the canaries' scores; `single_run` bounds the chance of so many right guesses
-if a hypothesis on the privacy of the run is true.  A hypothesis is refuted if for some rule this
-bound is at most the rule's share of the allowed error alpha.  Lower bounds on epsilon and on the mu
-of a Gaussian come from families of hypotheses, each tested in increasing order.
+some of the coins by the canaries' scores; `single_run` bounds the chance of at least the number of
+right guesses that was seen, if a hypothesis on the privacy of the run is true.  A hypothesis is
+refuted if for some rule this bound is at most the rule's share of the allowed error alpha.  Lower
+bounds on epsilon and on the mu of a Gaussian come from families of hypotheses, each tested in
+increasing order.
 
 A hypothesis is given by lines, the points (epsilon, delta) of its privacy curve; it claims them
 all.  Proofs: docs/proofs/one_run.md.
@@ -49,7 +50,7 @@ class Evidence:
 
     ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
     chance at most.
-    ``one_way`` says whether some rules guess "in" alone, besides those that guess both ways.
+    ``one_way`` says whether some rules guess "in" alone, in addition to those that guess both ways.
     """
 
     coins: RankedCoins

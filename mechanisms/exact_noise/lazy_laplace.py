@@ -47,8 +47,8 @@ def draw_noisy_max(
 ) -> IndexArray:
     """Return indices of the largest ``score + scale noise``: one of each row.
 
-    If ``size`` is given there is a single row, and so many indices.  The distribution is exactly
-    that of independent continuous Laplace noise.
+    If ``size`` is given there is a single row, and ``size`` indices of it.  The distribution is
+    exactly that of independent continuous Laplace noise.
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
@@ -84,7 +84,8 @@ def exact_winner(
 ) -> int:
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
     top = noisy[~imprecise].max(initial=-math.inf)
-    # Scores further below lose to the top score: floats have a relative error below 2^-50.
+    # Scores further below lose to the top score: precise noise is within 2^-32 of the draw, and
+    # floats have a relative error below 2^-50.
     with np.errstate(invalid="ignore"):  # the top is minus infinity if all draws are imprecise
         rivals = np.flatnonzero(imprecise | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
     best = float(scores.max())

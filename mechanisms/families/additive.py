@@ -135,7 +135,7 @@ class RealNoise(AdditiveNoise):
         Raises
         ------
         PrivateValueError
-            If rounding so many coordinates moves neighbours apart by more than the sensitivity.
+            If rounding all coordinates moves neighbours apart by more than the sensitivity.
         """
         if self.arithmetic is not EXACT:
             return self.scale

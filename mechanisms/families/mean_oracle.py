@@ -21,9 +21,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
-ROUND_OFF = (
-    1e-9  # the relative error of a length up to which a report has the length it should have
-)
+ROUND_OFF = 1e-9  # relative error up to which a report has the length that it should have
 
 
 class MeanOracle(Mechanism):
@@ -127,7 +125,7 @@ def out_of_range(what: str) -> Any:
 
 def relative_norm(vectors: Array, radius: float) -> Array:
     """Return ``|vector| / radius``; extreme lengths are divided first, so no square overflows."""
-    safe = 1e-100 < radius < 1e100
+    safe = 1e-100 < radius < 1e100  # then squares of norms near the radius are normal floats
     return norms(vectors, 2) / radius if safe else norms(vectors / radius, 2)
 
 
@@ -143,7 +141,7 @@ def stochastic_round(
 
 
 def on_sphere(output: Array, radius: float) -> NDArray[np.bool_]:
-    """Return which outputs lie on the sphere, up to rounding."""
+    """Return which outputs lie on the sphere, up to 1e-6 of the radius, far more than round-off."""
     within: NDArray[np.bool_] = np.abs(norms(output / radius, 2) - 1) < 1e-6
     return within
 

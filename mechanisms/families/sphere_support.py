@@ -42,7 +42,9 @@ class SphereSupport(Support):
         axis = values[longer] / length[longer] if length[longer] else np.eye(len(first))[0]
         other_axis = values[1 - longer] / (length[1 - longer] or 1.0)
         across = other_axis - (other_axis @ axis) * axis
-        if np.sqrt(across @ across) > 1e-9:
+        if (
+            np.sqrt(across @ across) > 1e-9
+        ):  # otherwise the values lie along one line, up to rounding
             return self._cap_intersections(axis, other_axis)
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))
@@ -83,7 +85,8 @@ class SphereSupport(Support):
             return float(weights @ (2 * nodes * power)) / math.pi
 
         # A cap of one axis overlaps the cap of the other axis on the same side (`near_share`) and
-        # the one on the opposite side (`far_share`); the rest of it is in the other's middle.
+        # the one on the opposite side (`far_share`).  The rest of it is in the middle slice of the
+        # other axis.
         near_share, far_share = lens(separation), lens(math.pi - separation)
         cap = 1 - float(self._share_below(height))
         side = max(cap - near_share - far_share, 0.0)

@@ -126,6 +126,8 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
     # The value of the bound, d, the signs and the squared distance of the packing, and the
     # logarithm of its number of points.  Each packing that is tried gives a valid bound.
     best = (0.0, 0.0, 1, 1, 0.0)
+    # Vectors with the powers of two up to s as their numbers of signs, and with s, are tried, at
+    # eighths of the squared distance 2 signs of vectors that share no place.
     for signs in sorted({s, *(2**i for i in range(s.bit_length()))}):
         for squared_distance in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
             size = log_points(p, signs, squared_distance)
@@ -156,7 +158,7 @@ def _estimation_error(
     has e^``size`` of them.  An estimate nearer to theta than half the separation decodes v.
     """
     half_separation = d / signs * math.sqrt(squared_distance) / 2
-    points = math.exp(min(size, 600.0))
+    points = math.exp(min(size, 600.0))  # a finite float; fewer points give a valid bound too
     # Without privacy: KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d.
     information = n * entropy_factor(d) * d * d / signs
     right = most_right_given_information(information, points)
@@ -180,7 +182,7 @@ def _right_by_group_privacy(
         changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
         tail = 0.0 if changed == n else _chernoff_tail(mean, changed)
         reach = changed * epsilon
-        if reach > 600:
+        if reach > 600:  # e^reach soon leaves the range of floats
             continue
         shared = math.exp(reach - size) + changed * math.exp(reach - epsilon) * delta
         probability = min(probability, shared + tail)

@@ -93,6 +93,7 @@ def label_regression(
 
     def right(norm: float, log_size: float) -> float:
         # The mean of ||theta - theta'||^2 over all pairs is at most 2 norm^2.
+        # The number of points is cut at e^600, a finite float; fewer points give a valid bound.
         information = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
         return most_right_given_information(information, math.exp(min(log_size, 600.0)))
 
@@ -136,6 +137,8 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
     at least this squared distance.  ``cost`` times the squared norm of theta bounds the information
     I of the reports.
     """
+    # The numbers of signs that are tried are the powers of two up to s, and s; the squared
+    # distances are twelfths of 2 signs, that of vectors that share no place.
     sizes = {s, *(2**i for i in range(s.bit_length()))}
     tried = []
     for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):

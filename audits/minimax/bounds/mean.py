@@ -115,6 +115,7 @@ def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
     informations = [user_information(dimension, float(d), epsilon) for d in SHIFTS]
     risks = SHIFTS**2 * sign_error(n * np.array(informations) / dimension)
     best = int(np.argmax(risks))
+    # The 1e-12 of the risk that is taken off is far above its round-off.
     return float(risks[best]) * (1 - 1e-12), float(SHIFTS[best])
 
 
@@ -223,7 +224,8 @@ def cap_square(dimension: int, reach: float) -> float:
     crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
     if reach > 600:  # e^reach soon leaves the range of floats
         return crude
-    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.
+    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.  The
+    # 1e-9 that is added covers round-off.
     a = (dimension - 1) / 2
     h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
     tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))

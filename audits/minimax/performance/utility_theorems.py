@@ -1,7 +1,7 @@
 """The upper bounds on risk that theorems prove for the project's algorithms, with constants.
 
 `algorithm_table` compares them with the measured risk of an algorithm and with the minimax lower
-bound of its problem.  Each function has the signature of such an entry:
+bound of its problem.  Each function takes and returns the following:
 
 - ``setting`` has the sizes of the problem: n records or users, p or ``dimension`` coordinates,
   s non-zero coefficients, k labels or candidates, ``epsilon``, ``delta``, and ``noise_bound``, the
