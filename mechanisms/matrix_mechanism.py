@@ -265,7 +265,8 @@ class MatrixMechanism(Mechanism):
         lead = centre.shape[: centre.ndim - self.values.axes]
         centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
         outputs = np.moveaxis(outputs, -2, 0)
-        # Rows by least squares are as far from C x as the rows of the steps.
+        # Steps s that are decoded by least squares are x plus Gaussian noise of the covariance
+        # scale^2 (C^T C)^-1, so their density falls as e^(-|C (s - x)|^2 / (2 scale^2)).
         if self.decoder == "rows":
             residual = outputs - _with_axes(self.strategy.times(centre), outputs.ndim)
         else:
@@ -324,7 +325,7 @@ class MatrixMechanism(Mechanism):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the worst pair known here moves the rows less than the sensitivity, by 1e-9."""
+        """Whether the known worst pair moves the rows by less than the sensitivity less 1e-9."""
         return self._worst_steps[1] < self.moved.value * (1 - 1e-9)
 
     @property

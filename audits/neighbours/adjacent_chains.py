@@ -73,7 +73,7 @@ def _neighbour_steps(
     box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
 ) -> Iterator[Iterable[Step]]:
     """Yield random neighbours of one data set, and, if ``hostile``, some with extreme records."""
-    for _ in range(min(len(value), 16)):  # a few random ones are enough; the patterns come first
+    for _ in range(min(len(value), 16)):  # no more than 16, which bounds the time
         neighbour = random_neighbour(box, relation, value, rng)
         yield [("a neighbour of the data", value), ("a neighbour of the data", neighbour)]
     if hostile and not box.whole:

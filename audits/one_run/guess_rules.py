@@ -193,7 +193,7 @@ def _normal_accuracy(coins: int) -> tuple[Array, Array]:
 
     half_octaves = LEAST_GUESSES * 2.0 ** np.arange(0, 40, 0.5)
     sizes = np.unique(np.append(np.round(half_octaves[half_octaves < coins]), coins))
-    cut = np.linspace(0.0, 20.0, 4001)  # between these cuts the one of a number is interpolated
+    cut = np.linspace(0.0, 20.0, 4001)  # the cut of each number is interpolated between these
     rows = []
     for shift in SHIFTS:
         right, wrong = ndtr(shift / 2 - cut), ndtr(-shift / 2 - cut)

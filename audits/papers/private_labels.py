@@ -40,7 +40,7 @@ class PrintedRate:
     @property
     def holds(self) -> bool:
         """True if the risk grows no faster than printed."""
-        # The slope at a small epsilon is near the power, by far less than 0.01.
+        # The 0.01 allows for the slope at a small epsilon, which is only near the power.
         return self.true_power <= self.power + 0.01
 
 

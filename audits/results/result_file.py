@@ -183,7 +183,7 @@ def without_times(result: Result) -> str:
 
 
 def _finding(row: ReportRow) -> dict[str, Any]:
-    """What a document says of a row in "findings": what every reader of such files needs."""
+    """The fields of a row that a document has in "findings"."""
     return {
         "subject": row.subject,
         "kind": row.kind,
@@ -200,7 +200,7 @@ def _finding(row: ReportRow) -> dict[str, Any]:
 
 
 def _detail(row: ReportRow) -> dict[str, Any]:
-    """What a document says of a row in "details": the rest that a report shows."""
+    """The fields of a row that a document has in "details": all others."""
     curve: dict[str, list[float | None]] | None = None
     if row.curve is not None:
         names = [column.name for column in dataclasses.fields(row.curve)]

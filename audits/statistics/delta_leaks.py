@@ -7,9 +7,9 @@ guesses and leaks.  Let a budget h(l) of error for each count l of leaks be fixe
 if, for every l, the binomial tail of the others is at most h(l).  It errs with probability at most
 ``E h(L)``.
 
-A budget that is shaped like the tail of leaks and guesses together makes such a test as strong as
-one that knew which guesses are leaks; the tail is that at the largest probability of a right guess
-that the expected counts would refute.
+A budget that is shaped like the tail of the sum of leaks and right guesses loses no power by
+treating the two apart.  The tail is taken at the largest probability of a right guess that the
+expected counts only just refute.
 
 Reference for the leaks: Kairouz, Oh & Viswanath (2015).
 """

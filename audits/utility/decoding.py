@@ -200,7 +200,7 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
         return family.decode(subject.release_result(family.sample(which, n, ours), theirs, noise))
 
     def plan() -> Plan | None:
-        if subject.kind != "gate":  # a subject of another kind declares no plan
+        if subject.kind != "gate":  # only an algorithm with ``plan`` and ``run`` declares a plan
             return None
         return declared_plan(algorithm, family.sample(0, n, np.random.default_rng(0)), None)
 

@@ -1,9 +1,9 @@
 """The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
 
-The zoo has specimens, broken or honest mechanisms whose true privacy is known.  A broken one is
-audited with more and more runs until its claim is falsified.  Then each specimen is audited once
-for the verdict, and some times more to count false alarms.  The scorecard has a JSON file, from
-which an interrupted scoring can continue.
+The zoo has specimens, broken or honest releases and algorithms whose true privacy is known.  A
+broken one is audited with more and more runs until its claim is falsified.  Then each specimen is
+audited once for the verdict, and some times more to count false alarms.  The scorecard has a JSON
+file, from which an interrupted scoring can continue.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SpecimenScore:
     caught_by: str  # the kind of audit
     expected: Outcome
     claim: float  # the claimed epsilon at the claimed delta
-    true_epsilon: float | None  # None where it is not known
+    true_epsilon: float | None  # None where it is infinite or not known
     outcome: Outcome
     detected_at: int | None
     epsilon_lower: float | None

@@ -42,9 +42,8 @@ class SphereSupport(Support):
         axis = values[longer] / length[longer] if length[longer] else np.eye(len(first))[0]
         other_axis = values[1 - longer] / (length[1 - longer] or 1.0)
         across = other_axis - (other_axis @ axis) * axis
-        if (
-            np.sqrt(across @ across) > 1e-9
-        ):  # otherwise the values lie along one line, up to rounding
+        # Values less apart than this lie along one line, up to rounding.
+        if np.sqrt(across @ across) > 1e-9:
             return self._cap_intersections(axis, other_axis)
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))

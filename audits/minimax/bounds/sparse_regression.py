@@ -34,7 +34,9 @@ from audits.minimax.information.theorem_domains import (
 
 _CLASS = "x uniform on {-1, 1}^p, y = <x, theta> + noise of mean 0, ||theta||_2 <= 1, 1-sparse"
 _ZCDP = Interval(0.0, 300.0)  # of rho and of xi
-_LARGEST_EXPONENT = 600.0  # e^600 is a finite float; where it is cut, the bounds are below 1e-200
+# Exponents are cut here, as e^600 is a finite float.  It is far above p; for a chi-squared
+# divergence above p the sharp bound is that of the data, which a larger one does not change.
+_LARGEST_EXPONENT = 600.0
 
 
 def sparse_regression(

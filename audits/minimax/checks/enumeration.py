@@ -1,6 +1,6 @@
 """Every inequality against channels that can be enumerated: no exact value may exceed its bound.
 
-A channel is a table of the probabilities of a user's private reports, with a row for each record.
+A channel is a table of the probabilities of a user's private reports, with a row for each input.
 The claims bound what reports say about the point of a hard family: the information I(V; Z), the
 divergence KL(M_0 || M_v) of the reports' laws, or the probability of decoding the point.  "Printed"
 claims are the papers' own, the others are this project's sharper ones.  Users report at once, or in
@@ -191,10 +191,15 @@ def _noninteractive_rows(
 def check_sequential(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[CheckRow]:
-    """Rows of sequential protocols, which ask for the likeliest coordinate, any one, or sets."""
+    """Rows of sequential protocols, whose channels may depend on the reports so far.
+
+    Each user is asked for the likeliest coordinate, for a random one, or for a random set.
+    """
     p, group = family.p, f"p = {family.p}"
     questions = [coordinate_response(p, at, epsilon) for at in range(p)]
 
+    # ``reach`` has the probability of the reports so far under each of the 2p points; points j and
+    # p + j differ in the sign of coordinate j.
     def likeliest(reach: Array) -> Array:
         return questions[int(np.argmax(reach)) % p]
 

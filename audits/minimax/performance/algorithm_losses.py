@@ -152,6 +152,7 @@ def lasso_loss(
     data, theirs = rng.spawn(2)
     family = BernoulliProducts(p)
     rows = family.sample(family.means(data), n - p, data)
+    # Privacy limits the number of rounds; without noise a large one is taken.
     model = PrivateLasso(
         setting["epsilon"], setting["delta"], rounds=None if noise else 400, fit_intercept=False
     )
@@ -169,7 +170,7 @@ def least_ridge_loss(rows: Array) -> float:
     """The least `ridge_loss` over the l1 ball, by 500 accelerated gradient steps (Nesterov)."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
-    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
+    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)  # the largest curvature: steps are 1 over it
     for t in range(1, 501):
         gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
         after = project_to_l1_ball(ahead - gradient / smooth)
