@@ -84,6 +84,8 @@ class PartitionSelection(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
+        # The probability grows from delta to about 1/2 by the factor e^epsilon a count, and then
+        # its distance from 1 falls as fast, so this is about the number of counts that have coins.
         if 2 * math.log(1 / self.key_delta + 1) / self.key_epsilon > MOST_STEPS:
             raise ParameterError(
                 "key_epsilon", self.key_epsilon, "larger: too many counts have coins"

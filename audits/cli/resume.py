@@ -134,7 +134,8 @@ def run_remaining(
 ) -> tuple[Request, list[Any]]:
     """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part.
 
-    ``outputs`` keeps those of rows that are not finished in a file next to it.
+    ``outputs`` keeps those of rows that are not finished in a file next to it.  ``family`` is the
+    command whose cases these are; by it a worker elsewhere finds a case from its name.
     """
     partial_file = None if options.json in {None, "-"} else f"{options.json}{PARTIAL_SUFFIX}"
     saved_rows, request = _partial_rows(request, options, form)

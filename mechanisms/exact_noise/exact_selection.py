@@ -194,6 +194,7 @@ def flipped_heads(
 ) -> Bits:
     """Return coins of heads with probability ``exp(-gap)`` for the rows of a chunk."""
     shape = (rows.stop - rows.start, scores.shape[1])
+    # A word of 64 bits has four numbers of 16 bits.
     uniform_words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
     digits = uniform_words[: shape[0] * shape[1]].reshape(shape)
     heads: Bits = digits < low

@@ -54,6 +54,7 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
     # One of every two opposite proposals is tried, and about 3/4 of all vectors are long enough.
+    # The last term is what the shift gains; docs/proofs/vectors.md, 5, has the exact share.
     return math.log(1.5) + log_mass + shift * (edge - shift / 2)
 
 
@@ -89,15 +90,17 @@ def directions(
     """
     vectors = np.empty(axes.shape)
     batch_rows = max(1, TRIALS_AT_ONCE // axes.shape[1])
+    # A quarter of the expected trials of a vector are drawn at once: those after the first accepted
+    # one are drawn in vain.
     for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
         pending = np.flatnonzero(rows)
         while pending.size:
             current = pending[:batch_rows]
             tried = np.repeat(current, max(1, min(at_once, batch_rows // current.size)))
-            drawn, right = proposals(axes, tried, cap, law, rng)
+            drawn, accepted = proposals(axes, tried, cap, law, rng)
             # The first accepted proposal of each vector is taken.
-            accepted_rows, first_accepted = np.unique(tried[right], return_index=True)
-            vectors[accepted_rows] = drawn[right][first_accepted]
+            accepted_rows, first_accepted = np.unique(tried[accepted], return_index=True)
+            vectors[accepted_rows] = drawn[accepted][first_accepted]
             pending = np.concatenate(
                 [current[~np.isin(current, accepted_rows)], pending[batch_rows:]]
             )
@@ -116,10 +119,11 @@ def proposals(
     tried_axes = axes[tried]
     tilt, towards = Tilt.towards(tried_axes, height, law), sides(drawn, tried_axes)
     drawn = towards[:, None] * drawn + tilt.shifts
-    right = (towards != 0) & long_enough(drawn, law)
-    right[right] = in_cap(drawn[right], tried_axes[right], height)
-    right[right] = tilt_coins(drawn[right], tilt.at(right), law, rng)
-    return drawn, right
+    # Each test is made of the proposals that pass the tests before it.
+    accepted = (towards != 0) & long_enough(drawn, law)
+    accepted[accepted] = in_cap(drawn[accepted], tried_axes[accepted], height)
+    accepted[accepted] = tilt_coins(drawn[accepted], tilt.at(accepted), law, rng)
+    return drawn, accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +143,20 @@ class Tilt:
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
         shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
         # shift = factor axis + r with |r| <= sqrt(p), where r is the rounding of the product.
-        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
+        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.  The 2 sqrt(p)
+        # and 1.001 sqrt(p) below pay for r, with round-off.  Where no bound is positive, nothing
+        # is shifted.
         edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
         factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
         along = height * factor * norm * (1 - relative_error)
         lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - relative_error))
-        right = lower_bounds > 0
+        is_shifted = lower_bounds > 0
         if edge <= 0:
-            right = np.zeros_like(right)
-        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, lower_bounds, 0.0))
+            is_shifted = np.zeros_like(is_shifted)
+        return cls(
+            np.where(is_shifted[:, None], shifts, 0.0), np.where(is_shifted, lower_bounds, 0.0)
+        )
 
     def at(self, places: Bits) -> Tilt:
         """Return the shifts and bounds of some rows."""

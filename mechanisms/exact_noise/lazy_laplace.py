@@ -168,6 +168,7 @@ class LazyLaplace:
 
     def bounds(self) -> tuple[Bound, Bound]:
         """Return two numbers with the draw between them; more digits bring them closer."""
+        # A bit is 0.301 of a decimal digit; the 20 further digits are for cancellation.
         precision = self.bits // 3 + 20
         two = log_bounds(2, precision)
         lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
