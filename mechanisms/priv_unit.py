@@ -139,9 +139,9 @@ class PrivUnit(FixedLengthMeanOracle):
             POSITIVE.check("epsilon", epsilon),
         )
 
-        # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
-        # times a constant, where cap is the mass of the cap of height h.  The shortest have
-        # keep > 1/2, thus cap > e^-epsilon / 2.  As the mass of a cap is at most e^(-p h^2 / 2),
+        # At cost epsilon the reports have length (1 + (e^epsilon - 1) mass) / (1 - h^2)^((p-1)/2)
+        # times a constant, with the mass of the cap of height h.  The shortest have keep > 1/2,
+        # thus a mass above e^-epsilon / 2.  As the mass of a cap is at most e^(-p h^2 / 2),
         # their h^2 is below 2 (epsilon + ln 2) / p.
         def log_length(height: float) -> float:
             mass = max(cap_mass(p, height), 1e-300)  # not 0, as its logarithm is taken
@@ -172,10 +172,10 @@ class PrivUnit(FixedLengthMeanOracle):
         A vector is drawn in the cap with probability `_cap_share`, else anywhere on the sphere,
         with one law for all values.
         """
-        # The random words for the rounding to full length, and for the axis of a zero
-        # vector, may be public.  They are drawn without a look at the value, by the position of a
-        # row alone, and for every outcome of them the report is epsilon-DP: its cap is then a
-        # function of the value (docs/proofs/vectors.md).
+        # The random words for the rounding to full length, and for the axis of a zero vector, may
+        # be public.  They are drawn without a look at the value, by the position of a row alone,
+        # and for every outcome of them the report is epsilon-DP: its cap is then a function of the
+        # value (docs/proofs/vectors.md).
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
         # About this number of proposals are needed until one is in the cap.  No more than e^12 are
@@ -250,9 +250,9 @@ class PrivUnit(FixedLengthMeanOracle):
     def length(self) -> float:
         """The Euclidean length of every report, which makes it unbiased."""
         # A unit vector u reported for a unit vector v has
-        #     E<u, v> = M keep / cap - M (1 - keep) / (1 - cap) = M share / cap
-        # with the share of `_cap_share`, where M = E<u, v> 1{<u, v> >= h} of uniform u, which is
-        # (1 - h^2)^a / (2 a B(1/2, a)) with a = (p-1)/2.
+        #     E<u, v> = M keep / mass - M (1 - keep) / (1 - mass) = M b / mass
+        # with the mass of the cap and b of `_cap_share`, where M = E<u, v> 1{<u, v> >= h} of
+        # uniform u, which is (1 - h^2)^a / (2 a B(1/2, a)) with a = (p-1)/2.
         a, mass = (self.dimension - 1) / 2, self._cap_mass
         beta = math.sqrt(math.pi) / gamma_ratio(a)
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
@@ -266,10 +266,12 @@ class PrivUnit(FixedLengthMeanOracle):
         to keep.  Exact reports have a little less.
         """
         mass = self._cap_mass
-        share = (self.keep - mass) / (1 - mass)
+        cap_probability = (self.keep - mass) / (1 - mass)
         if self.arithmetic is IDEALISED:
-            return share
-        return share - (1 - share) * lost_share(self.dimension, mass) - ROUND_OFF
+            return cap_probability
+        return (
+            cap_probability - (1 - cap_probability) * lost_share(self.dimension, mass) - ROUND_OFF
+        )
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:

@@ -50,6 +50,8 @@ def leak_error_budget(
     """Counts of leaks and the error allowed up to each, which is ``alpha`` on average.
 
     More leaks than the last count have probability at most alpha / 1000; that error is given up.
+    The normal law and the expected counts only shape the budget: any budget is valid whose average
+    over the exact law of leaks, ``chance``, is at most the rest of alpha.
     """
     from scipy.special import bdtr, ndtr
 

@@ -61,7 +61,9 @@ def tail_of_right_guesses(
     v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
     q = 1 / (1 + np.exp(-epsilons))
     tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
-    # the tail over its first mass: 1 + s + s s' + ..., with falling factors s = (r-v) e^eps/(v+1)
+    # B(v) / b(v), the tail over its first mass, is 1 + s + s s' + ... with falling factors, the
+    # first one s = (r-v) e^eps / (v+1): at most 1 / (1 - s).  The smaller of both is taken, as the
+    # mass may be too small for a float.
     first_factor = (r - v) / (v + 1) * np.exp(epsilons)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         geometric = np.where(first_factor < 1, 1 / (1 - first_factor), np.inf)
@@ -74,7 +76,7 @@ def tail_of_right_guesses(
 
 
 def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float) -> bool:
-    """Whether so many right guesses have a chance of at most ``alpha`` under the whole curve.
+    """Whether at least ``right`` right guesses have a chance of at most ``alpha`` under the curve.
 
     The curve is given by lines, ``epsilons`` falling, each with its leak.
     """
