@@ -39,7 +39,7 @@ LINES, PLAN_LINES = 160, 64
 # Ratio of the largest to the least hypothesis with the same planned rule.  A smaller one would plan
 # more rules, which takes longer, and each would fit its hypotheses better.
 BLOCK = 1.15
-# where searches start (epsilon in nats, and mu), and where that for mu ends
+# Where searches start (epsilon in nats, and mu), and where that for mu ends.
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
@@ -48,6 +48,8 @@ LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 class Evidence:
     """What one run has shown: the coins, ranked by the scores, and how they are tested.
 
+    A hypothesis is tested by the rules of a ladder, which serve scores of any shape, and by one
+    rule that is planned for it.
     ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
     chance at most.
     ``one_way`` says whether some rules guess "in" alone, in addition to those that guess both ways.

@@ -37,7 +37,7 @@ from audits.papers.sparse_regression import (
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 from mechanisms.gaussian import Gaussian
 
-DELTA = 1e-3  # the delta at which most of the claims are tested
+DELTA = 1e-3  # the delta at which most of the claims are taken
 NOT_A_NUMBER = float("nan")  # the claimed epsilon and delta of a row that claims neither
 
 

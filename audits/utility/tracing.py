@@ -202,9 +202,9 @@ def audit_tracing(
     claimed = setting.claimed_epsilon(epsilon, delta)
     audit_stream, search_stream = source.spawn(2)
 
-    def trace(part: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
-        """Scores of members and of other rows, the right guesses, and the bound on epsilon."""
-        members, others, right = setting.scores(part, rng)
+    def trace(factor: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
+        """Scores of members and of others, right guesses, and the bound, at a noise factor."""
+        members, others, right = setting.scores(factor, rng)
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         return members, others, right, lower
 
@@ -214,7 +214,7 @@ def audit_tracing(
         if claimed is None:
             raise ParameterError("search", search, "0: there is no claim to falsify")
         noise_factor = largest_falsified_factor(
-            lambda part: trace(part, search_stream.spawn(1)[0])[3] > claimed, tries
+            lambda factor: trace(factor, search_stream.spawn(1)[0])[3] > claimed, tries
         )
     falsified = claimed is not None and lower > claimed
     traced = Traced(

@@ -45,6 +45,7 @@ class SphereSupport(Support):
         # Values less apart than this lie along one line, up to rounding.
         if np.sqrt(across @ across) > 1e-9:
             return self._cap_intersections(axis, other_axis)
+        # Each slice has the point at its middle height, in the direction `orthogonal` to the axis.
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))
         ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
