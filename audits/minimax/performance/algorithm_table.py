@@ -1,7 +1,8 @@
 """The table of the project's algorithms, each with the minimax problem that it solves.
 
 For each entry a report compares three numbers: the mean loss of the algorithm on the problem's hard
-family, the upper bound on risk of its theorem if there is one, and the minimax lower bound.
+family (data from which the lower bound is proved), the upper bound on risk of its theorem if there
+is one, and the minimax lower bound.
 
 A setting has the sizes of a problem: n records or users, p or ``dimension`` coordinates, k labels
 or candidates, s non-zero coefficients, ``noise_bound`` on the labels' noise, and the privacy
