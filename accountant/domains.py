@@ -51,7 +51,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Whole numbers from ``low`` up to the largest that a float holds exactly.
+    """Whole numbers from ``low`` to ``high``, by default the largest that floats hold exactly.
 
     Counts are ints; an amount, such as a sensitivity, may also be a float that is whole.
     """

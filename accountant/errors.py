@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def _first_line(value: object, longest: int) -> str:
-    """Return the first line of how a value is written, of at most so many characters."""
+    """Return the first line of a value's repr, cut to at most ``longest`` characters."""
     line = (repr(value).splitlines() or [""])[0]
     return line if len(line) <= longest else line[: longest - 3] + "..."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-DIGITS = 4
+DIGITS = 4  # significant digits of a bound where the caller states no other number
 
 
 def escape_control(value: object) -> str:
@@ -21,7 +21,7 @@ def escape_control(value: object) -> str:
 
 
 def format_upper(x: float, digits: int = DIGITS) -> str:
-    """Return the shortest text of an upper bound with so many digits, rounded up."""
+    """Return the shortest text of an upper bound with ``digits`` digits, rounded up."""
     return _format_rounded(x, Context(prec=digits, rounding=ROUND_CEILING))
 
 
@@ -31,13 +31,15 @@ def format_lower(x: float, digits: int = DIGITS) -> str:
 
 
 def _format_rounded(x: float, context: Context) -> str:
+    """Return a number as text, rounded as ``context`` says: ∞ for infinity, – for NaN."""
     if math.isinf(x) or math.isnan(x):
         return "∞" if x > 0 else "–"
     if x == 0:
         return "0"
     # as it is printed, so that 0.1 stays 0.1
     decimal = context.create_decimal(repr(float(x)))
-    size = decimal.adjusted()
+    size = decimal.adjusted()  # the exponent of the first digit
+    # below 1e-5, and with more than three zeros after the digits, an exponent is shorter
     if not -5 <= size < context.prec + 3:
         return f"{decimal.normalize():e}"
     if size >= context.prec - 1:

@@ -25,7 +25,7 @@ TEMPLATE = """\
 """
 FACTS = ("fact", "value")  # the columns of a table that has one fact in each row
 DIGITS = 9  # significant digits of a bound in a notebook
-MOST_ROWS = 60  # a notebook shows the last rows, at most so many; a data frame has all
+MOST_ROWS = 60  # a notebook shows at most this many rows, the last ones; a data frame has all
 
 
 class Table(NamedTuple):
@@ -51,6 +51,7 @@ class Table(NamedTuple):
         return [self._shown(name, value) for name, value in zip(names, row, strict=True)]
 
     def _shown(self, name: str, value: Any) -> str:
+        """Return the text of a value in the column ``name``, or of the fact ``name``."""
         if value is None:
             return ""
         if isinstance(value, int) and not isinstance(value, bool):

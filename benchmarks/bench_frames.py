@@ -92,8 +92,10 @@ def question(case, level=None):
     """The question, at epsilon 1; quantiles with no intervals, as the peers."""
     by = {"by": case.by} if case.by else {}
     if case.shares:
-        asked = quantiles(case.column, case.shares, epsilon=1.0, level=level)
-        return median(case.column, epsilon=1.0, level=level) if case.kind == "median" else asked
+        asked = quantiles(case.column, case.shares, epsilon=1.0, confidence=level)
+        return (
+            median(case.column, epsilon=1.0, confidence=level) if case.kind == "median" else asked
+        )
     return {
         "count": lambda: count(epsilon=1.0, **by),
         "sum": lambda: sum_(case.column, epsilon=1.0),

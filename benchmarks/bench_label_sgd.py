@@ -21,7 +21,7 @@ def main():
     for name, size in (("unary", 64), ("subset", 64), ("response", 64), ("duchi", 64),
                        ("unary", 1)):  # fmt: skip
         made = LabelSGD(
-            epsilon=1.0, classes=CLASSES, diameter=20.0, randomizer=name, batch_size=size,
+            epsilon=1.0, k=CLASSES, diameter=20.0, randomizer=name, batch=size,
             random_state=0,
         )  # fmt: skip
         (seconds,) = seconds_of(lambda made=made: made.fit(x, y))

@@ -47,7 +47,7 @@ def at_ranks(numbers, quantiles):
 
 def ours(numbers, quantiles, low, high, step, epsilon, seed):
     made = PrivateQuantiles(
-        quantiles=quantiles, lower=low, upper=high, step=step, epsilon=epsilon,
+        quantiles=quantiles, low=low, high=high, grid_step=step, epsilon=epsilon,
         relation="add-remove", random_state=seed,
     )  # fmt: skip
     return made.fit(numbers[:, None]).quantiles_
@@ -155,8 +155,8 @@ def coverage(runs):
         for records, epsilon, relation in (
             (1000, 1.0, "add-remove"), (10_000, 0.5, "replace-one"), (100_000, 0.1, "add-remove"),
         ):  # fmt: skip
-            made = PrivateQuantiles(quantiles=quantiles, lower=-20, upper=60, epsilon=epsilon,
-                                    level=0.95, relation=relation)  # fmt: skip
+            made = PrivateQuantiles(quantiles=quantiles, low=-20, high=60, epsilon=epsilon,
+                                    confidence=0.95, relation=relation)  # fmt: skip
             held = []
             for seed in range(runs):
                 numbers = law.rvs((records, 1), random_state=seed)

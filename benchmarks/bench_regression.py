@@ -31,8 +31,8 @@ def labels(users, features=1_000, rounds=20):
     x = rng.choice(np.array([-1.0, 1.0]), (users, features))
     y = x[:, 0] * 0.6 + x[:, 1] * 0.5
     made = LabelIHT(
-        epsilon=1.0, delta=1e-5, sparsity=2, label_bound=1.2, rounds=rounds, step=1.0,
-        noise="gaussian", random_state=0,
+        epsilon=1.0, delta=1e-5, sparsity=2, y_bound=1.2, rounds=rounds, step=1.0,
+        randomizer="gaussian", random_state=0,
     )  # fmt: skip
     seconds = least_seconds(lambda: made.fit(x, y))
     theta, residual = np.zeros(features), np.zeros(users)

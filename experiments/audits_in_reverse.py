@@ -51,16 +51,16 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
     from audits.minimax.families.sign_means import SignCopies, SignMeans
 
     records = partial(LocalIHT, epsilon=1.0, sparsity=1, noise_bound=1.0, rounds=1)
-    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, label_bound=1.0, step=default_step())
-    gradients = partial(LabelSGD, epsilon=0.5, classes=2, diameter=2.0)
-    lasso = LabelLasso(epsilon=0.5, delta=1e-5, label_bound=1.0, noise_bound=0.01)
+    labels = partial(LabelIHT, epsilon=0.5, sparsity=1, y_bound=1.0, step=default_step())
+    gradients = partial(LabelSGD, epsilon=0.5, k=2, diameter=2.0)
+    lasso = LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01)
     n, p, q = "(200, 512, 1)", "(30, 512, .5)", 1e-5
     regression = {
         ("`LocalIHT`", n): (records(), 200, 1.0, 0.0),
-        ("`LocalIHT`, residuals clipped", n): (records(residual_clip=1.0), 200, 1.0, 0.0),
-        ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, noise="bounded"), 30, 0.5, 0.0),
-        ("`LabelIHT`, Laplace", p): (labels(delta=0.0, noise="laplace"), 30, 0.5, 0.0),
-        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, noise="gaussian"), 30, 0.5, q),
+        ("`LocalIHT`, residuals clipped", n): (records(residual_bound=1.0), 200, 1.0, 0.0),
+        ("`LabelIHT`, bounded noise", p): (labels(delta=0.0, randomizer="bounded"), 30, 0.5, 0.0),
+        ("`LabelIHT`, Laplace", p): (labels(delta=0.0, randomizer="laplace"), 30, 0.5, 0.0),
+        ("`LabelIHT`, Gaussian, δ = 10⁻⁵", p): (labels(delta=q, randomizer="gaussian"), 30, 0.5, q),
         ("`LabelLasso`, δ = 10⁻⁵", p): (lasso, 30, 0.5, q),
         ("`LabelSGD`", p): (gradients(), 30, 0.5, 0.0),
         ("`LabelSGD`, unary", p): (gradients(randomizer="unary"), 30, 0.5, 0.0),
@@ -118,10 +118,10 @@ def traced_cases() -> dict[str, Callable[..., Traced]]:
             None),
         "`SparseERM`, squared": (erm(loss="squared"), None),
         "`SparseERM`, logistic": (erm(loss="logistic"), append_ridge_twice),
-        "`SignVote`": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
-        "`ThresholdedMean`": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
+        "`SignVote`": (SignVote(1.0, DELTA, k=64, threshold=0.0), members_alone),
+        "`ThresholdedMean`": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
         "`ThresholdedRegression`": (
-            ThresholdedRegression(1.0, DELTA, select=128, x_bound=1.0, y_bound=1.0, radius=1.0,
+            ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,
                                   rounds=10, step=0.1), one_record_a_machine),
     }  # fmt: skip
     return {

@@ -79,13 +79,14 @@ class Case:
         return float(np.mean(hits))
 
 
-SPREAD, LABELS = (("spread", 0.2),), (("sparsity", 3), ("label_bound", 1.4))
-PURE = (*LABELS, ("noise", "bounded"))
+SHARED = "PrivateMean, variance share .2"
+SHARE, LABELS = (("variance_share", 0.2),), (("sparsity", 3), ("y_bound", 1.4))
+PURE = (*LABELS, ("randomizer", "bounded"))
 CASES = (
-    Case("PrivateMean, spread .2", "simulated", 1_000, 1.0, 1e-6, simulated_vectors, SPREAD),
-    Case("PrivateMean, spread .2", "simulated", 10_000, 1.0, 1e-6, simulated_vectors, SPREAD),
-    Case("PrivateMean, spread .2", "simulated", 1_000, 1.0, 0.0, simulated_vectors, SPREAD),
-    Case("PrivateMean, spread .2", "California housing", 2_000, 1.0, 1e-6, housing_vectors, SPREAD),
+    Case(SHARED, "simulated", 1_000, 1.0, 1e-6, simulated_vectors, SHARE),
+    Case(SHARED, "simulated", 10_000, 1.0, 1e-6, simulated_vectors, SHARE),
+    Case(SHARED, "simulated", 1_000, 1.0, 0.0, simulated_vectors, SHARE),
+    Case(SHARED, "California housing", 2_000, 1.0, 1e-6, housing_vectors, SHARE),
     Case("PrivateMean", "California housing", 2_000, 1.0, 1e-6, housing_vectors),
     Case("LocalMean", "simulated", 2_000, 1.0, 0.0, simulated_vectors),
     Case("LocalMean", "California housing", 2_000, 4.0, 0.0, housing_vectors),

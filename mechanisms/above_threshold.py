@@ -119,7 +119,11 @@ class AboveThreshold(ScoreMechanism):
         return True
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Return ten answers that rise and one that falls or stays: the best of eleven levels."""
+        """Return ten answers that rise and one that falls or stays, the best pair of eleven.
+
+        The last answer is one scale above the threshold.  The ten are below it by a number of
+        scales, of which eleven are tried.
+        """
         rise = np.append(np.full(10, 1.0), 0.0 if self.monotone else -1.0)
         best, pair = -1.0, (rise, rise)
         for below in np.linspace(-2.0, 8.0, 11):

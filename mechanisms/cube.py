@@ -88,6 +88,7 @@ class CubeLinf(FixedLengthMeanOracle):
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
+        """Return a randomised corner for each row of ``corners``, the rounded vectors, as bits."""
         # A uniform corner is drawn.  A coin of probability keep decides whether the report is on
         # the side of the user's corner; where the drawn one is on the other side, its opposite is
         # taken.  A corner halfway is reported with probability 2 (1 - keep); otherwise all is
@@ -142,6 +143,7 @@ class CubeLinf(FixedLengthMeanOracle):
     def loss(self) -> PairLoss:
         """The loss of three outcomes: corners of this half, of the other half, and between them."""
         density = (1 - self._halfway_share) / 2 / self._mean_weight
+        # The masses are moved apart by 16 units in their last place, for their round-off.
         return response_pair(self.keep * density, (1 - self.keep) * density, ulps=16.0)
 
     @property
@@ -151,7 +153,7 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def _mean_weight(self) -> float:
-        """The mean over the corners of ``keep`` and ``1 - keep``, which normalises."""
+        """The mean weight of a corner, ``keep`` or ``1 - keep``, by which weights are divided."""
         return (1 - self._halfway_share * (2 * self.keep - 1)) / 2
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:

@@ -26,6 +26,8 @@ from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.families.additive import AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
 
+# Scales of noise on the integers.  Smaller noise is almost always 0, and larger noise would leave
+# little room in 64 bits.
 INTEGER_NOISE_SCALE = Interval(0.01, 2.0**50)
 
 

@@ -1,7 +1,8 @@
 """Hadamard response: a column of a Hadamard matrix where the label's row is probably +1.
 
-Each user reports the index of one column, of about log2(labels) bits.  A report supports the labels
-whose rows have +1 in that column.
+A Hadamard matrix has entries +1 and -1; each label has a row of it, and any two rows agree in half
+of the columns.  Each user reports the index of one column, of about log2(labels) bits.  A report
+supports the labels whose rows have +1 in that column.
 
 References: Acharya, Sun & Zhang (2019).
 """
@@ -90,7 +91,7 @@ class HadamardResponse(FrequencyOracle):
         return (), np.intp
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """Return uniform columns, moved to the partner where the sign is wrong."""
+        """Return uniform columns; where the sign is wrong, a column with the other sign instead."""
         word = smallest_uint(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)

@@ -45,8 +45,8 @@ from mechanisms.families.selection import ScoreMechanism
 # A function that takes a number of trials and returns the candidate of each, and whether it is
 # accepted.
 Proposals = Callable[[int], tuple[IndexArray, NDArray[np.bool_]]]
-# Rejections of one draw before all scores are computed.  It changes the time only: scores near
-# their bounds are mostly accepted at once.
+# Rejections of one draw before all scores are computed.  It changes the time only: with more of
+# them fewer draws need all scores, but each rejection computes one more score in vain.
 MAX_REJECTIONS = 16
 
 
@@ -95,6 +95,7 @@ class LazyExponential(ScoreMechanism):
         return drawn.reshape(objects.shape)
 
     def _draw(self, value: BoundedScores, source: np.random.Generator, size: int) -> IndexArray:
+        """Return ``size`` winners, by proposals in rounds until all are accepted."""
         winners, waiting = np.empty(size, dtype=np.intp), np.arange(size)
         exact = self.arithmetic is EXACT
         propose = (self._exact_proposals if exact else self._float_proposals)(value, source)
@@ -138,10 +139,10 @@ class LazyExponential(ScoreMechanism):
         """
         rounded, scale = RoundedScores(value, self.scale), self.drawn_scale
         bounds, counts = rounded.levels()
-        table = WeightTable.of(bounds[None], scale, counts[None])
+        table = WeightTable.of(bounds[None], scale, counts[None])  # with a single row
 
         def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
-            uniform_words = random_words(size, source) >> np.uint64(1)
+            uniform_words = random_words(size, source) >> np.uint64(1)  # 63 of 64 bits
             level, accepted = table.accept(uniform_words, None, source)
             candidates = rounded.members(level, source.integers(0, counts[level]))
             scores, bound = rounded.at(candidates), bounds[level]

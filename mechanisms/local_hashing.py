@@ -78,7 +78,7 @@ class LocalHashing(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
-        buckets = round(math.exp(min(epsilon, 20.0))) + 1
+        buckets = round(math.exp(min(epsilon, 20.0))) + 1  # below MAX_PRIME buckets
         keep = min(1 / (1 + (buckets - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda x: cls(k, buckets, x), keep, 1 / buckets, epsilon)
 

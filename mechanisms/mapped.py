@@ -1,4 +1,4 @@
-"""Any function of the release of a mechanism with finitely many outputs.
+"""Any function of the release of another mechanism, the *inner* one, which costs no more than it.
 
 References: Dwork & Roth (2014), Proposition 2.1 (post-processing).
 """

@@ -59,8 +59,12 @@ from mechanisms.exact_noise.rounding_grid import (
 )
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
 
-TRIED_STARTS = 64  # starts of patterns that are tried for the worst pair
-MOST_DECODED = 2048  # largest number of rows of a matrix whose error is computed by decoding
+# Starts of patterns that are tried for the worst pair.  With more the pair may be nearer to the
+# sensitivity; the loss does not depend on it.
+TRIED_STARTS = 64
+# Largest number of rows of a matrix whose error is computed by decoding; time and memory grow with
+# its square at least.
+MOST_DECODED = 2048
 DECODERS = ("prefix sums", "steps", "rows")
 STRATEGIES = (BandedMatrix, BinaryTree, BufferedToeplitz, StrategyMatrix, Toeplitz)
 PARTICIPATIONS = (FixedEpochs, MinSeparation, Once)
@@ -107,8 +111,8 @@ class StepSums:
     """
 
     strategy: Strategy
-    sensitivity: float
-    dimension: int | None
+    sensitivity: float  # the largest L2 norm of what a record moves in one step
+    dimension: int | None  # coordinates of a step; None where steps are numbers
 
     @property
     def axes(self) -> int:
@@ -152,9 +156,10 @@ class StepSums:
 class MatrixMechanism(Mechanism):
     """The rows of ``C x`` plus Gaussian noise, decoded to noisy prefix sums of the steps x.
 
-    Of a strategy C, a row of x holds what all records add in one step. The noise in the prefix sums
-    is correlated, and much less than if each sum had noise of its own.  In training, the same noise
-    ``C^-1 Z`` is added to the gradients, and this value says what the run costs.
+    A row of x is the sum of what all records add in one step, and C is the strategy.  The noise in
+    the prefix sums is correlated, and much less than if each sum had noise of its own.  In
+    training, the same noise ``C^-1 Z`` is added to the gradients, and this mechanism says what the
+    run costs.
 
     Examples
     --------
@@ -180,7 +185,7 @@ class MatrixMechanism(Mechanism):
         "`StrategyMatrix`",
         typical=(Toeplitz((2.0,), 1),),
     )
-    # 7.4612668 is (1, 1e-5)
+    # At the typical scale the typical strategy, with sensitivity 2, is (1, 1e-5)-DP.
     scale: float = param(
         POSITIVE,
         "standard deviation of the noise in each row of C x",
@@ -254,12 +259,14 @@ class MatrixMechanism(Mechanism):
         centre, coordinates = np.asarray(value, dtype=float), self.dimension or 1
         outputs = np.asarray(output, dtype=float)
         length = self.strategy.rows if self.decoder == "rows" else self.strategy.columns
+        # A number of one step may have several rows.
         axes = self.values.axes + (self.values.axes == 0 and length > 1)
         outputs = outputs.reshape(*outputs.shape[: outputs.ndim - axes], length, coordinates)
         lead = centre.shape[: centre.ndim - self.values.axes]
         centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
         outputs = np.moveaxis(outputs, -2, 0)
-        # Rows by least squares are as far from C x as the rows of the steps.
+        # Steps s that are decoded by least squares are x plus Gaussian noise of the covariance
+        # scale^2 (C^T C)^-1, so their density falls as e^(-|C (s - x)|^2 / (2 scale^2)).
         if self.decoder == "rows":
             residual = outputs - _with_axes(self.strategy.times(centre), outputs.ndim)
         else:
@@ -310,13 +317,15 @@ class MatrixMechanism(Mechanism):
     def loss(self) -> GaussianLoss:
         """One Gaussian, as far as the rows move in standard deviations of the noise."""
         if self.arithmetic is EXACT and self.drawn_scale == self.scale:
+            # The noise was not widened, so that rounding counts as sensitivity; the 2^-80 pays for
+            # discrete in place of continuous noise (docs/proofs/discrete.md).
             moved = round_up(self._distance + self._rounding_moves)
             return GaussianLoss(round_up(moved / self.scale + 2.0**-80))
         return GaussianLoss(round_up_ratio(self._distance, self.scale))
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the worst pair known here moves the rows less than the sensitivity."""
+        """Whether the known worst pair moves the rows by less than the sensitivity less 1e-9."""
         return self._worst_steps[1] < self.moved.value * (1 - 1e-9)
 
     @property
@@ -393,7 +402,7 @@ def _with_axes(array: Array, axes: int) -> Array:
 
 
 def _equal_distances(participation: Participation, steps: int) -> tuple[int, int]:
-    """Return how often a record can be used, and the distance of its uses."""
+    """Return how often a record can be used in all steps, and how many steps apart."""
     match participation:
         case FixedEpochs():
             return participation.epochs, participation.period(steps)

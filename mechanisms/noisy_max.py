@@ -45,8 +45,9 @@ from mechanisms.families.selection import (
 class NoisyMax(SelectionMechanism):
     """The index of the largest ``score + scale * noise``.
 
-    With Gumbel noise it is the exponential mechanism and has bounded range.  With Laplace noise it
-    has not (five candidates reach 1.17 times the range), so its loss is a pure epsilon.
+    With Gumbel noise it is the exponential mechanism and has bounded range.  With Laplace noise the
+    log-ratios of five candidates can span 1.17 times that range (docs/errata.md, E18b), so its loss
+    is a pure epsilon.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class NoisyMax(SelectionMechanism):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the noise is Laplace: pairs only approach its pure epsilon."""
+        """Whether the noise is Laplace: pairs of scores approach its pure epsilon, none has it."""
         return self.noise == "laplace"
 
     @property
@@ -131,7 +132,7 @@ class NoisyMax(SelectionMechanism):
             return self._by_weights.worst_pair(epsilon)
         # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
         # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  The best of 401
-        # gaps is near enough for audits, which alone ask for the pair: the loss is an upper bound.
+        # gaps is good enough, as only audits ask for the pair, and the loss is an upper bound.
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
@@ -157,7 +158,7 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     """
     s = scores - scores.max()
     # Forty below the largest score no candidate wins more often than e^-40 of the rest.  Panels of
-    # the quadrature end at the kinks, and are at most 2 wide.
+    # the quadrature, with 20 nodes each, end at the kinks, and are at most 2 wide.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
     v, weights, _ = gauss_legendre_panels(kinks, 20)
     away = np.abs(v[:, None] - s)

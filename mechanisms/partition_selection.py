@@ -1,4 +1,4 @@
-"""Which keys may be released: the rule that keeps as many as any private rule can.
+"""Which keys may be released: the rule that keeps each key as often as any private rule can.
 
 People hold keys, such as the words that they use, and the set of all keys is itself private.  Each
 key is kept with a probability that depends on how many people hold it; see `keeping_words`.
@@ -84,6 +84,8 @@ class PartitionSelection(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
+        # The probability grows from delta to about 1/2 by the factor e^epsilon a count, and then
+        # its distance from 1 falls as fast, so this is about the number of counts that have coins.
         if 2 * math.log(1 / self.key_delta + 1) / self.key_epsilon > MOST_STEPS:
             raise ParameterError(
                 "key_epsilon", self.key_epsilon, "larger: too many counts have coins"
@@ -132,7 +134,7 @@ class PartitionSelection(Mechanism):
         return coins
 
     def keep_probability(self, counts: ArrayLike) -> Array:
-        """Return the probability that a key is kept which so many people hold.
+        """Return the probability that a key is kept, by the number of people who hold it.
 
         Parameters
         ----------
@@ -193,7 +195,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def loss(self) -> Loss:
-        """That of (epsilon, delta) for one key; of several, the product of as many such pairs."""
+        """That of (epsilon, delta) for one key; for several keys, the product of such pairs."""
         return loss_of_keys(self.key_epsilon, self.key_delta, self.keys)
 
     @property
@@ -268,13 +270,14 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     # With probability (1 - delta)^keys no key has an infinite loss.  Then j of the keys have loss
     # -epsilon and the others epsilon: in sum (keys - 2 j) epsilon, with binomial masses.
     e0 = round_up(epsilon)
-    none_lost = keys * math.log1p(-delta)
-    size, masses = keys * math.log1p(math.exp(-e0)), []
+    none_lost = keys * math.log1p(-delta)  # the logarithm of (1 - delta)^keys
+    # A key has the loss -epsilon with the odds e^-epsilon.
+    log_normaliser, masses = keys * math.log1p(math.exp(-e0)), []
     for j in range(keys + 1):
         log_binomial = math.lgamma(keys + 1) - math.lgamma(j + 1) - math.lgamma(keys - j + 1)
-        masses.append(math.exp(none_lost + log_binomial - j * e0 - size))
+        masses.append(math.exp(none_lost + log_binomial - j * e0 - log_normaliser))
     lost_mass = -math.expm1(none_lost)
     scale = (1 - lost_mass) / sum(masses)  # makes the sum right in spite of the errors of lgamma
     finite = [mass * scale for mass in masses]
     pair = PairLoss((lost_mass, *finite, 0.0), (0.0, *finite[::-1], lost_mass))
-    return pair.with_rounding(1e-12 * keys)
+    return pair.with_rounding(1e-12 * keys)  # the relative error of the masses, at most

@@ -35,7 +35,8 @@ from mechanisms.base import (
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import MeanOracle, out_of_range
 
-CENTRES = 1 << 45  # a number is rounded to one of twice as many and one steps
+# A number is rounded to a multiple of radius / CENTRES, so by at most 2^-46 of the radius.
+CENTRES = 1 << 45
 
 
 @final

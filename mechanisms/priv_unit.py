@@ -139,12 +139,12 @@ class PrivUnit(FixedLengthMeanOracle):
             POSITIVE.check("epsilon", epsilon),
         )
 
-        # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
-        # times a constant, where cap is the share of the sphere that a cap of height h has.  The
-        # shortest have keep > 1/2, thus cap > e^-epsilon / 2.  As a cap has at most e^(-p h^2 / 2),
+        # At cost epsilon the reports have length (1 + (e^epsilon - 1) mass) / (1 - h^2)^((p-1)/2)
+        # times a constant, with the mass of the cap of height h.  The shortest have keep > 1/2,
+        # thus a mass above e^-epsilon / 2.  As the mass of a cap is at most e^(-p h^2 / 2),
         # their h^2 is below 2 (epsilon + ln 2) / p.
         def log_length(height: float) -> float:
-            mass = max(cap_mass(p, height), 1e-300)
+            mass = max(cap_mass(p, height), 1e-300)  # not 0, as its logarithm is taken
             length = np.logaddexp(math.log1p(-mass), target + math.log(mass))
             return float(length - (p - 1) / 2 * math.log1p(-height * height))
 
@@ -167,16 +167,19 @@ class PrivUnit(FixedLengthMeanOracle):
     def _exact_reports(
         self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
     ) -> Array:
-        # The report is the direction of a random integer vector: of one in the cap with probability
-        # `_cap_share`, else of one anywhere on the sphere.  The law of the latter is the same for
-        # all values.  The random words for the rounding to full length, and for the axis of a zero
-        # vector, may be public.  They are drawn without a look at the value, by the position of a
-        # row alone, and for every outcome of them the report is epsilon-DP: its cap is then a
-        # function of the value (docs/proofs/vectors.md).
+        """Return reports whose law is exact: the directions of random vectors of integers.
+
+        A vector is drawn in the cap with probability `_cap_share`, else anywhere on the sphere,
+        with one law for all values.
+        """
+        # The random words for the rounding to full length, and for the axis of a zero vector, may
+        # be public.  They are drawn without a look at the value, by the position of a row alone,
+        # and for every outcome of them the report is epsilon-DP: its cap is then a function of the
+        # value (docs/proofs/vectors.md).
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
-        # About so many proposals are needed until one is in the cap; no more than e^12 are drawn at
-        # once.
+        # About this number of proposals are needed until one is in the cap.  No more than e^12 are
+        # drawn at once, which bounds the memory.
         log_chance = log_acceptance(self.dimension, self.height, self._cap_mass)
         trials = math.exp(min(-log_chance, 12.0))
         for at in cache_blocks(rows, 8 * self.dimension):
@@ -194,6 +197,7 @@ class PrivUnit(FixedLengthMeanOracle):
     def _float_reports(
         self, vectors: Array, size: int | None, source: np.random.Generator
     ) -> Array:
+        """Return reports in floats: a height along the value, and a uniform direction around it."""
         from scipy.special import betaincinv
 
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
@@ -246,9 +250,9 @@ class PrivUnit(FixedLengthMeanOracle):
     def length(self) -> float:
         """The Euclidean length of every report, which makes it unbiased."""
         # A unit vector u reported for a unit vector v has
-        #     E<u, v> = M keep / cap - M (1 - keep) / (1 - cap) = M share / cap
-        # with the share of `_cap_share`, where M = E<u, v> 1{<u, v> >= h} of uniform u, which is
-        # (1 - h^2)^a / (2 a B(1/2, a)) with a = (p-1)/2.
+        #     E<u, v> = M keep / mass - M (1 - keep) / (1 - mass) = M b / mass
+        # with the mass of the cap and b of `_cap_share`, where M = E<u, v> 1{<u, v> >= h} of
+        # uniform u, which is (1 - h^2)^a / (2 a B(1/2, a)) with a = (p-1)/2.
         a, mass = (self.dimension - 1) / 2, self._cap_mass
         beta = math.sqrt(math.pi) / gamma_ratio(a)
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
@@ -262,14 +266,16 @@ class PrivUnit(FixedLengthMeanOracle):
         to keep.  Exact reports have a little less.
         """
         mass = self._cap_mass
-        share = (self.keep - mass) / (1 - mass)
+        cap_probability = (self.keep - mass) / (1 - mass)
         if self.arithmetic is IDEALISED:
-            return share
-        return share - (1 - share) * lost_share(self.dimension, mass) - ROUND_OFF
+            return cap_probability
+        return (
+            cap_probability - (1 - cap_probability) * lost_share(self.dimension, mass) - ROUND_OFF
+        )
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
-        # For delta 0: the odds of keep are e^epsilon times those of the cap's share of the sphere.
+        # For delta 0: the odds of keep are e^epsilon times those of the cap's mass.
         mass = cap_mass(fields.dimension, fields.height)
         if least_keep(fields) >= 1 or mass < LEAST_MASS:
             raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
@@ -337,7 +343,7 @@ def highest_provable(dimension: int) -> float:
     `LEAST_ACCEPTANCE` are its other limits.
     """
     smallest = max(SMALLEST_CAP, 128 * cap_mass_error(dimension))
-    low, high = 0.0, 1 - 1e-9
+    low, high = 0.0, 1 - 1e-9  # the cap of height 1 is a single point
     for _ in range(60):
         middle = (low + high) / 2
         mass = cap_mass(dimension, middle)
@@ -356,11 +362,11 @@ def unit_vectors(vectors: Array) -> Array:
 
 
 def lost_share(dimension: int, mass: float) -> float:
-    """Return by what share of itself exact reports raise 1 - b, b being `PrivUnit._cap_share`.
+    """Return how much larger 1 - b is in exact reports than in exact arithmetic, relative to it.
 
-    With nu the error of the mass of a cap of integer vectors, the proof asks for a 1 - b that is
-    larger by the factor 1 / (1 - nu / mass); `MASS_ERROR` is added four times for the mass itself.
-    It is infinite where the mass may be wrong by more than half of itself.
+    Here b is `PrivUnit._cap_share`.  With nu the error of the mass of a cap of integer vectors, the
+    proof asks for a 1 - b that is larger by the factor 1 / (1 - nu / mass).  `MASS_ERROR` is added
+    four times for the mass itself.  The result is infinite where nu is more than half of the mass.
     """
     error = cap_mass_error(dimension) / mass
     return error / (1 - error) + 4 * MASS_ERROR if error <= 0.5 else math.inf
@@ -369,8 +375,8 @@ def lost_share(dimension: int, mass: float) -> float:
 def least_keep(mechanism: PrivUnit) -> float:
     """Return the lower bound of ``keep``, above which the probability `_cap_share` is positive.
 
-    It is the mass of the cap.  Exact reports lose a share of 1 - b, and twice as much is added: b
-    stays clearly above 0.
+    It is the mass of the cap.  Exact reports raise 1 - b by `lost_share` and `ROUND_OFF`; the bound
+    has room for twice as much, so that b stays clearly above 0.
     """
     mass = cap_mass(mechanism.dimension, mechanism.height)
     if mechanism.arithmetic != EXACT or mass < LEAST_MASS:

@@ -142,7 +142,8 @@ class PureFromApproximate(PostProcessing):
         samples, index = reported[..., :-1], reported[..., -1]
         p = self._bit_probabilities(samples, values)
         # P(t) = p_t E[1 / (1 + others)] + (1 - p_t) prod_{s != t} (1 - p_s) / T, and
-        # E[1 / (1 + others)] = int_0^1 prod_{s != t} (1 - p_s + p_s z) dz, a polynomial
+        # E[1 / (1 + others)] = int_0^1 prod_{s != t} (1 - p_s + p_s z) dz.  The integrand is a
+        # polynomial of degree T - 1, so that the quadrature is exact.
         x, w = legendre(self.candidates // 2 + 1)
         z = (x + 1) / 2
         at = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
@@ -231,7 +232,7 @@ class RotatedSamples(Support):
         """Return one cell for every index with every row."""
         del first, second
         count, inner = self.mechanism.candidates, self.mechanism.inner
-        rng, rows = np.random.default_rng(0), 6
+        rng, rows = np.random.default_rng(0), 6  # a few rows, so that the cells stay few
         samples = np.reshape(
             inner.release(self.mechanism.reference_value, rng, rows * count), (rows, count)
         )

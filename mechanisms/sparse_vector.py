@@ -31,9 +31,11 @@ from mechanisms.base import (
 from mechanisms.families.selection import MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
-# Distances of the edges of cells from an answer, in scales of its noise.
+# For sums over all outputs the line of the released answer is cut into cells.
+# Distances of the edges of cells from an answer, in scales of its noise: 1/2 to 64.
 CELL_STEPS = 0.5 * 2.0 ** np.arange(8)
 # Edges of cells between two neighbours' answers, as fractions of the way from one to the other.
+# There the densities' ratio changes, by less within a cell the more cells there are.
 CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)
 
 

@@ -237,6 +237,7 @@ class Staircase(AdditiveNoise):
         narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
         greater_mass = 0.5 + self._top_density * narrower_part * self.drawn_stair
         lesser_mass = greater_mass * math.exp(-self._log_ratio)
+        # The masses are moved apart by 16 units in their last place, for their round-off.
         return response_pair(greater_mass, lesser_mass, ulps=16.0)
 
     @property

@@ -52,8 +52,8 @@ NUMERICS = LossNumerics(CGF)
 class TruncatedLaplaceLoss(SymmetricLoss):
     """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``."""
 
-    shift: float
-    reach: float
+    shift: float  # the sensitivity, in scales of the noise
+    reach: float  # the largest absolute noise, in scales
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
@@ -71,7 +71,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 
     @property
     def sampled_ratio_law(self) -> SampledRatioLaw | None:
-        """The law at rate 1, where it has a finite part; else None."""
+        """The law at sampling rate 1; None where it has no finite part, or too wide a one."""
         law = self.ratio_law
         return None if law is None or law.high > MAX_SHIFT else SampledRatioLaw(law, 1.0, False)
 
@@ -114,6 +114,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
             return 1.0
         if beyond > 0:
             return min(1.0, round_up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
+        # It is positive, also where the float underflows.
         return max(round_up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
 
 
@@ -201,7 +202,8 @@ class TruncatedLaplace(RealNoise):
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution
+        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution, where
+        # the last term is below all rounding for r = 700.
         reach = self.drawn_reach
         cut = reach * (reach + 2) / math.expm1(min(reach, 700.0))
         return self.drawn_scale * math.sqrt(2 - cut)

@@ -85,6 +85,7 @@ class UnaryEncoding(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
+        # From 2^-53 on, p = 1 - q is below 1 in floats.
         lowest = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
         return calibrated_safely(lambda q: cls(k, 1 - q, q), lowest, 0.5, epsilon)
 
@@ -212,6 +213,7 @@ class UnaryEncoding(FrequencyOracle):
     def _packed_reports(
         self, labels: NDArray[np.intp], rng: np.random.Generator
     ) -> NDArray[np.uint8]:
+        """Return reports of shape (users, ceil(k / 8)), with the bits of eight labels in a byte."""
         # All bits are drawn as for a wrong label; then the bit of the true label is drawn again.
         users, width = labels.size, -(-self.k // 8)
         packed_bits = bernoulli_words(self.q, -(-users * width // 8), rng)

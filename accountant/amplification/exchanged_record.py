@@ -145,6 +145,8 @@ def _power_pieces(part: Loss) -> tuple[Array, Array, float]:
     """
     loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
     if loss_pmf is None or reversed_pmf is None:
+        # Finitely many losses that dominate the part's; at most 1e-250 of mass is moved to
+        # infinity.
         above = discretised(part, 1e-250, upper=True)
         losses, mass, beyond = above.loss, above.mass, above.infinity_mass
         lost = above.reversed.infinity_mass

@@ -44,8 +44,8 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
 
-# The most records of a group for which every split into added and removed records is composed (way
-# 1 above).  For a larger group the trade-off curve of one record is iterated.
+# The most records of a group for which every split into added and removed records is composed (case
+# 1 above), one composition for each.  For a larger group the trade-off curve is iterated (case 3).
 MAX_SAMPLED_GROUP = 64
 # The most records of a group for which a trade-off curve is iterated: the first for losses of
 # finitely many values, the second for losses that are discretised first.  The corners of a

@@ -1,5 +1,9 @@
 """Poisson sampling: a release sees a random sample of the records, so each one pays less.
 
+With P and Q the laws of the part's outputs with and without a record in the sample, and q the rate,
+the sampled pair is P' = (1 - q) Q + q P against Q.  Its loss is ln(1 - q + q e^L), L = ln P/Q, and
+the loss of the other direction, where the record was added, is minus that of an output from Q.
+
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
 Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses.
 """
@@ -92,7 +96,7 @@ class PoissonSampled(Loss):
     part: Plan
     rate: float
     relation: Adjacency = Adjacency.ADD_REMOVE
-    _added: bool = field(default=False, repr=False)
+    _added: bool = field(default=False, repr=False)  # whether the pair is Q against P'
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
@@ -285,7 +289,7 @@ class PoissonSampled(Loss):
         ratio, p = loss.loss_pmf
         shifted = log_mixture(ratio, q)
         mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
-        lost = loss.reversed.infinity
+        lost = loss.reversed.infinity  # the mass of Q where P has none
         if lost and q < 1:
             shifted = np.append(shifted, math.log1p(-q))
             mass = np.append(mass, lost if self._added else lost * (1 - q))

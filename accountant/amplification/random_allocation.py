@@ -1,5 +1,7 @@
 """Random allocation (balls in bins): an epoch in which each record is used in random steps.
 
+P is the law of the answers with the record, Q without it; the loss is ln P / Q of a draw from P.
+
 References: Chua et al. (2024), balls and bins; Choquette-Choo et al. (2024), Lemma 3.2; Feldman &
 Shenfeld (2025) for several steps a record.  Proof: `docs/proofs/random_allocation.md`.
 """
@@ -29,8 +31,11 @@ from accountant.plans.plan import Item, Plan, Release, as_plan
 
 STEPS = IntegerRange(1, 10**7)
 EPOCHS = IntegerRange(1)
-MAX_OUTCOMES = 20_000  # most outcomes of an epoch, each of which is an atom of its loss
-# Two equal laws, whose loss is 0: what is known to be attained where no other pair is known.
+# Most outcomes of an epoch, each of which is an atom of its loss: time and memory grow with them.
+MAX_OUTCOMES = 20_000
+# Two equal laws, whose loss is 0.  `UpperEnvelope(bound, pair)` is a bound and a pair that
+# certainly occurs: where no worse pair is known to occur, this one gives the lower end of a
+# certificate.
 NOTHING = PairLoss((1.0,), (1.0,))
 
 
@@ -40,10 +45,11 @@ class RandomAllocation(Release):
     """Epochs of ``steps`` releases; each record is used in ``picks`` random ones of an epoch.
 
     Also known as balls in bins.  Each record draws its steps alone, and the number of steps is
-    fixed in advance, so that a record more or less moves no other: a removed record costs what a
-    blank one does.  With one pick the loss is that of a pair of
-    data sets that attains it.  With more picks it is a bound: ``picks`` runs with one pick of
-    ``steps // picks`` steps.
+    fixed in advance, so that the other records keep their steps when one is added or removed: this
+    costs what blanking the record does.  With one pick the loss is exact: some pair of data sets
+    has it.  With more picks it is an upper bound: cut the steps at random into ``picks`` blocks of
+    ``steps // picks`` steps, and draw one step of each block.  That is the same random set of
+    steps, and for given blocks it is ``picks`` epochs with one pick.
 
     Parameters
     ----------
@@ -75,7 +81,7 @@ class RandomAllocation(Release):
     picks: int = 1
     epochs: int = 1
     relation: Adjacency = Adjacency.ADD_REMOVE
-    _added: bool = field(default=False, repr=False)
+    _added: bool = field(default=False, repr=False)  # whether the loss is ln Q / P, under Q
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", STEPS.check("steps", self.steps))
@@ -88,7 +94,7 @@ class RandomAllocation(Release):
         if stated not in (None, Adjacency.ADD_REMOVE, relation):
             reason = f"stated for {relation} neighbours, not {stated}: a replaced record is two"
             raise ParameterError("part", self.part, reason)
-        self._one_pick()  # so that a part whose sum has no law here is refused at once
+        self._one_pick()  # so that a part whose epoch cannot be computed here is refused at once
 
     @property
     def loss(self) -> Loss:
@@ -100,6 +106,7 @@ class RandomAllocation(Release):
         loss = self._one_pick()
         if self._added:
             loss = loss.reversed
+        # One pick is exact, and so is a record in every step; else the blocks give a bound only.
         if 1 < self.picks < self.steps:
             loss = UpperEnvelope(loss, NOTHING)
         yield loss, self.picks * self.epochs
@@ -110,7 +117,7 @@ class RandomAllocation(Release):
         return replace(self, _added=not self._added)
 
     def _one_pick(self) -> Loss:
-        """Return the loss of one pick of so many steps as each pick has."""
+        """Return the loss of an epoch of ``steps // picks`` steps with one pick, from P to Q."""
         part, steps = loss_of_plan(self.part), self.steps // self.picks
         if steps == 1:
             return part
@@ -121,8 +128,10 @@ class RandomAllocation(Release):
         if forward is None or backward is None or loose:
             reason = "Gaussian, or a loss of finitely many outcomes such as PureLoss or PairLoss"
             raise ParameterError("part", self.part, reason)
-        lost = part.reversed.infinity
-        outcomes = forward[0].size + bool(lost)
+        # The losses ln P / Q of one step, and one more outcome for what only Q can have.
+        mass_of_q_alone = part.reversed.infinity
+        outcomes = forward[0].size + bool(mass_of_q_alone)
+        # An outcome of an epoch is how often each outcome of a step occurs.
         if math.comb(steps + outcomes - 1, outcomes - 1) > MAX_OUTCOMES:
             reason = f"few enough for {MAX_OUTCOMES:,} outcomes of an epoch; or a Gaussian part"
             raise ParameterError("steps", self.steps, reason)
@@ -131,16 +140,19 @@ class RandomAllocation(Release):
 
 @functools.lru_cache(maxsize=64)
 def _allocated_pair(part: Loss, steps: int) -> PairLoss:
-    """Return the pair of an epoch whose steps have finitely many outcomes.
+    """Return the pair of an epoch of which each step has finitely many outcomes.
 
-    How often each outcome occurs is multinomial without the record; with it, that times the mean
-    of the likelihood ratios of the steps.
+    An outcome of the epoch says how often each outcome of a step occurs.  Its probability q without
+    the record is multinomial; with the record in a uniformly random step, p = q times the mean of
+    the ratios P / Q of all steps.
     """
     loss_pmf = part.loss_pmf
     if loss_pmf is None:
         raise TypeError(f"not finitely many losses: {type(part).__name__}")
+    # The ratios P / Q of the outcomes of one step, and their probabilities under Q: those under P,
+    # which are the second entry of `loss_pmf`, times Q / P.
     ratio, mass = np.exp(loss_pmf[0]), loss_pmf[1] * np.exp(-loss_pmf[0])
-    if part.reversed.infinity:  # An outcome that only the data without the record can have.
+    if part.reversed.infinity:  # the mass under Q of outcomes that P cannot have
         ratio, mass = np.append(ratio, 0.0), np.append(mass, part.reversed.infinity)
     counts = _compositions(steps, ratio.size)
     # In extended precision, as logarithms of thousands cancel.
@@ -149,9 +161,10 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     log_q = log_factorial[steps] - log_factorial[counts].sum(axis=1) + ordered_dot(counts, log_mass)
     q = np.exp(log_q).astype(float)
     p = q * ordered_dot(counts, ratio) / steps
+    # The sums are 1 - infinity and 1 already, but for round-off.
     p *= (1 - part.infinity) / p.sum()
     q /= q.sum()
-    if part.infinity:  # The step of the record reveals it.
+    if part.infinity:  # the mass under P of outcomes that Q cannot have: they reveal the record
         p, q = np.append(p, part.infinity), np.append(q, 0.0)
     return PairLoss(p.tolist(), q.tolist())
 

@@ -30,15 +30,18 @@ from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
-LOG_ORDERS = (-9.0, 16.0, 1001)  # ends and number of the values of ln(order - 1) that are tried
+# Ends and number of the values of ln(order - 1) that are tried.  Every order gives a valid bound:
+# more of them would only bring the first choice nearer to the best one.
+LOG_ORDERS = (-9.0, 16.0, 1001)
 # Number of points of each finer grid, which covers one step of the grid before on either side of
 # the best order.
 ZOOMS = (9, 9, 9, 9)
-# For at most so many epsilons the best order of each is searched on the finer grids, with 36
-# divergences.  For more, as discretisations ask for, it is the vertex of a parabola in
-# ln(order - 1), with 6 divergences.
+# For at most 64 epsilons the best order of each is searched on the finer grids, with 36 divergences
+# each.  For more, as discretisations ask for, it is the vertex of a parabola in ln(order - 1), with
+# 6 divergences: quicker, and the bound may be a little larger.
 MAX_ZOOMED_EPSILONS = 64
-PARABOLA_STEPS = (1e-3, 1e-4)  # in ln(order - 1): distance of two more orders from each vertex
+# Distances, in ln(order - 1), of two more orders from the vertex of each parabola in turn.
+PARABOLA_STEPS = (1e-3, 1e-4)
 
 
 @final

@@ -1,9 +1,10 @@
 """The cumulants of Poisson-sampled losses whose parts are Gaussian or have finitely many values.
 
 K(z) = ln E e^{zL} of a plan is the sum of its losses' cumulants.  A sampled Gaussian has one by
-quadrature (`SampledGaussian`); at least `MIN_SHARED` different ones that are alike share a grid
-(`SimilarSampledGaussians`); a part with finitely many losses has a finite sum.  `SampledCGF`
-offers them to the contour integrals of `accountant.composition`.
+quadrature (`SampledGaussian`); where there are at least `MIN_SHARED` different ones, those that are
+alike share a grid (`SimilarSampledGaussians`); a part with finitely many losses has a finite sum.
+`SampledCGF` offers them to the contour integrals of `accountant.composition`, which ask for K at
+real orders a, for e^{K(z) - K(a)} at nodes z = a + iv of a line, and for a bound on its decay in v.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
-# Different sampled Gaussians of one direction: fewer are integrated one by one, as quickly.
+# The least number of different sampled Gaussians of one direction for which grids are shared: fewer
+# are integrated one by one, as quickly.
 MIN_SHARED = 32
-Index = NDArray[np.intp]
+Index = NDArray[np.intp]  # places of losses in a list
 
 
 class Sampled(HasCumulant, Protocol):
@@ -114,7 +116,8 @@ class SampledFamily(list[Sampled]):
 def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
     """Yield the places of losses whose mu is in one octave, and whose odds are within a factor e.
 
-    Small mu need closer odds, as the points of a grid are then close: within e^{3 * 2^octave}.
+    Where mu is small, the points of a shared grid are close, so that it must not be wide: the odds
+    of a group are then within a factor e^{3 * 2^octave}, the octave being negative.
     """
     octave = np.frexp(mu)[1]
     width = np.minimum(1.0, 3.0 * 2.0**octave)

@@ -42,13 +42,15 @@ MAX_SHIFT = 60.0
 PANEL = 1.5  # largest half-width of a panel in l, before it is cut into parts
 # Ellipses around a part: heights of the upper semi-axis in l, below pi / 2, where r has its zeros.
 HEIGHTS = np.array([1.5, 1.0, 0.6, 0.3, 0.1, 0.03, 0.01, 0.003])
-POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)  # numbers of points of a part that are tried
-PARTS = tuple(2**k for k in range(9))  # numbers of parts of a panel that are tried
+# Numbers of points of a part, and of parts of a panel, that are tried: the first is taken whose
+# error is at most `GOAL`.
+POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
+PARTS = tuple(2**k for k in range(9))
 # Filon's rule is cheaper where a panel needs more points than this at the largest frequency.
 FILON_POINTS = 200
-FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment
+FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment; else points are summed
 Grid = tuple[int, int]  # the numbers of parts of a panel and of points of a part
-GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment
+GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment: below an ulp
 
 
 @final
@@ -143,11 +145,12 @@ class SampledRatioLaw:
         return result
 
     def log_errors(self, a: Array, turn: float, parts: int) -> tuple[Array, Array]:
-        """Return ``ln 64/15 c M / (1 - rho^-2)`` over E e^{aL}, and ln rho, of ellipses rho.
+        """Return ``ln [64/15 c M / (1 - rho^-2)] - ln E e^{aL}``, and ln rho, of ellipses rho.
 
-        By real order, part of a panel and height of its ellipse: an n-point rule on a part of
-        half-width c errs by that times rho^{2 - 2n}, M the largest size of the integrand on the
-        ellipse at frequencies up to ``turn``.
+        An n-point rule on a part of half-width c errs by at most 64/15 c M rho^{2 - 2n}
+        / (1 - rho^-2), M the largest size of the integrand at frequencies up to ``turn`` on an
+        ellipse around the part, whose semi-axes in units of c sum to rho.  The first result has the
+        axes real order, part and height of the ellipse, the second only the last two.
         """
         edges = _edges(self.law, parts)
         c, centre = (edges[1] - edges[0]) / 2, (edges[1:] + edges[:-1]) / 2
@@ -184,7 +187,11 @@ class SampledRatioLaw:
         return bound
 
     def quadrature_terms(self, frequency: float) -> float:
-        """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
+        """Return about how many points a contour up to ``frequency`` needs.
+
+        The estimate, for a moderate real part, decides which method of composition is quickest, and
+        no result.
+        """
         panels = (self.law.high - self.law.low) / 2
         return min(20.0 * (panels + 1) + 0.75 * frequency * self._length, 60.0 * (panels + 1))
 

@@ -30,12 +30,14 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ULP
 
-DEGREE = 28  # number of terms of the polynomial on a panel
+# Number of terms of the polynomial on a panel: more of them miss less of F, and take longer at
+# every frequency.
+DEGREE = 28
 # From these radians w = u half-width on, the recurrence of j_k, k < DEGREE, is stable upwards.  At
 # smaller frequencies, and up to half as much again, a panel is summed at `POINTS` points.
 STABLE_RADIANS = 2.0 * DEGREE
 POINTS = 96
-PANEL = 0.4  # largest half-width of a panel, in l
+PANEL = 0.4  # largest half-width of a panel, in l; wider panels are fewer, and miss more
 CACHE_SIZE = 8192  # most angles that are worked on together: 64 kB
 # Ellipses around a panel with foci at its ends: sums of their semi-axes, in half-widths.
 RADII = np.array([1.3, 1.6, 1.8, 2.0, 2.3, 2.6, 2.9, 3.2, 3.6, 4.0, 4.4, 4.8, 5.4, 7.0, 10.0])

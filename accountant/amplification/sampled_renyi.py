@@ -26,8 +26,8 @@ from accountant.numerics.logspace import log1mexp, logsumexp
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan
 
-# The largest order at which binomial sums, of as many terms as the order, are evaluated.  Beyond it
-# the divergence of the part is the bound.
+# The largest order at which binomial sums, of as many terms as the order, are evaluated: the time
+# of all orders grows with its square.  Beyond it the divergence of the part is the bound.
 MAX_ORDER = 2048
 # In `_log_mean_curvature` powers u between -END_MARGIN and 1 + END_MARGIN have the bound at these
 # two ends, where u (u - 1), by which the formula divides, is not 0.

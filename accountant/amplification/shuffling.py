@@ -1,7 +1,10 @@
 """Shuffling: local reports are put in random order before the analyst sees them.
 
-References: Feldman, McMillan & Talwar (2021), Theorem 3.1 (the clone pair, computed numerically
-here; their closed form is 2 to 4 times looser).
+A report could as well have come from some of the other users, its clones: whose report it is then
+stays hidden.  The clone pair is two laws of the number of clones that bound what is seen.
+
+References: Feldman, McMillan & Talwar (2022), Theorem 3.2 (the clone pair, computed numerically
+here); (2021), Theorem 3.1 (a closed form, 2 to 4 times looser).
 """
 
 from __future__ import annotations
@@ -32,10 +35,11 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
-# Up to so many users binary responses are exact: every number of yes among the others is tried, a
-# second's work.
+# Up to this number of users binary responses are exact: every number of yes among the others is
+# tried, a second's work.
 MAX_ENUMERATED_USERS = 1000
-# Up to so many users the attained pair is listed, with an atom for each number of yes.
+# Up to this number of users the attained pair is listed, with an atom for each number of yes;
+# beyond it the attained pair is one of equal laws.
 MAX_LISTED_USERS = 5000
 # The profile takes milliseconds at each point, so that discretisations have fewer than usual.
 NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
@@ -97,7 +101,10 @@ class Shuffled(SymmetricLoss):
 
     @property
     def binary(self) -> bool:
-        """Whether reports are binary responses, of which only the number of yes is seen."""
+        """Whether reports are binary responses, of which only the number of yes is seen.
+
+        Their pair has two outcomes, whose probabilities are exchanged on the neighbour.
+        """
         loss = self.loss
         return isinstance(loss, PairLoss) and len(loss.p) == 2 and loss.p == loss.q[::-1]
 

@@ -1,7 +1,8 @@
 """Hockey sticks of shuffled reports, from above: the clone pair, and binary responses.
 
-``users`` reports, each e0-private, are put in random order; the hockey stick at epsilon is the
-supremum of P(A) - e^epsilon Q(A) over events A, P and Q for two records of one user.
+``users`` reports, each of which satisfies e0-local differential privacy, are put in random order.
+The hockey stick at epsilon is the supremum of P(A) - e^epsilon Q(A) over events A, where P and Q
+are the laws of what is seen for two records of one user.
 
 *Clones* (Feldman, McMillan & Talwar 2022, Theorem 3.2).  Let f = 1 / (e^e0 + 1).  Of the other
 users C ~ Bin(users - 1, 2f) answer with a fair coin, A of them heads, and D ~ Bernoulli(1 - f):
@@ -28,8 +29,8 @@ from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, MAX_EXPONE
 # 1e-300.  A wider one is taken where what the last one misses is more than 1e-12 of a stick.
 DEVIATIONS = (9.5, 14.0, 21.0, 45.0)
 NEGLIGIBLE = 1e-12
-# Of so many numbers of clones in turn, the first has its chance from a logarithm, and every
-# other one from the chance before it.
+# Numbers of clones are taken in blocks of 32: the first of a block has its chance from a logarithm,
+# and every other one from the chance before it, which is quicker; round-off grows along a block.
 BLOCK = 32
 CACHE_SIZE = 2**17  # most entries of a matrix of epsilons by numbers of clones: 1 MB
 TINY = 1e-250  # It is added to a bound: it is more than what underflow takes away.
@@ -82,7 +83,8 @@ def _sticks_of_clones(e0: float, epsilon: Array, clones: Array, weight: Array) -
     changed, risen = ordered_dot(change, tail_weights[1:]), ordered_dot(rises, tail_weights[1:])
     total, factor = ordered_dot(equal, weights), np.expm1(epsilon)
     value = alpha * total - factor * (top + (2 * risen - changed))
-    # In ulps: of the masses and their sums, of the tail, and of a tie that may move m by one.
+    # The error in ulps: of the masses and their sums, of the tail, and of round-off in a share
+    # where (C + 1) share is nearly whole, which may move m by one.
     error = (mass_ulps + size) * (alpha * total + factor * (top + changed))
     error += 12 * math.sqrt(coins[0]) * factor * top
     error += 8 * (alpha + beta) * ordered_dot(equal * (heads < coins), weights)
@@ -95,7 +97,8 @@ def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
 
     Along the last axis the coins c fall by one and the heads m by none or one.  The chance of m
     heads of c - 1 is that of m of c times 2 (c - m) / c, and that of m - 1 of c - 1 times 2 m / c:
-    products within a block, whose first chance is computed by its logarithm.
+    products within a block, whose first chance is computed by its logarithm.  By the proof each
+    chance is exact to 256 + 12 |ln P| ulps.
     """
     ratio = np.empty(heads.shape)
     falls = heads[:, :-1] > heads[:, 1:]
@@ -111,7 +114,8 @@ def _fair_masses(coins: Array, heads: Array) -> tuple[Array, Array]:
 def _more_heads(coins: float, heads: Array) -> Array:
     """Return P(A > m) / P(A = m) of c fair coins, rounded down.
 
-    It is the sum of the products of (c - m - i) / (m + 1 + i), which fall at least as e^{-i^2 / c}.
+    It is the sum of the products of (c - m - i) / (m + 1 + i), which fall at least as e^{-i^2 / c}:
+    after 6 sqrt(c) factors they are below e^-36.
     """
     i = np.arange(math.ceil(6 * math.sqrt(coins)) + 1.0)
     terms = np.maximum(coins - heads[:, None] - i, 0.0) / (heads[:, None] + 1 + i)
@@ -162,9 +166,10 @@ def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
 
 @functools.lru_cache(maxsize=4)
 def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
-    """Return ln(P / Q) by the number of yes seen, and P and Q of at least so many.
+    """Return three arrays by the number k of yes seen: ln(P / Q), and P and Q of at least k.
 
-    For each number of the other users whose answer is yes before it is flipped.
+    The list has such a triple for each number of other users whose answer is yes before it is
+    flipped.
     """
     tails = []
     for yes in range(users):

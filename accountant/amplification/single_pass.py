@@ -33,14 +33,16 @@ from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
 # The outputs of that pair of data sets are put into CELLS cells, which reach up to REACH standard
-# deviations from the mean.
+# deviations from the mean: more cells bring the lower end nearer to the pair's own epsilon.
 CELLS, REACH = 1000, 9.0
 # About the mass of Q in the first cell, which takes what all others are rounded by.
 FIRST_CELL_MASS = 1e-6
 RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
 CELL_ACCURACY = 1e-11  # a bound on the relative error of the mass of a cell
-# Two equal laws, whose loss is 0: what is known to be attained where no other pair is known.
+# Two equal laws, whose loss is 0.  `UpperEnvelope(bound, pair)` is a bound and a pair that
+# certainly occurs: where no worse pair is known to occur, this one gives the lower end of a
+# certificate.
 NOTHING = PairLoss((1.0,), (1.0,))
 
 
@@ -135,7 +137,7 @@ class ShuffledEpoch(Release):
     part: Plan
     batches: int
     relation: Adjacency = Adjacency.ZERO_OUT
-    _added: bool = field(default=False, repr=False)
+    _added: bool = field(default=False, repr=False)  # whether the neighbours are exchanged
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "batches", BATCHES.check("batches", self.batches))

@@ -88,7 +88,7 @@ class TruncatedPoisson(Loss):
     records: int
     batch: int
     relation: Adjacency = Adjacency.ADD_REMOVE
-    _added: bool = field(default=False, repr=False)
+    _added: bool = field(default=False, repr=False)  # whether the record is only in Q
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
@@ -127,6 +127,7 @@ class TruncatedPoisson(Loss):
         cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
         if len(cases) == 1 and full == 0:
             return PublicChoice((cases[0][1],), (1.0,))
+        # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
         mean_rate = ((1 - full) * self.rate + full * rate) * (2 - ROUNDED_UP)
         return PublicChoice(
             tuple(sampled for _, sampled in cases),

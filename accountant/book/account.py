@@ -93,7 +93,8 @@ class RunningSums(Generic[Sums]):
     """What the charges of one data set add up to, from the first entry of the log on.
 
     It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
-    any charge, and ``add`` adds a charging entry to them.
+    any charge, and ``add`` adds a charging entry to them, as its account reads it.  The account
+    comes with each question: sums that kept it would keep each other alive, and an open file.
     """
 
     def __init__(
@@ -101,18 +102,18 @@ class RunningSums(Generic[Sums]):
         log: Log,
         dataset: str,
         unspent: Callable[[], Sums],
-        add: Callable[[Sums, LogEntry], None],
+        add: Callable[[Account, Sums, LogEntry], None],
     ) -> None:
         self._log, self._dataset = log, dataset
         self._unspent, self._add = unspent, add
         self._sums, self._head = unspent(), START
 
-    def up_to_date(self, max_entries: int | None = None) -> Sums:
+    def up_to_date(self, account: Account, max_entries: int | None = None) -> Sums:
         """Add the next entries, all of them for None, and return the sums; inside a transaction."""
         try:
             for entry in islice(self._log.entries_after(self._head), max_entries):
                 if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self._dataset:
-                    self._add(self._sums, entry)
+                    self._add(account, self._sums, entry)
                 self._head = entry.chain_head
         except BaseException:
             # The last entry may be added without being noted, so the sums begin anew.
@@ -152,12 +153,12 @@ class Account:
         self._user_totals: RunningSums[UserTotals] | None = None
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
-            self._user_totals = RunningSums(log, self.name, unspent, self.charge_users)
+            self._user_totals = RunningSums(log, self.name, unspent, Account.charge_users)
         self._author_totals = RunningSums(
-            log, self.name, self.uncharged_authors, self.charge_author
+            log, self.name, partial(AuthorTotals, self.users, self.window), Account.charge_author
         )
         self._bucket_totals = RunningSums(
-            log, self.name, dict[str, Total[Any]], self.charge_buckets
+            log, self.name, dict[str, Total[Any]], Account.charge_buckets
         )
         self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
@@ -170,7 +171,7 @@ class Account:
                 description = to_dict(plan)
                 canonical_json(description)
             except (ValueError, TypeError):
-                description = {"repr": repr(plan)[:1000]}
+                description = {"repr": repr(plan)[:1000]}  # an undeclared class may print pages
             self._described[key] = description
         return description
 
@@ -349,7 +350,7 @@ class Account:
         """Bring every user's total up to date and return them; call it inside a transaction."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
-        return self._user_totals.up_to_date()
+        return self._user_totals.up_to_date(self)
 
     def entries_behind(self) -> int:
         """Return how many entries the users' totals are behind the log."""
@@ -364,7 +365,7 @@ class Account:
             with self.log.reading():
                 is_behind = self._user_totals.entries_behind > MOST_READ_IN_LOCK
                 if is_behind:
-                    self._user_totals.up_to_date(ENTRIES_READ_AHEAD)
+                    self._user_totals.up_to_date(self, ENTRIES_READ_AHEAD)
         with self.log.reading():
             if self.follow_terms().quotas:
                 self.author_totals()
@@ -405,7 +406,7 @@ class Account:
 
     def author_totals(self) -> AuthorTotals:
         """Return what every author charged, from all entries; call it inside a transaction."""
-        return self._author_totals.up_to_date()
+        return self._author_totals.up_to_date(self)
 
     # --- what the people of each bucket spent
 
@@ -442,7 +443,7 @@ class Account:
 
     def bucket_totals(self) -> dict[str, Total[Any]]:
         """Return what each bucket spent, from all entries; call it inside a transaction."""
-        return self._bucket_totals.up_to_date()
+        return self._bucket_totals.up_to_date(self)
 
     def each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""

@@ -41,7 +41,10 @@ class AccountsCheck:
         """Check what an entry states about the account of a data set, if it states anything."""
         self.check_time(entry)
         if entry.kind == "dataset":
-            self._checks[entry.facts["dataset"]] = ChargeCheck(self._log, entry)
+            name = entry.facts["dataset"]
+            if name in self._checks:  # what it spent before would be forgotten
+                raise LedgerCorrupt(self._log.name, "opens a data set for a second time", entry.seq)
+            self._checks[name] = ChargeCheck(self._log, entry)
         elif entry.kind in {*CHARGING_KINDS, TERMS, "step"}:
             self._checks[entry.facts["dataset"]].check_entry(entry)
 
@@ -134,7 +137,7 @@ class ChargeCheck:
         elif account.buckets is not None:
             after = largest_total([before, *self._check_buckets(notion, facts, spend)])
         else:
-            after = spend(before)
+            after = self._in_either_order(notion, before, spend(before), facts)
         if account.window is not None:
             self._check_parts(entry, spend)
         # Texts are compared first, which is quick, but one decimal number has several texts.
@@ -144,6 +147,23 @@ class ChargeCheck:
         if exceeds_every_way(notion, after, self._each_total()):
             self._refuse("spends more than the budget")
         self._standing = Standing(notion, after)
+
+    def _in_either_order(
+        self,
+        notion: CompositionNotion[Any],
+        before: Total[Any],
+        after: Total[Any],
+        facts: dict[str, Any],
+    ) -> Total[Any]:
+        """Return ``after``, or the stated total where it was rounded up in another order.
+
+        Earlier versions added the parts of a repeated release to ``before`` one by one.
+        """
+        is_release = facts["kind"] == "reserve" and "repr" not in facts["loss"]
+        if facts["total"] == notion.encode(after) or not is_release:
+            return after
+        in_parts = notion.after(before, from_dict(facts["loss"]))
+        return in_parts if notion.decode(facts["total"]) == in_parts else after
 
     def _each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""

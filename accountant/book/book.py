@@ -1,4 +1,11 @@
-"""The durable ledger: budgets of data sets in a database, spent from any process, over months."""
+"""The durable ledger: budgets of data sets in a database, spent from any process, over months.
+
+A book is a log of entries, each chained to the one before by a hash.  An entry opens a data set
+with its budget and its *notion* (how costs add up: pure privacy, zCDP, ...), changes its terms,
+charges a release before the data are read (a *reservation*), or stores an answer.  The *head* is
+the end of the log, a *pin* a file elsewhere that holds it.  `Book` is the public interface; the
+work is done by the other modules of this folder.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +195,7 @@ class Book(TableDisplay):
         order : float, optional
             As in `Filter`.
         users : int, optional
-            Each of so many users has the budget: `release_each` is paid by those who answer,
+            Each of this many users has the budget: `release_each` is paid by those who answer,
             `release` by all.
         unit : str, optional
             Who is protected; "one row" by default.
@@ -625,7 +632,7 @@ class Book(TableDisplay):
             Only lines after the entry of this number, or from this time on: ISO 8601, UTC where it
             states no time zone.
         last : int, optional
-            Of these lines, only so many at the end.
+            Of these lines, only this many at the end.
         author : str, optional
             Only lines of this author.
         run : str, optional

@@ -189,6 +189,7 @@ class BookLedger(Ledger):
         return self._stored_answer(entry, reserved.entry.facts["mechanism"])
 
     def _stored_answer(self, entry: LogEntry, mechanism: dict[str, Any]) -> Any:
+        """Return the answer of an entry; refuse one that another mechanism than this gave."""
         log = self._book_meter.account.log
         with log.reading():
             raw = log.attachment(entry, entry.facts["answer"])

@@ -1,8 +1,12 @@
 """The terms of a data set as callers state them: at its opening, and at each change.
 
-Terms are the budget of a data set, how costs add up, and what else limits spending.  An opening is
-an entry of kind "dataset".  A change is an entry of kind "terms" with a reason, which states all
-terms anew.  This file checks and writes both; `accountant.book.limits.terms` reads them.
+A book keeps its data sets in a log of entries, which only grows.  The terms of a data set are its
+budget, how costs add up (its *notion*: pure privacy, zCDP, ...), and what else limits spending.
+Its opening is an entry of kind "dataset".  A change is an entry of kind "terms" with a reason,
+which states all terms anew.  This file checks and writes both kinds;
+`accountant.book.limits.terms` reads them.
+
+A plan can be *set aside* at the opening: its cost is then charged at once, and its runs are paid.
 """
 
 from __future__ import annotations
@@ -38,7 +42,8 @@ RUNS = IntegerRange(1, 1_000_000)  # runs of a plan that can be set aside
 USERS = IntegerRange(1, (1 << 31) - 1)  # users with a budget of their own
 QUOTA = Interval(0.0, 1e300)  # the epsilon that an author may spend
 DEFAULT_NOTION = "pure-or-rdp"  # how costs add up where the caller does not choose
-# The Rényi orders that are tried for a plan: the usual order minus 1 is multiplied by these.
+# The Rényi orders that are tried for a plan: the usual order minus 1 is multiplied by these.  More
+# factors would find a slightly better order, and each takes one computation of the plan's cost.
 ORDER_FACTORS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 1.5, 2.0, 4.0)
 
 
@@ -46,20 +51,20 @@ class DatasetTerms(NamedTuple):
     """The stated terms of a data set; None where the caller leaves the choice to the book."""
 
     budget: Budget | None
-    notion: str | None
-    order: float | None
-    users: int | None
-    unit: str | None
-    idealised: bool | None = None
-    expires: str | datetime | None = None
-    people: str | None = None
-    window: str | None = None
-    carry: int | None = None
-    buckets: str | None = None
-    plan: Plan | None = None
-    runs: int | None = None
-    verified: bool | None = None
-    proof: Proof | CheckedProof | None = None
+    notion: str | None  # its name, such as "zcdp"
+    order: float | None  # the Rényi order of notions that have one
+    users: int | None  # each of this many users has the budget
+    unit: str | None  # who is protected, in words
+    idealised: bool | None = None  # whether noise may be drawn in floats
+    expires: str | datetime | None = None  # from this time on nothing is spent
+    people: str | None = None  # a name for those whom the data are about
+    window: str | None = None  # each "month", or any "30 days", has the budget
+    carry: int | None = None  # earlier windows that leave what they did not spend
+    buckets: str | None = None  # each bucket of people has the budget; this says what one is
+    plan: Plan | None = None  # one run of the plan that is set aside
+    runs: int | None = None  # how many of its runs
+    verified: bool | None = None  # whether only plans with a proof of their cost are charged
+    proof: Proof | CheckedProof | None = None  # that of all runs of the plan
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -70,7 +75,7 @@ class DatasetTerms(NamedTuple):
             # The order is checked for every notion, because the entry states it.
             ORDER_RANGE.check("order", self.order)
         limits = {**checked_window(self.window, self.carry), **self._checked_buckets()}
-        rule = self.notion, self.order
+        rule = self.notion, self.order  # how costs add up; (None, None) leaves it to the book
         set_aside_plan = self.checked_plan()
         if set_aside_plan is not None:
             limits["aside"] = {"plan": to_dict(as_plan(self.plan)), "runs": self.runs or 1}
@@ -126,7 +131,7 @@ class DatasetTerms(NamedTuple):
         return proof_for(set_aside_plan, budget, self.proof, bool(self.verified))
 
     def _checked_flag(self, name: str, stated: object) -> dict[str, bool]:
-        """Return a demand as an entry states it; no fact where there is no demand."""
+        """Return {name: True} for a flag that is set, else nothing, as entries state flags."""
         if stated is not None and not isinstance(stated, bool):
             raise ParameterError(name, stated, "True or False")
         return {name: True} if stated else {}
@@ -149,7 +154,11 @@ class DatasetTerms(NamedTuple):
                 )
 
     def _certified_epsilon(self, set_aside_plan: Plan, facts: dict[str, Any]) -> float:
-        """Return the exact cost of what is set aside, where its sum does not fit the budget."""
+        """Return the exact epsilon of what is set aside, where its sum does not fit the budget.
+
+        It is infinite where the sum fits, and so is charged.  Where neither fits, this raises
+        `BudgetExceeded`.
+        """
         budget = Budget(facts["epsilon"], facts["delta"])
         notion = notion_of(facts["notion"], budget, facts["order"])
         certified = exact_where_sums_exceed(notion, set_aside_plan)
@@ -161,7 +170,8 @@ class DatasetTerms(NamedTuple):
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the stored data set has these terms."""
         opened, terms = account.opening, account.terms
-        # a script may still state the terms of the opening after the budget was raised
+        # A script that opens the data set at each start states the terms of the opening.  It may
+        # do so after the budget or the expiry was changed, so both times' values are accepted.
         budget = opened.budget if self.budget == opened.budget else terms.budget
         expires = None if self.expires is None else utc_time("expires", self.expires)
         for argument, requested, stored in (
@@ -193,7 +203,8 @@ def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
 
     The default notion takes the most kinds of releases next to the plan, at the Rényi order that
     leaves the most; Gaussian privacy is taken where the plan fits in that alone.  Where it fits in
-    neither, the default is returned: there the plan is charged its exact cost.
+    neither, the default is returned: there the plan is charged its exact cost.  An order of None
+    means the usual order of the notion.
     """
     if not budget.delta:
         return "pure", None
@@ -209,7 +220,10 @@ def rule_for(plan: Plan, budget: Budget) -> tuple[str, float | None]:
 
 
 def _share_of_limit(name: str, order: float | None, plan: Plan, budget: Budget) -> float:
-    """Return the share of a notion's limit that a plan needs; infinite where it does not fit."""
+    """Return the share of a notion's limit that a plan needs, at most 1; infinite if it is more.
+
+    A plan that fits only by the limit's tolerance for round-off has the share 1.
+    """
     try:
         notion = notion_of(name, budget, order)
         total = notion.after(notion.zero, plan)
@@ -232,7 +246,7 @@ def close_dataset(account: Account, reason: str) -> None:
 
 
 def raise_budget(account: Account, budget: Budget, reason: str) -> None:
-    """Set another budget, within which all that was spent must be."""
+    """Set another budget; it may be smaller, but all that was spent must fit it."""
     if not isinstance(budget, Budget):
         raise ParameterError("budget", budget, "a Budget")
     account.read_ahead()
@@ -250,6 +264,7 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
             order = account.notion.order
             allowed = f"a larger one: at the order of the opening, {order:.6g}, it leaves nothing"
             raise ParameterError("budget", budget, allowed) from None
+        # the notion whose limit follows from the new budget, with what windows carry over
         after = account.limit_under(
             notions,
             account.counts_after_plan(before.notion),
@@ -296,6 +311,7 @@ def _checked_quota(account: Account, quota: object) -> float:
         return quota.epsilon
     epsilon = QUOTA.check("quota", quota)
     notion = account.standing().notion
+    # The epsilon at which a nearly free release is shown: a quota below it would refuse all spends.
     smallest_epsilon = notion.epsilon(notion.cost(PureLoss(1e-12)))
     if 0 < epsilon < smallest_epsilon:
         allowed = f"0, or at least epsilon {format_upper(smallest_epsilon)}, "

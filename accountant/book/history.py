@@ -37,7 +37,12 @@ Converted = TypeVar("Converted")
 
 
 class Line(NamedTuple):
-    """One charge of the budget, or a change of the terms.
+    """One charge of the budget, or a change of the terms: what the entry ``seq`` of the log states.
+
+    ``kind`` is that of the entry: "plan", "reserve" (a release), "step" (of a plan) or "terms";
+    ``time`` and ``author`` say when and by whom it was written.  ``loss`` is the privacy loss in
+    words, ``label`` the name of the answer, ``run`` that of the plan's run, if there are any;
+    ``seeded`` says that the noise can be made again from a seed.
 
     ``outcome`` is "answered", "failed" or "reserved" (no answer yet, or none ever); for a plan it
     is "planned" or "set aside", and for a change of the terms it says what changed.
@@ -108,15 +113,15 @@ class History(TableDisplay, list[Line]):
 
 
 class Selection(NamedTuple):
-    """Which lines of a history are wanted; see `Book.history`."""
+    """Which lines of a history are wanted; None, 0 and "" exclude nothing.  See `Book.history`."""
 
-    after: int
-    since: str
-    last: int | None
+    after: int  # lines of entries with larger numbers than this
+    since: str  # from this time on
+    last: int | None  # of the lines that are selected otherwise, this many at the end
     author: str | None
     run: str | None
-    upto: int | None
-    until: str | None
+    upto: int | None  # lines of entries with at most this number
+    until: str | None  # up to this time
 
     @classmethod
     def of(
@@ -152,7 +157,7 @@ class Selection(NamedTuple):
 
 
 def _number_or_time(argument: str, value: object) -> tuple[int | None, str | None]:
-    """Return the number of an entry, or a time."""
+    """Return (number of an entry, None) or (None, time), as the value is one or the other."""
     if value is None:
         return None, None
     if isinstance(value, int):
@@ -186,6 +191,7 @@ def read_history(account: Account, wanted: Selection) -> Iterator[Line]:
         kinds: tuple[str, ...],
         convert: Callable[[list[ReadEntry]], list[Converted]],
     ) -> Iterator[Converted]:
+        """Yield what ``convert`` makes of each page of entries of some kinds, one after another."""
         start = after
         while True:
             with log.reading():
@@ -347,6 +353,7 @@ class LineReader:
         return [self._line(spend, *outcomes.get(spend.seq, NO_OUTCOME)) for spend in spends]
 
     def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
+        """Return the line of a spend, and note the total and the notion after it."""
         kind, run, who, released = spend.kind, spend.run, spend.who, spend.mechanism
         if kind == TERMS:
             return self._line_of_terms(spend)
@@ -390,6 +397,7 @@ class LineReader:
         )
 
     def _line_of_terms(self, spend: Spend) -> Line:
+        """Return the line of a change of the terms, and take the budget that they state."""
         entry = self._log.entry(spend.seq)
         facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget

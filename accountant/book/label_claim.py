@@ -28,12 +28,12 @@ class LabelTaken(Exception):
 
 
 class LabelClaim(NamedTuple):
-    """The wish to reserve a label whose last entry is ``follows``, 0 where it has none."""
+    """The wish to reserve a label: it succeeds if no other entry came under the label since."""
 
     label: str
-    key: str
-    follows: int
-    holder: Holder | None
+    key: str  # under which the entries of the label are found
+    follows: int  # the number of the last entry under the key, 0 where there is none
+    holder: Holder | None  # this process
 
     def refuse_if_taken(self, log: Log) -> None:
         """Raise `LabelTaken` unless the label stands as it did; call it inside a transaction."""
@@ -76,7 +76,7 @@ def await_label(
             waited_for, give_up = labelled_entry.seq, time.monotonic() + log.wait
         if time.monotonic() >= give_up:
             break
-        time.sleep(random.uniform(1e-3, 2e-2))
+        time.sleep(random.uniform(1e-3, 2e-2))  # seconds; random, so that waiters do not collide
     return LabelClaim(
         label, key, 0 if labelled_entry is None else labelled_entry.seq, _this_process(os.getpid())
     )
@@ -101,9 +101,11 @@ def _start_of(pid: int) -> str | None:
     """Return when a process started; None if it has ended, or the system does not say."""
     try:
         _machine()
+        # the fields after the name of the program, from the third on: first the state, ...
         stat_fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (OSError, ValueError):
         return None
+    # Z and X are states of an ended process; the 22nd field of the file is the time of the start.
     return None if stat_fields[0] in "ZX" else stat_fields[19]
 
 

@@ -4,6 +4,10 @@ Everything that is written goes through `Log.append`, or `Log.attach` for the bl
 inside a transaction of `Log.writing`.  What is read is checked against the hash chain, and the end
 of the log against what this process, the pin and the database know of it, so that a log which was
 shortened or replaced is noticed.
+
+The *head* is the last entry, and the *pin* a file in another place that holds its number and hash.
+Entries are found by keys: through an index within the entries themselves (`key_index`), whose root
+is the last entry with keys, or in old logs, which have none, through a column of the database.
 """
 
 from __future__ import annotations
@@ -40,8 +44,12 @@ from accountant.errors import LedgerCorrupt, ParameterError
 
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
+# The head, the two entries before it, one of which mostly is the root of the index, and one more,
+# because an entry is checked with the hash before it.
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
-ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
+# Entries that are kept after they were read and checked.  More would save reads, and take memory.
+ENTRIES_KEPT = 4096
+# `verification` checks all entries.  At the opening more than these would take longer.
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
@@ -253,7 +261,7 @@ class Log:
         """Append and return an entry; ``key`` must differ from the key of every other entry.
 
         It becomes the last entry under its key and under ``also``, and a charge under the key of
-        its data set's charges.  Noise is left to the index of the database.
+        its data set's charges.  Keys of noise are only in the database's column, not in the index.
         """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         entry_facts = {
@@ -327,6 +335,8 @@ class Log:
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.name, "the index of keys leads nowhere", root) from None
         entry = self.entry(seq) if seq else None
+        # An entry of kind "index" stands for an old one, whose number is ``at``.  Each number is
+        # smaller than the one before, so that a damaged entry cannot lead in a circle.
         while entry is not None and entry.kind == "index":
             entry = self.entry(min(entry.facts["at"], entry.seq - 1))
         return entry
@@ -390,7 +400,7 @@ class Log:
         """Yield all entries after a known one, each with its hash and columns checked."""
         seq, previous = after
         for rows in self._pages(seq):
-            for dataset, kind, key, number, body, mark in rows:
+            for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
                 seq += 1
                 if number != seq:
                     raise LedgerCorrupt(self.name, "an entry is missing", seq)
@@ -416,7 +426,7 @@ class Log:
             yield rows
             if len(rows) < ROWS_PER_PAGE:
                 return
-            after = rows[-1][3]
+            after = rows[-1][3]  # the number, ``seq``, of the last row
 
     def bodies(
         self, dataset: str, kinds: tuple[str, ...], after: int, upto: int
@@ -463,7 +473,10 @@ class Log:
     # --- checks of what was read
 
     def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
-        """Return the first row as a checked entry; the second is the row before it."""
+        """Return the first of two rows (number, text, hash) as a checked entry.
+
+        The second row is that of the entry before it, which entry 1 does not have.
+        """
         predecessor_row = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
         rows = [*rows, *predecessor_row] if len(rows) == 1 else rows
         here = isinstance(seq, int) and [row[0] for row in rows] == [seq, seq - 1]

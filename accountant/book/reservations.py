@@ -2,6 +2,10 @@
 
 A reservation is on disk before the data are read, and its answer before it is returned.  A plan is
 charged as a whole; its steps are then recorded, and cost nothing.
+
+Costs add up in the *notion* of the data set (pure privacy, zCDP, ...).  A first plan whose sum does
+not fit may be charged its *certified* epsilon instead, which is that of the whole plan.  An entry
+may have a *key*, under which it is found again, and under which no second one is written.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
@@ -42,7 +47,9 @@ from accountant.proofs.checked_proof import CheckedProof, Proof
 from accountant.serialisation.plan_json import to_dict
 
 FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
-ATTEMPTS = 3  # transactions that may find too much to read; the last one reads it all
+# Transactions of one charge that may find more entries to read than the lock of writers allows.
+# Each but the last is given up, to read them outside of the lock; the last reads them inside it.
+ATTEMPTS = 3
 
 
 class Reservations:
@@ -75,7 +82,14 @@ class Reservations:
                 facts = {**facts, "holder": label.holder}
             self._refuse_if_over()
             last_charge = self._log.last_charge(account.name)
-            notion, stated = self._charge(last_charge, as_plan(mechanism), loss, who, facts)
+            # The entry states the cost of the release, and totals that are larger by this cost.
+            notion, stated = self._charge(
+                last_charge,
+                as_plan(mechanism),
+                lambda notion, total: notion.add(total, notion.cost(loss)),
+                who,
+                facts,
+            )
             cost = notion.cost(loss)
             entry_facts = {
                 **facts,
@@ -282,24 +296,33 @@ class Reservations:
         self,
         last_charge: LogEntry | None,
         mechanism: Plan,
-        charged: Plan,
+        total_after: Callable[[CompositionNotion[Any], Total[Any]], Total[Any]],
         who: Users | None,
         facts: dict[str, Any],
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states of totals after a spend; refuse one that does not fit."""
+        """Return the notion, and what an entry states of totals after a spend; refuse a misfit.
+
+        ``total_after`` returns the total after the spend, which may exceed the limit.  A refusal
+        names ``mechanism`` with more noise.  The stated "total" is that of all people, or the
+        largest one of users or buckets that have budgets of their own; with a window there are
+        also the "parts" of each month or day.
+        """
         account = self.account
         notion, before = account.standing_after(last_charge)
 
         def spend(total: Total[Any]) -> Total[Any]:
-            return notion.spend(total, charged, mechanism=mechanism)
+            after = total_after(notion, total)
+            if notion.refuses(total, after):
+                raise notion.refusal(total, total_after(notion, notion.zero), mechanism)
+            return after
 
         if account.buckets is not None:  # the people of a bucket pay for releases of its data
             paid = {
                 bucket: spend(account.bucket_total(notion, bucket)) for bucket in facts["buckets"]
             }
-            total_after = largest_total([before, *paid.values()])
+            largest = largest_total([before, *paid.values()])
             encoded_totals = {bucket: notion.encode(total) for bucket, total in paid.items()}
-            return notion, {"total": notion.encode(total_after), "buckets": encoded_totals}
+            return notion, {"total": notion.encode(largest), "buckets": encoded_totals}
         if account.users is not None:
             ends = account.user_totals().totals_after(who, spend)
             if not ends:  # no user answers, so no user pays
@@ -307,9 +330,7 @@ class Reservations:
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if account.window is not None:
-            charge = Charge(
-                notion, lambda total: notion.after(total, charged), None, self._log.latest
-            )
+            charge = Charge(notion, partial(total_after, notion), None, self._log.latest)
             parts = charge.parts_after(account.window, account.parts_at(last_charge))
             stated["parts"] = encoded(notion, parts)
         return notion, stated
@@ -317,10 +338,12 @@ class Reservations:
     def _charge_plan(
         self, last_charge: LogEntry | None, plan: Plan, certified: float, facts: dict[str, Any]
     ) -> tuple[CompositionNotion[Any], dict[str, Any]]:
-        """Return what an entry states after a plan: the sum, or the exact cost if no sum fits."""
+        """Return what `_charge` does for a plan: with its sum, or its exact cost if no sum fits."""
         account = self.account
         try:
-            return self._charge(last_charge, plan, plan, None, facts)
+            return self._charge(
+                last_charge, plan, lambda notion, total: notion.after(total, plan), None, facts
+            )
         except (BudgetExceeded, UnsupportedPlan):
             plan_total = certified_total(certified)
             if last_charge is not None or account.after_plan.exceeds(plan_total):
@@ -328,7 +351,10 @@ class Reservations:
             return account.after_plan, {"total": account.after_plan.encode(plan_total)}
 
     def _within_quota(self, charge: Charge) -> dict[str, Any]:
-        """Return what the author has charged after a charge; refuse more than a quota."""
+        """Return the fact "own", what the author has charged after a charge; refuse above a quota.
+
+        It is empty while no author of the data set has a quota.
+        """
         account, notion = self.account, charge.notion
         if not account.terms.quotas:
             return {}

@@ -23,7 +23,7 @@ STATUS_COLUMNS = (
 
 
 class StatusFields(NamedTuple):
-    """The fields of `Status`."""
+    """The fields of `Status`, which says what each of them means."""
 
     name: str
     budget: Budget

@@ -118,10 +118,10 @@ def _refuse_decimal_float(word: str) -> Any:
 
 
 class EncodedUsers(NamedTuple):
-    """Users as an entry of the log names them; ``raw`` are the bytes to attach to it, if any."""
+    """Users as an entry of the log names them."""
 
-    who: Any
-    raw: bytes | None
+    who: Any  # None for all, [start, stop, step] of a slice, or how many indices are attached
+    raw: bytes | None  # the bytes to attach to the entry, if any
 
     def facts(self) -> dict[str, Any]:
         """Return the fields of the entry: the users, and the digest of the attached bytes."""
@@ -142,7 +142,7 @@ def encode_users(who: Users | None) -> EncodedUsers:
     )
     file = io.BytesIO()
     np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
-    return EncodedUsers(index.size, zlib.compress(file.getvalue(), 1))
+    return EncodedUsers(index.size, zlib.compress(file.getvalue(), 1))  # 1: quick, not smallest
 
 
 def decode_users(encoded: Any, raw: bytes | None) -> Users:

@@ -178,6 +178,7 @@ class IndexCheck:
             raise LedgerCorrupt(self._log.name, "no entry of it is signed with this key")
 
     def _add(self, seq: int, nodes: list[Node]) -> None:
+        """Take the nodes of entry ``seq``, which replace the earlier nodes of the same keys."""
         for key, _ in nodes:
             before = self._last_seqs.get(key)
             if before is not None:  # No path leads to the earlier node any more.

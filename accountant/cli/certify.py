@@ -32,7 +32,8 @@ def certify(
     plan: PlanName,
     delta: Delta = None,
     proof: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the proof, such as cost.proof.json.")
+        str | None,
+        typer.Option(metavar="FILE", help="Write the proof to FILE, for example cost.proof.json."),
     ] = None,
     runs: Runs = None,
     force: Force = False,
@@ -52,8 +53,8 @@ def certify(
       python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json
       python -m accountant verify cost.proof.json --plan plan.toml
 
-    Delta is that of the file's budget, or of --delta. With --runs N the plan is made N times, as
-    `ledger open --runs N` sets it aside.
+    Delta is that of the file's budget, or of --delta. With --runs N the plan is taken N times, for
+    a book of which `ledger open --runs N` reserves N runs.
 
     Exit status: 0 answered, and written where --proof was given; 1 there is no proof for such a
     plan, 2 bad usage or a bad plan file, 130 interrupted.
@@ -95,7 +96,7 @@ def certify(
 def _report(
     certificate: Certificate, delta: float, proof: str | None, checked: CheckedProof | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the certificate and the written proof, in words and as plain values."""
+    """Return what to print of the certificate and the written proof, and the same for JSON."""
     from accountant.proofs.checked_proof import shown_delta
 
     report = f"at delta {shown_delta(delta)} {certificate}"

@@ -22,20 +22,32 @@ def compare(
     delta: Annotated[
         str | None,
         typer.Option(
-            metavar="D", help="Print epsilon at this delta; else at the budget's in the plan file."
+            metavar="D",
+            help="Print epsilon at the delta D, instead of that of the budget in the plan file.",
         ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="Print delta at this epsilon instead.")
+        str | None,
+        typer.Option(
+            metavar="E", help="Print delta at the epsilon E, instead of epsilon at a delta."
+        ),
     ] = None,
     proof: ProofFile = None,
     json: Json = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw delta against epsilon, a curve for each accountant, in FILE: .png, .svg or "
+            ".pdf.",
+        ),
     ] = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Also print which engines Tight planned, and at what cost."),
+        typer.Option(
+            "--explain",
+            help="Also print which engines (numerical methods) Tight planned, and at what cost.",
+        ),
     ] = False,
 ) -> None:
     """Say what a plan of releases costs: epsilon at a delta, or delta at an epsilon.
@@ -102,4 +114,5 @@ def compare(
         print_report(f"\n{engine_choice(whole_plan, delta_of(file, delta))}", json)
     write_text(json, table.to_json())
     if plot is not None:
+        # delta 0 has no place on a logarithmic axis
         comparison.write_figure(whole_plan, table.best.delta or 1e-6, plot)

@@ -1,4 +1,8 @@
-"""What every command line of this project does with errors, interruptions and closed pipes."""
+"""What every command line of this project does with errors, interruptions and closed pipes.
+
+Commands raise; `run_app` turns what they raise into one line on stderr and an exit status.  Modules
+that are slow to import are imported where they are needed, so that ``--help`` is quick.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from typing import Any, cast
 
 import typer
 
-# click's ClickException, be it click's own or the one inside typer
+# The class ClickException, which typer.BadParameter inherits from.  It is taken from there because
+# some versions of typer bring a copy of click, whose class is another than click's own.
 CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 USAGE, INTERRUPTED = 2, 130  # exit statuses: bad usage or input, and Ctrl-C
 
@@ -22,7 +27,10 @@ class CommandFailed(Exception):
 
 
 def parse_number(text: str) -> Any:
-    """Return the number that the text stands for; else the text, which a domain then refuses."""
+    """Return the number that the text stands for; else the text itself.
+
+    The caller checks the result against the numbers that it allows, and so refuses a text.
+    """
     for kind in (int, float):
         try:
             return kind(text)

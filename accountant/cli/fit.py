@@ -39,24 +39,41 @@ def fit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the fitted plan: .toml or .json.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the plan with the noise that was found to FILE, .toml or .json.",
+        ),
     ] = None,
     force: Force = False,
     more: Annotated[
         str | None,
-        typer.Option(metavar="F", help="As if all were means, of F times as many records."),
+        typer.Option(
+            metavar="F",
+            help="Assume F times as many records: each sensitivity is divided by F, as that of a "
+            "mean.",
+        ),
     ] = None,
     need: Annotated[
         str | None,
-        typer.Option(metavar="NAME=E", help="Print how many records give NAME the error E."),
+        typer.Option(
+            metavar="NAME=E",
+            help="Print how many records bring the error of the release NAME down to E; needs "
+            "--records.",
+        ),
     ] = None,
     records: Annotated[
-        str | None, typer.Option(metavar="N", help="What sensitivities are stated for, --need.")
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="State that the file's sensitivities are those of means of N records, for --need.",
+        ),
     ] = None,
     bound: Annotated[
         str | None,
         typer.Option(
-            metavar="PROBLEM,KEY=VALUE,...", help="The lower bound to print beside --need."
+            metavar="PROBLEM,KEY=VALUE,...",
+            help="Print with --need a lower bound: how many records every private algorithm needs.",
         ),
     ] = None,
     json: Json = None,
@@ -80,8 +97,8 @@ def fit(
 
     It minimises the sum of count times weight times error. Scales and targets that are
     given come first; the rest share what is left. It reads no data. --out keeps comments, weights
-    and targets of the plan file, and writes `fitted` beside them: the scale that was found. It may
-    be the same file (--force); a later fit finds the noise anew.
+    and targets of the plan file, and adds to each release the scale that was found, as `fitted`.
+    FILE may be the plan file itself (with --force); a later fit finds the noise anew.
 
     Examples: python -m accountant fit wanted.toml --out plan.toml;
     python -m accountant fit wanted.toml --more 4;
@@ -107,7 +124,7 @@ def fit(
         raise ParameterError("--out", out, "a new file, or given with --force")
     check_writable({"--out": out})
     check_outputs(json)
-    file = read_file(plan, again=True)
+    file = read_file(plan, again=True)  # a scale that an earlier fit wrote is found anew
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
     records_question = (
         None
@@ -150,15 +167,16 @@ def _report(
 def _records_question(
     need: str, records: str, bound: str | None, releases: Sequence[Wanted]
 ) -> Callable[[Budget], Needed]:
-    """Return what finds the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,...
+    """Return a function of the budget that finds how many records are needed.
 
+    The texts are those of the options: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,...
     A wrong option is refused here, before any noise is looked for.
     """
     from accountant.domains import POSITIVE, RECORDS
     from accountant.errors import ParameterError
     from accountant.planning.what_if import records_needed
 
-    name, _, error = need.rpartition("=")
+    name, _, error = need.rpartition("=")  # at the last sign: a name may have one too
     labels = [release.label for release in releases]
     if labels.count(name) != 1:
         raise ParameterError("--need", need, f"NAME=ERROR with a name of one of {labels}")
@@ -170,7 +188,10 @@ def _records_question(
 
 
 def _lower_bound(option: str) -> Callable[[float, Budget], int]:
-    """Return a lower bound that an installed package registers; this package has none."""
+    """Return a lower bound on the number of records, as a function of error and budget.
+
+    An installed package registers the function that computes it; this package has none.
+    """
     import importlib.metadata
 
     from accountant.errors import ParameterError
@@ -187,11 +208,14 @@ def _lower_bound(option: str) -> Callable[[float, Budget], int]:
     registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
     if not registered:
         raise ParameterError("--bound", option, "absent: no installed package has lower bounds")
-    sample_size: Callable[..., int] = registered[0].load()
+    sample_size: Callable[..., int] = registered[0].load()  # the audits package registers one
 
     def bound(target: float, budget: Budget) -> int:
-        del target  # the target has the query's units, and the bound its own
+        # The target is in the query's units.  The bound's own units may be others, so it takes the
+        # error that the option states.
+        del target
         stated = {"epsilon": budget.epsilon, **parameters}
+        # only problems of the central model depend on delta
         if parameters.get("model") == "central":
             stated = {"delta": budget.delta, **stated}
         return sample_size(problem, **stated)

@@ -35,13 +35,19 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 1000  # entries of the log that are read and written together
 
 Since = Annotated[
-    str | None, typer.Option(metavar="N|TIME", help="After entry N, or from TIME (UTC) on.")
+    str | None,
+    typer.Option(metavar="N|TIME", help="Show only entries after number N, or from TIME (UTC) on."),
 ]
 Until = Annotated[
-    str | None, typer.Option(metavar="N|TIME", help="Up to entry N, or up to TIME (UTC).")
+    str | None,
+    typer.Option(metavar="N|TIME", help="Show only entries up to number N, or up to TIME (UTC)."),
 ]
-Author = Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")]
-Run = Annotated[str | None, typer.Option(metavar="RUN", help="Only a plan's run.")]
+Author = Annotated[
+    str | None, typer.Option(metavar="WHO", help="Show only what the author WHO wrote.")
+]
+Run = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Show only the run of a plan that is named RUN.")
+]
 
 
 def status(
@@ -77,7 +83,9 @@ def status(
 def remaining(
     book: BookName,
     name: DatasetName,
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")],
+    plan: Annotated[
+        str, typer.Argument(metavar="PLAN", help="The plan file to read, .toml or .json.")
+    ],
     json: JsonFlag = False,
     pin: PinFile = None,
 ) -> None:
@@ -107,7 +115,11 @@ def remaining(
 def verify(
     book: BookName,
     head: Annotated[
-        str | None, typer.Option(metavar="HEAD", help="An end of the log that `head` printed.")
+        str | None,
+        typer.Option(
+            metavar="HEAD",
+            help="Check that the log goes on from HEAD, an earlier end of it that `head` printed.",
+        ),
     ] = None,
     json: JsonFlag = False,
     pin: PinFile = None,
@@ -142,7 +154,9 @@ def history(
     name: DatasetName,
     json: JsonFlag = False,
     since: Since = None,
-    last: Annotated[str | None, typer.Option(metavar="N", help="Only the last N.")] = None,
+    last: Annotated[
+        str | None, typer.Option(metavar="N", help="Show only the last N of these entries.")
+    ] = None,
     author: Author = None,
     run: Run = None,
     until: Until = None,
@@ -175,17 +189,35 @@ def history(
 def export(
     book: BookName,
     name: DatasetName,
-    out: Annotated[str, typer.Option(metavar="FILE|-", help=".json or .csv; - is JSON on stdout.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE|-", help="Write to FILE, .json or .csv, or JSON to standard output for -."
+        ),
+    ],
     registry: Annotated[
-        bool, typer.Option("--registry", help="What registries of deployments ask for.")
+        bool,
+        typer.Option(
+            "--registry",
+            help="Write the rows that a public registry of privacy deployments asks for.",
+        ),
     ] = False,
     relation: Annotated[
-        str | None, typer.Option(metavar="R", help="Who neighbours are, such as add-remove.")
+        str | None,
+        typer.Option(
+            metavar="R",
+            help="State in the registry how neighbours differ: R is for example add-remove or "
+            "replace-one.",
+        ),
     ] = None,
     post_processing: Annotated[
-        str, typer.Option(metavar="WORDS", help="What is done to the answers.")
+        str,
+        typer.Option(
+            metavar="WORDS",
+            help="State in the registry what is done to the answers after they are released.",
+        ),
     ] = "not stated",
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
     since: Since = None,
     author: Author = None,
     run: Run = None,
@@ -237,12 +269,13 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for line, epsilon in zip(lines, epsilons, strict=True):
-        when = line.time[:16].replace("T", " ")
+        when = line.time[:16].replace("T", " ")  # up to the minute
         row = (
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
         details = escape_control(" ".join(filter(None, [line.what, _notes(line)])))
+        # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
 

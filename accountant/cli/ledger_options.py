@@ -20,15 +20,26 @@ if TYPE_CHECKING:
 CORRUPT, USAGE, BUSY = 1, 2, 3
 COLUMNS = 80  # width of a terminal that every table fits
 
-BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
-DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+BookName = Annotated[
+    str,
+    typer.Argument(
+        metavar="BOOK", help="The book: a file, or a URL (sqlite:///FILE or postgresql://...)."
+    ),
+]
+DatasetName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The name of the data set in the book.")
+]
 PinFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Compare the end of the log with the one that FILE holds, and note the new end there.",
+    ),
 ]
 KeyFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
+    str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
 @contextmanager
@@ -84,6 +95,7 @@ def wrapped(text: str) -> str:
 
 
 def _status_lines(status: Status) -> Iterator[str]:
+    """Yield what was spent of a data set in one line, then the terms that apply to it."""
     from accountant.formatting import format_upper
 
     spent = (
@@ -101,6 +113,7 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
     if status.verified:
         yield "  each plan is opened with a proof of its cost"
+    # the first 19 characters of a time are those up to its second
     if status.closed is not None:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:

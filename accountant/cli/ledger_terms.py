@@ -32,71 +32,102 @@ if TYPE_CHECKING:
 
 BudgetEpsilon = Annotated[
     str | None,
-    typer.Option(metavar="E", help="The budget's epsilon; by default what --plan costs."),
+    typer.Option(
+        metavar="E",
+        help="Set the budget's epsilon; by default that of the plan file, else what --plan costs.",
+    ),
 ]
 BudgetDelta = Annotated[
-    str | None, typer.Option(metavar="D", help="Its delta; 0, which is pure, by default.")
+    str | None,
+    typer.Option(
+        metavar="D",
+        help="Set the budget's delta; by default that of the plan file, else 0 (pure privacy).",
+    ),
 ]
 AsidePlan = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Set a plan aside, at its exact cost if it must be."),
+    typer.Option(
+        metavar="FILE",
+        help="Reserve budget now for the plan in FILE, so that its later runs are paid for.",
+    ),
 ]
 AsideRuns = Annotated[
-    str | None, typer.Option(metavar="N", help="How many runs of --plan; 1 by default.")
+    str | None,
+    typer.Option(metavar="N", help="Reserve budget for N runs of --plan (by default 1)."),
 ]
 Window = Annotated[
     str | None,
-    typer.Option(metavar="W", help="The budget is of each 'month', or of any '30 days'."),
+    typer.Option(
+        metavar="W", help="Give the whole budget to each 'month', or to any '30 days' in a row."
+    ),
 ]
 Carry = Annotated[
     str | None,
-    typer.Option(metavar="N", help="N windows before leave what they did not spend."),
+    typer.Option(
+        metavar="N",
+        help="Let each window also spend what the N windows before it did not (by default 0).",
+    ),
 ]
 Buckets = Annotated[
     str | None,
-    typer.Option(metavar="WORD", help="Each WORD, such as region, has this budget."),
+    typer.Option(
+        metavar="WORD",
+        help="Give the whole budget to each bucket of people; WORD says what one is, such as "
+        "region.",
+    ),
 ]
 Notion = Annotated[
     str | None,
     typer.Option(
         metavar="N",
-        help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
-        "else pure-or-rdp, which admits the most, or the one in which --plan fits.",
+        help="Choose how costs add up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at "
+        "delta 0, else pure-or-rdp, which admits the most, or the one in which --plan fits.",
     ),
 ]
 RenyiOrder = Annotated[
-    str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
+    str | None,
+    typer.Option(metavar="A", help="Set the Rényi order at which rdp and pure-or-rdp add up."),
 ]
-Users = Annotated[str | None, typer.Option(metavar="N", help="Each of N users has this budget.")]
+Users = Annotated[
+    str | None, typer.Option(metavar="N", help="Give the whole budget to each of N users.")
+]
 Unit = Annotated[
-    str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
+    str | None,
+    typer.Option(metavar="WORDS", help="Say who or what is protected; by default 'one row'."),
 ]
 Idealised = Annotated[
     bool,
     typer.Option(
-        "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
+        "--idealised",
+        help="Also allow noise drawn in floats, whose last digits can reveal the data.",
     ),
 ]
 Expires = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")
+    str | None, typer.Option(metavar="TIME", help="Refuse to spend anything from TIME (UTC) on.")
 ]
 People = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Whom the data are about: budgets of one name add up."),
+    typer.Option(
+        metavar="NAME",
+        help="Name the people whom the data are about: `status` adds up all budgets of one NAME.",
+    ),
 ]
 AsideProof = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="What `certify` wrote for all runs of --plan; it is checked first."
+        metavar="FILE",
+        help="Check the proof in FILE, which `certify` wrote for all runs of --plan, before "
+        "anything is opened.",
     ),
 ]
 Verified = Annotated[
     bool,
     typer.Option(
-        "--verified", help="Nothing is spent but by plans that have a proof of their cost."
+        "--verified",
+        help="Refuse to spend on anything but plans that come with a proof of their cost.",
     ),
 ]
-Reason = Annotated[str, typer.Option(metavar="WORDS", help="Why; it stays in the log.")]
+Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
 
 
 def open_(
@@ -220,10 +251,13 @@ def close(
 def raise_(
     book: BookName,
     name: DatasetName,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The new budget's epsilon.")],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="Set the new budget's epsilon.")],
     reason: Reason,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="Its delta; by default as it was.")
+        str | None,
+        typer.Option(
+            metavar="D", help="Set the new budget's delta; by default it stays as it was."
+        ),
     ] = None,
     json: JsonFlag = False,
     pin: PinFile = None,
@@ -248,7 +282,9 @@ def raise_(
 def expire(
     book: BookName,
     name: DatasetName,
-    when: Annotated[str, typer.Option(metavar="TIME", help="Nothing is spent from TIME (UTC) on.")],
+    when: Annotated[
+        str, typer.Option(metavar="TIME", help="Refuse to spend anything from TIME (UTC) on.")
+    ],
     reason: Reason,
     json: JsonFlag = False,
     pin: PinFile = None,
@@ -265,11 +301,21 @@ def expire(
 def quota(
     book: BookName,
     name: DatasetName,
-    author: Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")] = None,
-    set_: Annotated[
-        str | None, typer.Option("--set", metavar="WHO=E", help="The epsilon that WHO may spend.")
+    author: Annotated[
+        str | None, typer.Option(metavar="WHO", help="Show only what the author WHO spent.")
     ] = None,
-    reason: Annotated[str | None, typer.Option(metavar="WORDS", help="Why, with --set.")] = None,
+    set_: Annotated[
+        str | None,
+        typer.Option(
+            "--set", metavar="WHO=E", help="Set the epsilon that the author WHO may spend."
+        ),
+    ] = None,
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."
+        ),
+    ] = None,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,

@@ -18,23 +18,40 @@ if TYPE_CHECKING:
     from accountant.plans.plan import Plan
     from accountant.proofs.checked_proof import CheckedProof
 
-PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, .toml or .json.")]
+PlanName = Annotated[
+    str, typer.Argument(metavar="PLAN", help="The plan file to read, .toml or .json.")
+]
 Epsilon = Annotated[
-    str | None, typer.Option(metavar="E", help="The budget's epsilon, not that of the file.")
+    str | None,
+    typer.Option(
+        metavar="E", help="Use the epsilon E, instead of that of the budget in the plan file."
+    ),
 ]
 Delta = Annotated[
-    str | None, typer.Option(metavar="D", help="The budget's delta, not that of the file.")
+    str | None,
+    typer.Option(
+        metavar="D", help="Use the delta D, instead of that of the budget in the plan file."
+    ),
 ]
-Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|-", help="Write the answer as JSON to FILE, or to standard output for -."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
 Runs = Annotated[
-    str | None, typer.Option(metavar="N", help="The plan N times, as one plan; once by default.")
+    str | None,
+    typer.Option(
+        metavar="N", help="Take the plan N times in a row, as one plan (by default once)."
+    ),
 ]
 ProofFile = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="A proof of the plan's cost that `certify` wrote: check it, and say so.",
+        help="Take the plan's cost from the proof in FILE, which `certify` wrote; it is checked "
+        "first.",
     ),
 ]
 EXCEEDED = 1  # exit status if the budget does not suffice

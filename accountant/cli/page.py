@@ -22,19 +22,25 @@ PROGRAM = "python -m accountant page"
 
 
 def page(
-    out: Annotated[str, typer.Option(metavar="FILE", help="The page to write.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page, HTML, to FILE.")],
     plan: Annotated[
-        str | None, typer.Argument(metavar="[PLAN]", help="A plan file, .toml or .json.")
+        str | None, typer.Argument(metavar="[PLAN]", help="The plan file to show, .toml or .json.")
     ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     proof: ProofFile = None,
     ledger: Annotated[
-        str | None, typer.Option(metavar="BOOK", help="Show a ledger instead: a file or a URL.")
+        str | None,
+        typer.Option(
+            metavar="BOOK",
+            help="Show what the ledger BOOK has spent, instead of a plan; BOOK is a file or a URL.",
+        ),
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Which data set of the ledger, if it has several."),
+        typer.Option(
+            metavar="NAME", help="Show the data set NAME of the ledger; needed if it has several."
+        ),
     ] = None,
     force: Force = False,
     pin: PinFile = None,

@@ -30,7 +30,12 @@ def plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
     group: Annotated[
-        str | None, typer.Option(metavar="K", help="Print also what it costs groups of K people.")
+        str | None,
+        typer.Option(
+            metavar="K",
+            help="Also print what the plan costs a group of K people, whose records all are in the "
+            "data.",
+        ),
     ] = None,
     json: Json = None,
 ) -> None:

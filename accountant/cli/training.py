@@ -21,31 +21,58 @@ OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user"
 OPACUS_RECORD = (
     "a JSON file of json.dump(opacus_record(engine, loader), file), by accountant.formats.opacus"
 )
-Examples = Annotated[str | None, typer.Option(metavar="N", help="Records of the training set.")]
+Examples = Annotated[
+    str | None, typer.Option(metavar="N", help="State that the training set has N records.")
+]
 Batch = Annotated[
     str | None,
-    typer.Option(metavar="B", help="Records of a batch, or how many are expected in one."),
+    typer.Option(
+        metavar="B",
+        help="State that a batch has B records, or has them on average if records are drawn by "
+        "coins.",
+    ),
 ]
 Epochs = Annotated[
-    str | None, typer.Option(metavar="E", help="How often the data were gone through.")
+    str | None, typer.Option(metavar="E", help="State that the run went through the data E times.")
 ]
-Steps = Annotated[str | None, typer.Option(metavar="T", help="Steps in all, instead of epochs.")]
+Steps = Annotated[
+    str | None,
+    typer.Option(metavar="T", help="State that the run had T steps in all, instead of --epochs."),
+]
 Noise = Annotated[
-    str | None, typer.Option(metavar="Z", help="Noise multiplier: noise over clipping norm.")
+    str | None,
+    typer.Option(
+        metavar="Z",
+        help="State the noise multiplier: the noise's standard deviation over the clipping norm.",
+    ),
 ]
 Target = Annotated[
-    str | None, typer.Option(metavar="EPS", help="A target, instead of noise or of epochs.")
+    str | None,
+    typer.Option(
+        metavar="EPS",
+        help="Set a target: the noise, or the number of epochs, that is not given is then found.",
+    ),
 ]
 AtDelta = Annotated[
-    str | None, typer.Option(metavar="D", help="Default: examples^-1.1, rounded down to a digit.")
+    str | None,
+    typer.Option(
+        metavar="D",
+        help="Print epsilon at the delta D; by default examples^-1.1, rounded down to one digit.",
+    ),
 ]
-PerUser = Annotated[str | None, typer.Option(metavar="K", help="The most records of one user.")]
+PerUser = Annotated[
+    str | None, typer.Option(metavar="K", help="State that one user has at most K records.")
+]
 MaxBatch = Annotated[
     str | None,
-    typer.Option(metavar="B", help="What truncated_poisson cuts a batch to; default --batch."),
+    typer.Option(
+        metavar="B",
+        help="State that truncated_poisson cuts a batch to B records; by default those of --batch.",
+    ),
 ]
 Rate = Annotated[
-    str | None, typer.Option(metavar="Q", help="Sampling rate, if not batch / examples.")
+    str | None,
+    typer.Option(metavar="Q", help="State the sampling rate, if it is not batch / examples."),
 ]
 
 
@@ -58,27 +85,50 @@ def training(
     epsilon: Target = None,
     delta: AtDelta = None,
     loader: Annotated[
-        str | None, typer.Option(help="How batches were made: see above; default poisson.")
+        str | None,
+        typer.Option(
+            help="State how batches were made, by a word of the list above; by default poisson."
+        ),
     ] = None,
     relation: Annotated[
-        str | None, typer.Option(help="add-remove (default), zero-out or replace-one.")
+        str | None,
+        typer.Option(
+            help="State how neighbouring data differ: add-remove (default), zero-out or "
+            "replace-one."
+        ),
     ] = None,
     microbatching: Annotated[
-        bool, typer.Option("--microbatching", help="Means of several gradients were clipped.")
+        bool,
+        typer.Option(
+            "--microbatching",
+            help="State that means of several gradients were clipped, not each gradient.",
+        ),
     ] = False,
     examples_per_user: PerUser = None,
     drop_last: Annotated[
-        bool, typer.Option("--drop-last", help="A short last batch is left out.")
+        bool,
+        typer.Option("--drop-last", help="State that a last batch that is too short was left out."),
     ] = False,
     max_batch: MaxBatch = None,
     rate: Rate = None,
     json: Json = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write a page, HTML.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the statement as a page, HTML, to FILE."),
+    ] = None,
     replay: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Compute a statement's JSON again.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compute again the statement that --json wrote to FILE, and compare.",
+        ),
     ] = None,
     opacus: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Read a run of Opacus: JSON, see below.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read the run from the JSON of opacus_record in FILE, as explained above.",
+        ),
     ] = None,
     force: Force = False,
 ) -> None:

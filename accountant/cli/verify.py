@@ -15,20 +15,27 @@ if TYPE_CHECKING:
 
 UNPROVED = 1  # exit status if a claim was not proved
 MOST_PARTS = 12  # parts of a plan that are printed at most
-WIDTH = 100  # columns of the table of mechanisms
+WIDTH = 100  # characters in a line of the table of mechanisms
 
 
 def verify(
     proof: Annotated[
-        str | None, typer.Argument(metavar="PROOF", help="A file that `certify --proof` wrote.")
+        str | None,
+        typer.Argument(metavar="PROOF", help="The proof to check, which `certify --proof` wrote."),
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The plan that the proof must be of, .toml or .json."),
+        typer.Option(
+            metavar="FILE",
+            help="Refuse the proof unless it is of the plan in FILE, .toml or .json.",
+        ),
     ] = None,
     runs: Runs = None,
     mechanisms: Annotated[
-        bool, typer.Option("--mechanisms", help="Prove what the mechanisms claim; no PROOF.")
+        bool,
+        typer.Option(
+            "--mechanisms", help="Prove what each mechanism claims of its own loss; give no PROOF."
+        ),
     ] = False,
     json: Json = None,
 ) -> None:
@@ -162,7 +169,7 @@ def _mechanism_verdicts() -> Iterator[dict[str, Any]]:
     from accountant.verifier.mechanisms import check
 
     for mechanism in declared_mechanisms():
-        printed = repr(mechanism).partition("(")
+        printed = repr(mechanism).partition("(")  # the class, "(", and the parameters with ")"
         row = {"mechanism": printed[0], "parameters": printed[2].removesuffix(")")}
         if mechanism.why_no_formula:
             yield row | {

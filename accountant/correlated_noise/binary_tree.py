@@ -121,7 +121,9 @@ class BinaryTree(Strategy):
     @property
     def log_volume(self) -> float:
         """Half the logarithm of the determinant, one level after another."""
-        # M' = diag(M, M) + 1 1^T has det M' = (det M)^2 (1 + 2 w), w = 1^T M^-1 1, w' = 2w/(1+2w)
+        # Let M be C^T C of a complete tree, (1) for one leaf, w = 1^T M^-1 1, and M', w' the same
+        # one level higher: M' = diag(M, M) + 1 1^T has det M' = (det M)^2 (1 + 2 w), and
+        # w' = 2 w / (1 + 2 w).
         total = 0.0
         for height in self.heights:
             inverse_sum, log_det = 1.0, 0.0

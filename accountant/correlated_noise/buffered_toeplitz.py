@@ -1,5 +1,8 @@
 """Buffered linear Toeplitz strategies: coefficients that are sums of geometric series.
 
+A matrix mechanism adds noise to C x, x the sums of the steps of a run; C is its strategy.  Such a C
+needs no memory of all steps: one buffer for each series, which decays from step to step.
+
 References: Dvijotham, McMahan, Pillutla, Steinke & Thakurta (2024), "Efficient and near-optimal
 noise generation for streaming differential privacy"; McMahan, Xu & Zhang (2024), "A hassle-free
 algorithm for strong differential privacy in federated learning systems".
@@ -126,9 +129,9 @@ class BufferedToeplitz(Strategy):
         """Return that of the Toeplitz matrix, more by the round-off of its coefficients."""
         sensitivity = self.toeplitz.sensitivity_under(participation)
         ulps = POWER_ULPS * len(self.decays)
-        if (
-            min(self.weights) >= 0
-        ):  # Without cancellation each coefficient is right to so many ulps.
+        # Without cancellation each coefficient, and so the norm, is right to ``ulps`` ulps.  Else
+        # the error is as many ulps of the sums of absolute values, which ``sizes`` has.
+        if min(self.weights) >= 0:
             return replace(sensitivity, value=round_up(sensitivity.value, ulps), squared=None)
         sizes = replace(self, weights=tuple(map(abs, self.weights))).toeplitz
         round_off = ulps * ULP * sizes.sensitivity_under(participation).value

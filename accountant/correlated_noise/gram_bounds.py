@@ -34,7 +34,9 @@ from accountant.numerics.rounding import ULP
 # The most patterns, beginnings of patterns included, that are tried one by one: about a second's
 # work.  With more of them a bound is returned.
 MAX_PATTERNS = 20_000
-EQUAL = 1e-12  # relative difference up to which two sums count as equal but for round-off
+# The relative difference up to which two sums count as equal but for round-off: it decides whether
+# a bound is called attained.
+EQUAL = 1e-12
 # The text that follows a reason where a pattern has negative inner products.
 BY_SIZE = ", with absolute inner products: a bound"
 

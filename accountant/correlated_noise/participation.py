@@ -17,7 +17,7 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.plans.plan_fields import PlanField, plan_field
 
-COUNT = IntegerRange(1, 10**9)  # of uses, of steps between them, or of epochs
+COUNT = IntegerRange(1, 10**9)  # the values of numbers of uses, of a separation, and of epochs
 
 
 class Participation(PlanField):

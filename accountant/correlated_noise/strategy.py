@@ -1,4 +1,7 @@
-"""Strategies: the matrices of a matrix mechanism, and what a record can move of them.
+"""Strategies: the matrices of a matrix mechanism, and how far a record moves what they release.
+
+The mechanism adds noise to C x, x the sums of the steps of a run, so that the noise of the steps is
+correlated once they are recovered.  It costs as much as the sensitivity of its strategy C.
 
 References: Li, Miklau, Hay, McGregor & Rastogi (2015); Denisov, McMahan, Rush, Smith & Thakurta
 (2022).
@@ -25,7 +28,7 @@ MAX_ENTRIES = 1 << 24  # most entries of a matrix that is in memory as a whole: 
 SHOWN_ENTRIES = 64  # most entries of a matrix whose `repr` shows them
 LEAST_ENTRY = 1e-100  # least value of a matrix's largest entry, whose square is far from underflow
 EXACT_SUM = 2.0**53  # whole numbers up to here are exact floats
-Entrywise = Callable[[Array], Array]
+Entrywise = Callable[[Array], Array]  # a function of each entry of an array, with 0 at 0
 
 
 @final
@@ -179,7 +182,8 @@ def root_above(squared: int) -> float:
 def certified_root(squared: float, integral: bool, ulps: float) -> tuple[float, int | None]:
     """Return the root of a sum of squares, rounded up, and the sum where it is a whole number.
 
-    ``integral`` says that all numbers in it are integers; else it is right to so many ulps.
+    ``integral`` says that all numbers in it are integers; else it is right to ``ulps`` ulps, and
+    its root to half of them.
     """
     if integral and squared < EXACT_SUM:
         return root_above(int(squared)), int(squared)

@@ -1,5 +1,8 @@
 """Toeplitz strategies: each release is ``sum_d c_d x_(i-d)``, with the same coefficients for all i.
 
+A matrix mechanism adds noise to C x, x the sums of the steps of a run; C is its strategy.  A record
+is used in the steps of a pattern, such as any k steps at least b apart (`Participation`).
+
 The sensitivity is the greatest norm of a sum of columns, over the patterns of steps that a record
 may be used in.  Of coefficients that are not negative and do not rise, the earliest pattern has it.
 
@@ -35,8 +38,8 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan_fields import plan_field
 
-ENTRY = Interval(-1e100, 1e100)  # of a coefficient
-BLOCK = 1024  # rows and columns of a block in a product
+ENTRY = Interval(-1e100, 1e100)  # the values that a coefficient may have
+BLOCK = 1024  # rows and columns of a block in a product: 8 MB
 # Coefficients up to which a product is summed diagonal by diagonal, which is quicker than blocks.
 MAX_SEPARATE_DIAGONALS = 64
 # Steps up to which a strategy that no theorem covers is also bounded as a dense matrix, whose
@@ -139,6 +142,7 @@ class Toeplitz(Strategy):
             )
         if monotone:
             return _of_pattern(c, n, uses, separation, "the earliest pattern meets itself most")
+        # Larger coefficients have larger sums of columns: these are at least |c|, and fall.
         above = np.abs(c)
         if isinstance(participation, MinSeparation):
             above = np.maximum.accumulate(above[::-1])[::-1]

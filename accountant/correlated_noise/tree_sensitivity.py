@@ -1,8 +1,11 @@
-"""How far one record moves a binary tree: squared norms of its counts, as whole numbers.
+"""How far one record moves the sums in a binary tree: squared norms, as whole numbers.
 
-A record that adds the same unit vector in the steps of a pattern moves every node by the number of
-these steps below it, and no other contributions of norm at most 1 move a node further.  So the
-greatest squared norm is that of the sum of squared counts (docs/proofs/correlated_noise.md).
+The steps of a run are the leaves of complete subtrees, from left to right; ``heights`` has their
+heights, and one of height h has 2^h leaves.  Every node has the sum of the steps below it.  The
+steps in which a record is used are a pattern of uses.  A record that adds the same unit vector in
+all of them moves every node by its count, the number of uses below it, and no other contributions
+of norm at most 1 move a node further.  So the greatest squared norm of a move is the greatest sum
+of squared counts over the patterns that are allowed (docs/proofs/correlated_noise.md).
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from numpy.typing import NDArray
 
 from accountant.correlated_noise.participation import FixedEpochs, MinSeparation
 
-MAX_SPLITS = 300_000  # divisions of uses between two subtrees that are tried: a second's work
-BLOCK_SIZE = 1 << 22  # steps in all patterns that are in memory together: 32 MB
+# Divisions of uses between two subtrees that are tried, a second's work, before a bound serves.
+MAX_SPLITS = 300_000
+BLOCK_SIZE = 1 << 22  # uses in all patterns that are in memory together: 32 MB
 
 
 def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> int:
@@ -33,7 +37,10 @@ def fixed_epochs_squared(heights: Sequence[int], participation: FixedEpochs) -> 
 def min_separation_squared(
     heights: Sequence[int], participation: MinSeparation
 ) -> tuple[int, bool]:
-    """Return the greatest sum of squared counts, or a bound of it, and whether it is attained."""
+    """Return the greatest sum of squared counts, and whether it is attained.
+
+    Where the search takes too long it is an upper bound, and attained if a regular pattern has it.
+    """
     steps, separation = sum(1 << height for height in heights), participation.separation
     uses = participation.most(steps)
     above = _count_bound(heights, uses, separation)
@@ -53,18 +60,19 @@ class _Patterns:
     """Dynamic programming over complete subtrees, by patterns that no other one dominates.
 
     A pattern of uses in a subtree of 2^h leaves has a value, what its nodes add to the sum of
-    squared counts, and an end, the first place after the subtree that may be used again.  Given
-    the first leaf that may be used and the number of uses, it is dominated if another pattern has
-    no later end and no lower value.
+    squared counts, and an end, the first leaf after the subtree that may be used again, counted
+    from 0 there.  Given the first leaf that may be used and the number of uses, it is dominated if
+    another pattern has no later end and no lower value.
     """
 
     def __init__(self, separation: int) -> None:
-        self.separation = separation
-        self.splits = 0
+        self.separation = separation  # the least distance of two uses, in steps
+        self.splits = 0  # divisions that were tried so far
+        # The undominated (end, value) pairs by the height, first usable leaf and number of uses.
         self.known: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
 
     def greatest(self, heights: Sequence[int], max_uses: int) -> int:
-        """Return the greatest value of at most so many uses in subtrees one after another."""
+        """Return the greatest value of at most ``max_uses`` uses in subtrees one after another."""
         # For each number of uses in the subtrees so far: the undominated pairs of end and value, an
         # end counted from the first leaf of the next subtree.
         so_far = {0: [(0, 0)]}
@@ -80,17 +88,17 @@ class _Patterns:
         return max(value for pairs in so_far.values() for _, value in pairs)
 
     def room(self, height: int, start: int) -> int:
-        """Return how many uses fit into a subtree from a place on."""
+        """Return how many uses fit into a subtree from leaf ``start`` on."""
         return max(-(-((1 << height) - start) // self.separation), 0)
 
     def part(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
-        """Return the undominated pairs of the next free place after the subtree, and value."""
+        """Return the undominated (end, value) pairs of patterns with this number of uses."""
         size = 1 << height
         if uses == 0:
             return [(max(start - size, 0), 0)]
         if uses > self.room(height, start):
             return []
-        if uses == 1:  # All leaves have the same depth: the first one leaves most room.
+        if uses == 1:  # It adds 1 in height + 1 nodes; the first usable leaf has the earliest end.
             return [(max(start + self.separation - size, 0), height + 1)]
         key = height, start, uses
         if key not in self.known:
@@ -98,7 +106,10 @@ class _Patterns:
         return self.known[key]
 
     def _split(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
-        """Return the pairs of all divisions of the uses between two subtrees of this height."""
+        """Return the undominated pairs of a node above two subtrees of this height.
+
+        The node itself has all uses below it, and adds their square.
+        """
         pairs = []
         for left_uses in range(uses + 1):
             if left_uses > self.room(height, start):
@@ -115,7 +126,7 @@ class _Patterns:
 
 
 def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs with no other one of a lower place and no lower value."""
+    """Return the (end, value) pairs that no other pair dominates, by rising end and value."""
     undominated: list[tuple[int, int]] = []
     for end, value in sorted(pairs, key=lambda pair: (pair[0], -pair[1])):
         if not undominated or value > undominated[-1][1]:
@@ -124,7 +135,11 @@ def _undominated(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
-    """Return an upper bound: on each level as many uses in a node as the separation allows."""
+    """Return an upper bound on the sum of squared counts of at most ``uses`` uses.
+
+    Level by level, at most ``node_uses`` fit below one node.  Squares with a given sum of roots add
+    up to most where nodes are full, one after another, and the last has the rest.
+    """
     total = 0
     for level in range(max(heights) + 1):
         nodes = sum(1 << (height - level) for height in heights if height >= level)
@@ -137,20 +152,23 @@ def _count_bound(heights: Sequence[int], uses: int, separation: int) -> int:
 def _squares_of_shifts(
     heights: Sequence[int], shifts: NDArray[np.int64], period: int, uses: int
 ) -> NDArray[np.int64]:
-    """Return the sum of squared counts of so many uses r, r + period, ..., for places r."""
+    """Return the sums of squared counts of the patterns r, r + period, ..., for r in ``shifts``."""
     sizes = np.array([1 << height for height in heights])
     ends = np.cumsum(sizes)
+    # A row for each use and a column for each pattern: the step, its subtree and its leaf there.
     at = period * np.arange(uses)[:, None] + shifts
     tree = np.searchsorted(ends, at, side="right")
     leaf = at - (ends - sizes)[tree]
     rows = np.arange(len(at))[:, None]
     total = np.zeros(shifts.size, dtype=np.int64)
     for level in range(max(heights) + 1):
+        # The node on this level above each use, as one number: there are fewer than 2^32 leaves.
         node = (leaf >> level) + (tree << 32)
+        # The row of the first use below the same node; the rank is how many uses came before there.
         begins = np.vstack(
             [np.zeros_like(shifts), np.where(np.diff(node, axis=0) != 0, rows[1:], 0)]
         )
         rank = rows - np.maximum.accumulate(begins, axis=0)
-        # c uses below a node add 1 + 3 + ... + (2 c - 1) = c^2, one after another.
+        # Ranks 0 to c - 1 below a node add 1 + 3 + ... + (2 c - 1) = c^2.
         total += np.where(np.array(heights)[tree] >= level, 2 * rank + 1, 0).sum(axis=0)
     return total

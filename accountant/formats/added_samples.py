@@ -14,15 +14,17 @@ from accountant.losses.loss import Loss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 
 ADDED = IntegerRange(1, 10_000)  # number of samples that are added
-RARE = 1e-18  # probability of a count below which it is taken for the largest count
+# A count that is rarer than this, and all larger ones, are taken for the largest count.  A larger
+# threshold would give shorter mixtures, and a larger loss.
+RARE = 1e-18
 ROUNDED_UP = 1 + 1e-10  # logarithms of factorials up to 10,000 are inexact by about 2e-11
 
 
 def added_samples(noise: float, rate: float, added: int) -> Loss:
     """Return the loss of Gaussian noise on the sum of ``added`` Poisson samples of one rate.
 
-    A record is in Bin(added, rate) of the samples, and adds up to one clipping norm in each.
-    ``noise`` is the deviation of the noise over the clipping norm.
+    A record is in a binomial number of the samples, Bin(added, rate), and contributes at most one
+    clipping norm to each.  ``noise`` is the deviation of the noise over the clipping norm.
     """
     if added == 1 or rate in {0.0, 1.0}:
         return PoissonSampled(GaussianLoss(added / noise), rate)

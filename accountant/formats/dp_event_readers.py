@@ -53,11 +53,12 @@ from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
 RATE = Interval(0.0, 1.0)
 COUNT = IntegerRange(0)
 SIZE = IntegerRange(1)
-FREE = Sequential(())
+FREE = Sequential(())  # the plan of an event that releases nothing
 NON_PRIVATE = PairLoss((1.0, 0.0), (0.0, 1.0))  # every outcome is impossible on the neighbour
 
 Reader = Callable[[Any, Adjacency], Plan]
-READERS: dict[str, Reader] = {}
+READERS: dict[str, Reader] = {}  # by the names of the events' classes; `_reads` fills it
+# Events that have no plan, and why.
 REFUSED = {
     "UnsupportedDpEvent": "it says itself that it has no meaning",
     "SampledWithReplacementDpEvent": "a record is drawn several times; its loss is not known",
@@ -146,7 +147,8 @@ def _discrete_laplace(event: Any, relation: Adjacency) -> Plan:
     if steps <= MAX_SHIFT:
         return DiscreteLaplaceLoss(1 / a, steps)
     # This costs no more than Laplace noise on numbers a little farther apart: the shift s becomes
-    # s + (a / 2)^2 (docs/proofs/discrete.md, part 2).
+    # s + (a / 2)^2 (docs/proofs/discrete.md, part 2).  Eight units in the last place are more than
+    # the round-off of the three operations.
     return LaplaceLoss(round_up(a * steps + (a / 2) ** 2, 8))
 
 
@@ -163,7 +165,7 @@ def _discrete_gaussian(event: Any, _: Adjacency) -> Plan:
 @_reads("SingleEpochTreeAggregationDpEvent")
 def _tree(event: Any, relation: Adjacency) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
-    step_counts = event.step_counts
+    step_counts = event.step_counts  # steps of each tree, or of the only one
     is_one_tree = isinstance(step_counts, str) or not isinstance(step_counts, Iterable)
     checked_counts = [
         COUNT.check("step_counts", count)
@@ -201,6 +203,8 @@ def _response(event: Any, relation: Adjacency) -> Plan:
         raise UnsupportedPlan(event, "from_dp_event", why)
     if k == 1:
         return FREE
+    # With probability p the answer is uniform over the k buckets, else it is the true one.  Two
+    # neighbours differ in their true bucket; all other buckets together are one outcome.
     p_other = p / k
     p_true, p_rest = 1 - p + p_other, max(0.0, 1 - (1 - p + 2 * p_other))
     return PairLoss((p_true, p_other, p_rest), (p_other, p_true, p_rest))
@@ -304,6 +308,7 @@ def _composed(event: Any, relation: Adjacency) -> Plan:
 
 @_reads("RepeatAndSelectDpEvent")
 def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
+    # The part is run a random number of times, and the best run is released.
     shape = Interval(0.0, math.inf).check("shape", event.shape)
     # The bound for runs needs losses without infinity: discrete Gaussians are taken by their rho.
     part = map_leaves(

@@ -216,6 +216,7 @@ def _pair_event(loss: PairLoss, relation: Adjacency) -> Any:
     p_other, p_true = sorted((loss.p[0], loss.p[-1]))
     noise = 1 - (p_true - p_other)
     buckets = round(noise / p_other) if p_other else 2
+    # the number of buckets was rounded; a probability that is off by more is no response's
     if not 2 <= buckets < 1e9 or abs(p_other * buckets - noise) > 1e-12 * noise:
         return None
     return _event("RandomizedResponseDpEvent", loss, noise, buckets)

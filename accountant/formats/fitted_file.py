@@ -22,7 +22,7 @@ from accountant.formats.toml_writer import document_to_toml, file_to_json, file_
 from accountant.planning.allocation_table import Allocation
 from accountant.serialisation.plan_json import SCHEMA, parse_document
 
-NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")
+NUMBER = re.compile(r"[^=]*=\s*([^\s,}\]#]+)")  # a key, and the number after it as a group
 Edit = tuple[int, int, str]  # start, end, and the text that replaces what lies between
 
 

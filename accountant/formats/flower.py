@@ -21,22 +21,25 @@ from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 COUNT = IntegerRange(1)
-# the neighbours for which Flower's accountant states each method of sampling
+# The ways in which clients are drawn, by Flower's names, with the neighbours for which Flower's
+# accountant states each of them.  Without amplification `_plan_of_round` states other neighbours.
 METHODS = {
     "poisson": Adjacency.ADD_REMOVE,
     "no-amplification": Adjacency.ADD_REMOVE,
     "without-replacement": Adjacency.REPLACE_ONE,
 }
+# what a refused history should have been
 FORMS = "an accountant of Flower or its state_dict(), or a list of its events or of DpEvents"
-DRAWS_FIXED = "FedAvg"  # its configure_train takes a fixed number of clients at random
+# The class of Flower whose configure_train takes a fixed number of clients at random.
+DRAWS_FIXED = "FedAvg"
 
 
 class _Round(NamedTuple):
-    """An event of Flower: the noise of one round, the clients that it drew, and of how many."""
+    """An event of Flower: what its accountant notes of one round."""
 
-    noise: float
-    sample: int
-    population: int
+    noise: float  # the noise multiplier: deviation of the noise over the clipping norm
+    sample: int  # how many clients were drawn
+    population: int  # from how many
 
 
 CountedRounds = list[tuple[_Round, int]]  # each event, and how often it was composed
@@ -58,7 +61,7 @@ def from_flower(
         list of dp-accounting's events.
     strategy : flwr.serverapp.strategy.Strategy, optional
         The strategy that ran: its noise and its number of clients must be those of the history, and
-        it must draw clients in the way that was counted.
+        it must draw clients in the way that was counted.  Events of dp-accounting are not compared.
     sampling : str, optional
         "poisson", "without-replacement" or "no-amplification", of a list of Flower's events.
     relation : str
@@ -106,7 +109,7 @@ def from_flower(
 
 
 def _rounds_of_state(state: Mapping[str, Any]) -> tuple[CountedRounds, str]:
-    """Return the events of a `state_dict` with their counts, and how clients were drawn."""
+    """Return the events of a `state_dict` with their counts, and the name of the sampling."""
     config, compositions = state.get("config"), state.get("compositions")
     if not isinstance(config, Mapping) or not isinstance(compositions, (list, tuple)):
         raise ParameterError("history", sorted(map(str, state)), FORMS)

@@ -23,9 +23,11 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
 COUNT = IntegerRange(1)
+# Whether an update has one Poisson sample, cut into batches, or each batch is a sample by itself.
 LOADERS = ("poisson", "poisson batches")
 OTHER = "'poisson' or 'poisson batches'; for other draws dp_sgd(..., loader=...) states the cost"
 PlanOfNoise = Callable[[float], Plan]
+# The fields of both configurations, of a DPKerasConfig, and of a BandMFConfig.
 SHARED = ("epsilon", "delta", "noise_multiplier", "rescale_to_unit_norm")
 KERAS = (
     *SHARED,
@@ -147,7 +149,11 @@ def _checked_fields(config: Any) -> dict[str, Any]:
 
 
 def _keras(config_fields: dict[str, Any], loader: str | None) -> tuple[PlanOfNoise, list[str], str]:
-    """Return the plan of a noise, what is wrong with the loader, and the cost of one batch."""
+    """Return the plan as a function of the noise, what is wrong with the loader, and a hint.
+
+    The hint says in words which batches are added for an update, and what a single one would cost;
+    it is empty where an update has one batch.
+    """
     records = COUNT.check("train_size", config_fields["train_size"])
     batch = IntegerRange(1, records).check("batch_size", config_fields["batch_size"])
     steps = COUNT.check("train_steps", config_fields["train_steps"])
@@ -183,7 +189,11 @@ def _keras(config_fields: dict[str, Any], loader: str | None) -> tuple[PlanOfNoi
 
 
 def _banded(config_fields: dict[str, Any]) -> PlanOfNoise:
-    """Return the plan of a noise for a banded matrix mechanism with cyclic Poisson samples."""
+    """Return the plan of a banded matrix mechanism with cyclic Poisson samples, by the noise.
+
+    With b bands the records are in b groups, and each step samples from the next group.  The plan
+    has a sample for each time that a group comes up.
+    """
     strategy = config_fields["strategy"]
     if isinstance(strategy, (str, Mapping)) or not isinstance(strategy, Sized) or not len(strategy):
         raise ParameterError("strategy", strategy, "a list of the coefficients of the bands")

@@ -14,7 +14,7 @@ from accountant.formats.loader_facts import WORDS, LoaderFacts
 from accountant.formats.opacus_steps import OpacusSteps
 
 SAME = 1e-9  # relative difference of two rates that count as the same
-EMPTY = 1e-12  # probability of an empty batch in a run up to which it is neglected
+EMPTY = 1e-12  # an empty batch in a run is neglected up to this probability
 
 
 def refuse_differences(steps: list[OpacusSteps], facts: LoaderFacts, problems: list[str]) -> None:

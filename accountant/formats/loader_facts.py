@@ -15,6 +15,7 @@ from accountant.domains import RECORDS, Interval, OneOf, OrNone
 from accountant.errors import ParameterError
 
 RATE = Interval(0.0, 1.0, "(]")
+# The ways in which records are drawn, and what each is called in messages.
 ORDERS: Final = (
     "poisson",
     "fixed_size",
@@ -35,9 +36,11 @@ WORDS = {
     "weighted": "draws by weights, which can repeat a record",
     "unknown": "draws that are not known",
 }
+# Opacus' classes of Poisson samplers: of one process, and of several that share the records.
 POISSON = ("UniformWithReplacementSampler", "DistributedUniformWithReplacementSampler")
 # The sampler that Opacus' BatchMemoryManager puts into a loader.
 SPLITTING = "BatchSplittingSampler"
+# what a refused loader should have been
 LIVE = "a DataLoader over a data set of known length, or what loader_facts returned of one"
 
 
@@ -200,6 +203,7 @@ def _live_facts(loader: Any) -> LoaderFacts:
 
 
 def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
+    """Return the facts of a dictionary as `LoaderFacts.to_dict` makes it."""
     names = {field.name for field in fields(LoaderFacts)}
     unknown = sorted(map(str, set(description) - names))
     if unknown:

@@ -16,7 +16,7 @@ from accountant.formats.loader_facts import LoaderFacts, loader_facts
 from accountant.formats.opacus_steps import opacus_steps
 from accountant.plans.plan import Plan, Sequential
 
-ASSUMED = ("poisson",)
+ASSUMED = ("poisson",)  # what may be assumed of a loader that is not given
 NO_LOADER = (
     "the one that was trained on, as make_private returned it: a history is the same whether "
     "batches were Poisson samples or cut from a shuffle, which costs more; or give "

@@ -14,6 +14,7 @@ from accountant.formats.opacus_steps import OpacusSteps, opacus_steps
 from accountant.training.dp_sgd import dp_sgd
 from accountant.training.statement import TrainingStatement
 
+# The ways of drawing records whose cost a statement can say; then what a refused history should be.
 STATED = ("poisson", "fixed_size", "shuffled", "fixed_order")
 NO_STEPS = "of at least one step: read it after training"
 ADDED = (

@@ -1,4 +1,9 @@
-"""The history of an Opacus accountant, in whichever form it is given, checked."""
+"""The history of an Opacus accountant, checked: which noise at which rate, for how many steps.
+
+It is accepted in five forms: a PrivacyEngine, its accountant, a mapping that holds the history
+(the accountant's state_dict(), or an `opacus_record`), a checkpoint that
+PrivacyEngine.save_checkpoint wrote, or the history itself, a list of tuples.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +25,13 @@ CHECKPOINT = "privacy_accountant_state_dict"  # the key that PrivacyEngine.save_
 @final
 @dataclass(frozen=True, slots=True)
 class OpacusSteps:
-    """Equal steps of a history.
+    """Equal steps of a history."""
 
-    ``added`` counts the Poisson samples whose gradients were added up before the noise: 1 in what
-    Opacus writes, more only in what the accountant "tight" writes.
-    """
-
-    noise: float
-    rate: float
+    noise: float  # the noise multiplier: deviation of the noise over the clipping norm
+    rate: float  # the chance with which each record is in a batch
     steps: int
+    # Poisson samples whose gradients were added up before the noise: 1 in what Opacus writes, more
+    # only in what this package's own accountant for Opacus writes
     added: int = 1
 
     def plan(self, rate: float | None = None) -> Plan:
@@ -38,8 +41,12 @@ class OpacusSteps:
 
 
 def opacus_steps(history: Any, noise: Interval = POSITIVE) -> list[OpacusSteps]:
-    """Return the checked entries of a history, in whichever form it is given."""
-    source = getattr(history, "accountant", history)
+    """Return the checked entries of a history in any of the five forms.
+
+    ``noise`` is the interval in which each noise multiplier must be.
+    """
+    source = getattr(history, "accountant", history)  # of a PrivacyEngine
+    # a checkpoint is a mapping that holds the state of the accountant, which is one itself
     if isinstance(source, Mapping):
         source = source.get(CHECKPOINT, source)
     if isinstance(source, Mapping):

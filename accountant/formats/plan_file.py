@@ -96,6 +96,7 @@ def plan_file_of_document(document: dict[str, Any], again: bool = False) -> Plan
 
 
 def _budget(table: Any) -> Budget:
+    """Return the budget of the table [budget], or raise `PlanFileError` at the wrong key."""
     path: KeyPath = ("budget",)
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with an epsilon")

@@ -41,7 +41,7 @@ from accountant.serialisation.plan_json import PlanFileError, parse_document
 
 MAX_FILE_SIZE = 1_000_000  # most characters of a file
 MAX_TOKEN_LENGTH = 1_000  # most characters of a number or a bare key
-T = TypeVar("T")
+T = TypeVar("T")  # what is wanted of a file: all that it says, or its plan
 
 
 class PlanSyntaxError(ParameterError):
@@ -109,6 +109,7 @@ def file_from_toml(text: str) -> PlanFile:
 
 
 def _read(name: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
+    """Return what ``part`` takes from the content of a file; errors name the file."""
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
@@ -135,6 +136,7 @@ def _read(name: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
 
 
 def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
+    """Return what ``part`` takes from the content of a text; errors have its line and column."""
     if len(text) > MAX_FILE_SIZE:
         raise PlanSyntaxError(1, 1, f"the file is longer than {MAX_FILE_SIZE:,} characters")
     document = _parse_toml(text)
@@ -151,6 +153,7 @@ def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) ->
 
 
 def _parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a text, or raise `PlanSyntaxError`."""
     try:
         for token, at in tokens(text):
             # Python refuses to read whole numbers of more than 4,300 digits

@@ -42,6 +42,7 @@ def tokens(text: str) -> list[tuple[str, int]]:
             break
         token, at = match[0], match.start()
         depth += (token in "[{") - (token in "]}")
+        # the number of dots in a key, which ends at one of the other signs
         dotted = dotted + 1 if token == "." else dotted * (token not in "=\n,[{")
         if max(depth, dotted) > MAX_DEPTH:
             raise NestingTooDeep(at)
@@ -81,6 +82,10 @@ class _TokenScanner:
                 yield from self._pair(table)
 
     def _header(self) -> tuple[KeyPath, int]:
+        """Read a table's header, and return its path and the offset of its key.
+
+        The path of a [[table]] ends in the number of such tables before it.
+        """
         # [[a]] tells its tokens from [a] by a second bracket
         is_array = self._tokens[self._next + 1][0] == "["
         self._next += 1 + is_array
@@ -114,6 +119,7 @@ class _TokenScanner:
         yield from self._value(path)
 
     def _value(self, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+        """Read past the value of a key, and yield the paths of the keys and elements in it."""
         opened = self._tokens[self._next][0]
         if opened not in ("[", "{"):
             while self._tokens[self._next][0] not in (",", "]", "}", "\n"):

@@ -82,6 +82,7 @@ def table_key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
+    """Return a value as TOML writes it; tables and lists are on one line."""
     if isinstance(value, str):
         # a JSON string is a TOML one, but for DEL and for characters in two halves
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

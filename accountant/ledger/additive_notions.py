@@ -28,7 +28,9 @@ from accountant.plans.plan import Plan
 # This share of delta is set aside for masses at infinity, because every loss that is a list of
 # outcomes has a small one.
 INFINITY_SHARE = 1e-12
-ROUND_OFF_MARGIN = 1e-9  # many rounded sums exceed one rounded product by at most this share
+# Many sums, each rounded up, exceed one product, rounded up, by at most this share.  A larger one
+# would only make `how_often` count one release too few.
+ROUND_OFF_MARGIN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class AdditiveNotion(CompositionNotion[float]):
     zero = Total(0.0, 0.0)
 
     def __post_init__(self) -> None:
-        # The limit includes the tolerance for epsilon; rho grows with the square of epsilon.
+        # The limit includes the tolerance for epsilon.  Where rho grows with the square of epsilon,
+        # it includes twice that; the factor 4 leaves room for this.
         object.__setattr__(self, "full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
@@ -65,6 +68,7 @@ class AdditiveNotion(CompositionNotion[float]):
     def times(self, cost: Total[float], count: int) -> Total[float]:
         """Return the product, rounded up."""
         factor = float(count)
+        # four units in the last place are more than the rounding of the count and of the product
         return Total(round_up(cost.spent * factor, 4), round_up(cost.infinity * factor, 4))
 
     def shown(self, total: Total[float], unit: str | None = None) -> Spending:
@@ -117,11 +121,12 @@ class AdditiveNotion(CompositionNotion[float]):
             raise self._no_cost(loss)
         return Total(spent, worse_direction(loss, lambda direction: direction.infinity))
 
-    def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
+    def refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
+        """Return the error for a plan that does not fit, or that has no finite cost."""
         if cost.infinity > self.limit.infinity:
             return self._no_cost(plan)
         # a class with slots is made anew by its decorator, so a plain super() would miss it
-        return super(AdditiveNotion, self)._refusal(total, cost, plan)
+        return super(AdditiveNotion, self).refusal(total, cost, plan)
 
     def _other_notions(self, plan: Plan) -> list[str]:
         """Return words on the notion that keeps the sum of epsilons as well."""

@@ -1,7 +1,8 @@
 """Answers of local mechanisms for blocks of users, made by the workers of an executor.
 
-Each user randomises the own value.  A block is some neighbouring users; the worker that holds their
-rows draws their outputs, or sends back only a digest and a reduction of the outputs.
+A local mechanism lets each user randomise the own value.  A block is some neighbouring users; the
+worker that holds their rows draws their outputs, and sends them back, or only their digest and what
+a function makes of them (a reduction, such as their sum).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from accountant.ledger.worker_chunks import Cut, RowReader, WorkerChunks, loaded
 from accountant.randomness import generator, keyed_generator
 
 Reduction = Callable[[Any], Any]
-# A task has at most so many blocks, which all begin in one piece of the data.
+# A task, which one worker does at once, has at most this many blocks.  They all begin in one piece
+# of the data.
 BLOCKS_PER_TASK = 64
 # Number of tasks that are sent before the first result is read.  Neighbouring pieces often lie on
 # one worker, so it must be large for the other workers to get some too.
@@ -55,9 +57,9 @@ class UserBlock(NamedTuple):
     """The data that a worker needs to let the users of one block randomise their values."""
 
     mechanism: Releasable
-    query: ShapedQuery
-    rows: Any
-    users: int
+    query: ShapedQuery  # makes one value of each user's row
+    rows: Any  # of the users of the block
+    users: int  # how many they are
     noise: Noise
 
     def answer(self) -> Any:
@@ -69,9 +71,9 @@ class UserBlock(NamedTuple):
 class Answer(NamedTuple):
     """What a worker sends back for a block: its outputs, or their digest and a reduction."""
 
-    outputs: Any
-    digest: str = ""
-    reduced: Any = None
+    outputs: Any  # one for each user; None where they are reduced
+    digest: str = ""  # of the outputs, where they are reduced
+    reduced: Any = None  # what the caller's function made of the outputs
 
 
 class HeldBlock(NamedTuple):
@@ -86,9 +88,9 @@ class HeldBlocks(NamedTuple):
 
     mechanism: Releasable
     query: ShapedQuery
-    reader: RowReader
+    reader: RowReader  # makes the rows of a block out of pieces
     blocks: list[HeldBlock]
-    reduce: Reduction | None
+    reduce: Reduction | None  # None if the outputs themselves are to come back
 
     def answers(self, *pieces: Any) -> list[Answer]:
         """Return the answers of the blocks, whose rows lie in these pieces."""

@@ -1,7 +1,8 @@
 """Users' data in pieces that are read one after another, so that few of them are in memory.
 
-The pieces are rows of users in order.  Reading goes forward; a request for earlier users makes it
-start again from the first piece.
+The pieces are rows of users in order.  Reading goes forward; a request for earlier users, or for
+users by their indices, starts again from the first piece, which needs a function that gives the
+pieces anew.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from accountant.ledger.private_data import (
 class Chunks:
     """Users in pieces of any length: data too large for memory.
 
-    Every piece is checked when it is read, which is after its users were charged.
+    Every piece is checked when it is read, which is after its users were charged.  ``restarts``
+    says whether the pieces can be read more than once.
 
     Parameters
     ----------
@@ -62,9 +64,12 @@ class Chunks:
         self._sparse: bool | None = None
         # An iterator over checked pieces; None before the reading starts.
         self._reader: Iterator[Any] | None = None
-        self._position = 0  # the number of users that were returned or skipped
-        self._unread_rows: Any = None  # rows of the users after these that were read already
-        self._no_rows: Any = None  # an empty selection of rows, which has their type
+        # The number of users that were returned or skipped, and the rows of the piece that the
+        # reader returned last which belong to later users; None if there are none.
+        self._position = 0
+        self._unread_rows: Any = None
+        # An empty selection of rows, to return where no user is asked for: it shows their type.
+        self._no_rows: Any = None
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -94,11 +99,16 @@ class Chunks:
             Read when asked.
         """
         mapped_chunks = Chunks(lambda: map(function, self._start_reading()), shape)
+        # it was made from a function, so it would else seem to be readable more than once
         mapped_chunks.restarts = self.restarts
         return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
-        """Return the rows of some users; reading is forward, and going back restarts it."""
+        """Return the rows of a slice of users, or of an array of their indices.
+
+        A slice goes on from the last one, or restarts the reading if it begins before that one's
+        end.  An array starts a reading of its own.
+        """
         if isinstance(who, np.ndarray):
             return self._rows_at(who)
         start, stop, step = who.indices(self.shape[0])
@@ -106,6 +116,7 @@ class Chunks:
             self._reader, self._position, self._unread_rows = None, 0, None
         self._read_to(start)
         taken = self._read_to(stop)
+        # after the last user of the shape, one more piece is read to see whether the shape is wrong
         has_more_rows = stop == self.shape[0] and (
             self._unread_rows is not None or next(self._reader or iter(()), None) is not None
         )
@@ -129,6 +140,7 @@ class Chunks:
         return take_rows(concatenate_rows(row_parts), inverse_order)
 
     def _start_reading(self) -> Iterator[Any]:
+        """Return an iterator from the first piece on; refuse to if it cannot be had again."""
         if callable(self._pieces):
             return iter(self._pieces())
         if self._was_started:
@@ -148,12 +160,14 @@ class Chunks:
             unread_rows = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = unread_rows if first_array(unread_rows).shape[0] else None
             self._position += length
-        # If no user is asked for, one piece is read to know the type of the rows.
+        # If no user is asked for, one piece is read to know the type of the rows; `_checked` sets
+        # ``_no_rows`` when it is read.
         if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
         return concatenate_rows(row_parts) if row_parts else self._no_rows
 
     def _next(self) -> Any:
+        """Return the next checked piece; refuse data that end before the last user."""
         if self._reader is None:
             self._reader = self._checked(self._start_reading())
         for piece in self._reader:
@@ -173,7 +187,7 @@ class Chunks:
                 yield checked_data("piece", piece)
 
 
-CHUNK_READERS.add(Chunks)
+CHUNK_READERS.add(Chunks)  # `checked_data` then leaves these data to check themselves
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:

@@ -32,14 +32,18 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.search import geometric_mean, greatest_float_that
 from accountant.plans.plan import Plan
 
-NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"
+NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"  # of the notions, for error messages
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
 
 
 def notion_of(
     name: str | None, budget: Budget, order: float | None = None
 ) -> CompositionNotion[Any]:
-    """Return the notion of a filter, limited by the budget; default pure or zCDP, as delta is."""
+    """Return the notion of a filter, limited by the budget.
+
+    By default it is pure privacy at delta 0, else the notion "pure-or-rdp".  A limit that was
+    computed in floats is lowered by a margin for their round-off.
+    """
     if name is None:
         name = "pure-or-rdp" if budget.delta else "pure"
     if name in ("profile", "pld", "tight"):
@@ -78,7 +82,10 @@ def notion_of(
 
 
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
-    """Return the largest parameter found whose cost stays within the budget."""
+    """Return the largest parameter found whose cost, an epsilon, stays within the budget.
+
+    The search is over nearly all positive floats, by halving their logarithms.
+    """
     epsilon_limit = budget.admitted_epsilon
     if not cost(1e-200) <= epsilon_limit:
         raise ParameterError("budget", budget, "one that this notion can keep")

@@ -26,7 +26,7 @@ FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
 class FrameFacts(NamedTuple):
     """What is public of a frame: its library, and the type of each column, as text, by name."""
 
-    backend: str
+    backend: str  # "pandas", "polars" or "pyarrow"
     types: Mapping[str, str]
 
 

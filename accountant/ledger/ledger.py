@@ -167,7 +167,8 @@ class Ledger(TableDisplay, Gate):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        # An executor gets a copy, as its workers may change it.
+        # Blocks are charged ahead of their answers.  ``unanswered`` holds the users of those that
+        # wait, in order.  An executor gets a copy of the mechanism, as its workers may change it.
         sent_mechanism = mechanism if executor is None else shown(mechanism)
         unanswered: deque[Users] = deque()
 

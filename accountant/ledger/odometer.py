@@ -2,6 +2,7 @@
 
 The time of the stop may depend on the answers.  A filter is a gate with a limit that is fixed
 beforehand: here many filters run side by side, and the smallest one that holds the total counts.
+The *size* of a filter is the rho of zCDP to which it corresponds.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
-FILTERS = 81  # the number of filters
-SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)  # their rhos, 2^-20 to 2^20 in steps of sqrt 2
+# The number of filters, and their sizes: 2^-20 to 2^20 in steps of sqrt 2.  With more filters the
+# smallest one that fits would be closer to the total, but each would have a smaller part of delta.
+FILTERS = 81
+SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
 
 
 @final
@@ -93,6 +96,7 @@ class OdometerMeter:
     next = None
 
     def __init__(self, delta: float) -> None:
+        # An epsilon of 1e300 stands for no limit: a budget has a finite one.
         self.pure = PureDPNotion(
             Budget(1e300, delta), Total(Decimal("Infinity"), Decimal(repr(delta)))
         )
@@ -169,6 +173,7 @@ class DivergencesNotion(CompositionNotion[Array]):
 
     def times(self, cost: Total[Array], count: int) -> Total[Array]:
         """Return the products, rounded up."""
+        # 2^-50 is more than the rounding of the count and of the products below
         factor = float(count) * (1 + 2.0**-50)
         return Total(cost.spent * factor, cost.infinity * factor)
 
@@ -208,6 +213,7 @@ class DivergencesNotion(CompositionNotion[Array]):
         return Total(np.array(spent), infinity)
 
     def _cost(self, loss: Loss) -> Total[Array]:
+        """Return the divergence at each filter's order, in the worse direction, rounded up."""
         # A filter cannot hold a loss whose divergence overflows at its order.
         with np.errstate(all="ignore"):
             divergences = [

@@ -15,7 +15,9 @@ from typing import TypeVar
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-MAX_PENDING = 8  # the most pieces that are being computed, or are done and not yet yielded
+# The most pieces that are being computed, or are done and not yet yielded.  With more of them
+# workers would wait less for each other, and results take more memory.
+MAX_PENDING = 8
 
 
 def map_in_order(

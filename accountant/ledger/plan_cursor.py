@@ -62,10 +62,14 @@ class PlanCursor:
         self._next = next(self._leaves, None)
 
     def _charge_part(self, node: Parallel, mechanism: Releasable, who: Users | None) -> None:
+        """Move on in the part to which the users ``who`` belong, or open the next part for them.
+
+        Users who have no part yet are those of the next part from then on.
+        """
         if who is None:
             raise OffPlan(mechanism, node, "parts are released by release_each, which names users")
         if self._part_of_user is None:
-            self._part_of_user = np.full(self._users, -1, dtype=np.int32)
+            self._part_of_user = np.full(self._users, -1, dtype=np.int32)  # -1: no part yet
             # A part without releases has no users to wait for.
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
             self._unassigned_users = self._group_size

@@ -25,7 +25,7 @@ NODES: dict[type[Any], tuple[str, ...]] = {
     Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }
-MAX_COPIES = 4096  # a gate keeps at most so many copies; then it drops all and begins anew
+MAX_COPIES = 4096  # a gate keeps at most this many copies; then it drops all and begins anew
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -128,7 +128,11 @@ def _can_release(mechanism: Any) -> bool:
 
 
 def _rebuilt(plan: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
-    """Return a copy of a plan; an object that the plan holds many times is copied once."""
+    """Return a copy of a plan; an object that the plan holds many times is copied once.
+
+    ``of_leaf`` returns the copy to use for a declared mechanism, or None to make a new one;
+    ``rebuilt_by_id`` has the copies that were made so far.
+    """
     rebuilt = rebuilt_by_id.get(id(plan))
     if rebuilt is None:
         kind = type(plan)

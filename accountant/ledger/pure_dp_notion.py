@@ -101,6 +101,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         return ["notion='pure-or-rdp' adds Rényi divergences too, which cost many releases less"]
 
     def _cost(self, loss: Loss) -> Total[Decimal]:
+        """Return epsilon and delta: the largest loss, and the mass of impossible outcomes."""
         epsilon = worse_direction(loss, lambda direction: direction.max_loss)
         if math.isinf(epsilon):
             instead = (

@@ -29,11 +29,11 @@ NO_SUM = Decimal("Infinity")  # the pure sum, where one of the releases has no f
 
 
 class Sums(NamedTuple):
-    """Three sums over the same releases: epsilons, rhos, and divergences of one order."""
+    """Three sums over the same releases."""
 
-    pure: Decimal
-    rho: float
-    renyi: float
+    pure: Decimal  # of epsilons
+    rho: float  # of the rhos of zCDP
+    renyi: float  # of Rényi divergences of one order
 
 
 @final

@@ -28,18 +28,20 @@ from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
 MOST_REPEATS = 10**9  # the largest number of repetitions that `remaining` returns
-MAX_CACHED_COSTS = 10_000  # a notion keeps the computed costs of at most so many releases
-LARGEST_NOISE_FACTOR = 1e6  # a refusal suggests at most so many times the noise
+# A notion keeps the computed costs of at most this many releases; then it forgets all of them.
+MAX_CACHED_COSTS = 10_000
+LARGEST_NOISE_FACTOR = 1e6  # a refusal suggests at most this many times the noise
 FACTOR_PRECISION = 1e-6  # relative precision of the suggested factor
 
 
 class Total(NamedTuple, Generic[Amount]):
     """The sum of the costs, and that of the masses at infinity, so far.
 
-    They are decimals in pure privacy, floats or arrays in other notions.
+    The mass at infinity of a loss is the probability of outcomes that are impossible on the
+    neighbour.  Both sums are decimals in pure privacy, floats or arrays in other notions.
     """
 
-    spent: Amount
+    spent: Amount  # the sum of what a notion adds up: epsilons, rhos, ...
     infinity: Any
 
 
@@ -161,19 +163,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         cost = self._costs.get((id(type(release)), release)) or self.cost(release)
         after = self.add(total, cost)
         if self.refuses(total, after):
-            raise self._refusal(total, cost, release)
-        return after
-
-    def spend(
-        self, total: Total[Amount], plan: Plan, mechanism: Plan | None = None
-    ) -> Total[Amount]:
-        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit.
-
-        ``mechanism`` has the plan as its loss: a refusal names the mechanism with more noise.
-        """
-        after = self.after(total, plan)
-        if self.refuses(total, after):
-            raise self._refusal(total, self.after(self.zero, plan), mechanism or plan)
+            raise self.refusal(total, cost, release)
         return after
 
     def remaining(self, total: Total[Amount], plan: Plan) -> int:
@@ -219,11 +209,12 @@ class CompositionNotion(ABC, Generic[Amount]):
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
 
-    def _refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
-        """Return the error for a plan that does not fit."""
+    def refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
+        """Return the error for a plan, or a mechanism, that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, requested = self.shown(total, unit).amount, self.shown(cost, unit).amount
-        # Users may not spend the tolerance, so the message shows no limit within it.
+        # Users may not spend the tolerance for round-off, so where only that is left the message
+        # shows what was spent as the limit.
         if limit * (1 - 4 * TOLERANCE) <= spent <= limit - requested:
             limit = spent
         return BudgetExceeded(spent, requested, self.budget, unit, limit, self._remedy(total, plan))

@@ -21,8 +21,8 @@ from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 
-# `lower_hull` begins with at most so many passes, each over all points at once in numpy; only then
-# it goes from point to point.
+# `lower_hull` begins with at most 30 passes, each over all points at once in numpy; only then it
+# goes from point to point, which is slower.
 HULL_PASSES = 30
 Profile = Callable[[Array], Array]
 
@@ -95,6 +95,7 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     """Return a finite pair above or below a loss; at most ``tail`` of its mass is moved."""
     # Half of the points lie where the loss mostly is (its total variation is about 0.4 deviations),
     # and half everywhere: the tail of a composition may depend on the large losses.
+    # So ``size`` is about the standard deviation of the loss.
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _truncation_point(loss, tail, size), _truncation_point(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
@@ -116,7 +117,11 @@ def pair_above_all(loss: Discretisable) -> FinitePair:
 
 
 def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
-    """Return the epsilon at which the profile is within ``tail`` of its limit."""
+    """Return an epsilon at which the profile is within ``tail`` of its limit, or the largest loss.
+
+    Three ladders of ten epsilons, each between two neighbours on the one before.  ``size`` is about
+    the standard deviation of the loss.
+    """
     if loss.max_loss < 1e-9 * size:
         return max(loss.max_loss, 1e-9 * size)
     low, high = min(1e-3 * size, loss.max_loss / 2), min(loss.max_loss, 700.0)

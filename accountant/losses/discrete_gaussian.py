@@ -1,10 +1,11 @@
 """The loss of discrete Gaussian noise on whole numbers.
 
-For one number and a small scale, `DiscreteGaussianLoss` lists all outcomes of any weight.  For
+For one number and a small scale, `DiscreteGaussianLoss` lists all outcomes that matter.  For
 vectors and larger scales, `discrete_gaussian_loss` takes a bound: that of a slightly narrower
-continuous Gaussian, or of zCDP.
+continuous Gaussian, or of zero-concentrated privacy (zCDP).
 
-References: Canonne, Kamath & Steinke (2020); proofs in `docs/proofs/discrete.md`.
+Reference: Canonne, Kamath & Steinke (2020).  Proof for the continuous Gaussian:
+`docs/proofs/discrete.md`, section 3.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 
-MAX_LISTED_OUTCOMES = 4096  # the largest number of outcomes that a loss lists
-# Outcomes within so many scales of either number are listed: all but at most 1e-300 of the mass.
+# The most outcomes that a loss lists, each with two probabilities; their number grows with the
+# scale.
+MAX_LISTED_OUTCOMES = 4096
+# Outcomes within 37.5 scales of either number are listed; all others have at most this mass.
 LISTED_DEVIATIONS = 37.5
+UNLISTED_MASS = 1e-300
 SHIFT = IntegerRange(1, MAX_LISTED_OUTCOMES)
-# From this scale on a narrower continuous Gaussian costs less than the concentrated bound.
+# From this scale on a continuous Gaussian of variance scale^2 - 4 is the bound, below it zCDP: at
+# smaller scales the 4 takes more of the variance, and the Gaussian costs more than zCDP.
 CONTINUOUS_FROM = 6.0
 
 
@@ -95,7 +100,7 @@ class DiscreteGaussianLoss(FiniteLoss):
     @property
     def infinity(self) -> float:
         """An upper bound on the mass that is not listed, 1e-300."""
-        return 1e-300
+        return UNLISTED_MASS
 
     @property
     def rho(self) -> float:
@@ -111,20 +116,25 @@ class DiscreteGaussianLoss(FiniteLoss):
 def discrete_gaussian_loss(scale: float, sensitivity: float, dimension: int | None) -> Loss:
     """Return the smallest loss known of discrete Gaussian noise on integer vectors.
 
-    ``sensitivity``, above 0, is their distance in L2; ``dimension`` is None where it is not known.
+    ``sensitivity``, above 0, is their distance in L2; ``dimension`` is None where it is not known:
+    then the bound of zCDP serves, which no number of coordinates enters.
     """
     shift = math.floor(min(sensitivity, MAX_LISTED_OUTCOMES))
     if dimension == 1 and shift >= 1 and _is_listed(scale, shift):
         return DiscreteGaussianLoss(scale, shift)
     if dimension is None or scale < CONTINUOUS_FROM:
         return ZCDPLoss(round_up_square(sensitivity / scale, 2))
-    # A Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up to a
-    # factor 1 + 1e-33 of delta for each coordinate.
+    # Integers drawn near a real number y, with P(k) ~ exp(-(y - k)^2 / (2 * 2^2)), turn a Gaussian
+    # of variance scale^2 - 2^2 into the discrete one, so delta is at most the Gaussian's, up to a
+    # factor 1 + 3e-34 for each coordinate: below 10^9 coordinates the ulps of `round_up` cover it.
     return GaussianLoss(round_up(sensitivity / math.sqrt(scale**2 - 4)))
 
 
 def normaliser(scale: float) -> float:
-    """Return ``sum_k exp(-k^2 / (2 scale^2))``, by the shorter of Poisson's two sums."""
+    """Return ``sum_k exp(-k^2 / (2 scale^2))``, by the shorter of Poisson's two sums.
+
+    Its terms from k = 12 on, left out, are below e^-70 in all, far less than an ulp.
+    """
     k = np.arange(1, 12)
     if scale > 1:
         waves = float(np.exp(-2 * (math.pi * scale * k) ** 2).sum())
@@ -146,4 +156,4 @@ def _listed_pair(scale: float, shift: int) -> PairLoss:
     with np.errstate(over="ignore"):
         p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
     # The outcomes that are not listed are counted as if only P, or only Q, had them.
-    return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])
+    return PairLoss([*p, UNLISTED_MASS, 0.0], [*q, 0.0, UNLISTED_MASS])

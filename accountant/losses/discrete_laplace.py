@@ -1,4 +1,8 @@
-"""The loss of discrete Laplace noise, the two-sided geometric law, on whole numbers."""
+"""The loss of discrete Laplace noise, the two-sided geometric law, on whole numbers.
+
+Neighbours are two numbers ``shift`` apart.  All outcomes at or below both have one loss, all at or
+above both another one, and each outcome between has a loss of its own.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +83,7 @@ class DiscreteLaplaceLoss(FiniteLoss):
 
     @property
     def max_loss(self) -> float:
-        """``shift / scale`` rounded up, of the scale and of the decimal that it prints."""
+        """``shift / scale``, rounded up, for the float `scale` and for the decimal it prints as."""
         return _largest_loss(self.shift, self.scale)
 
     @property
@@ -108,6 +112,10 @@ class DiscreteLaplaceLoss(FiniteLoss):
 
 @functools.lru_cache(maxsize=1024)
 def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
+    """Return the losses of x = 0, ..., ``shift`` and their masses under P, noise about 0.
+
+    What is too small for a float is left out.
+    """
     # All x <= 0 have one loss, and all x >= shift another; between lie shift - 1 integers.
     x = np.arange(shift + 1)
     q = math.exp(-1 / scale)

@@ -167,6 +167,7 @@ class GaussianLoss(SymmetricLoss):
             step = (value - target) / slope if slope else high
             if abs(step) <= 1e-13 * e and value <= target:
                 break
+            # A little farther than Newton's step, so that e ends on the upper side of the root.
             e = e + step * (1 + 1e-9) + 2 * ULP * e
             if not low < e < high:
                 e = (low + high) / 2

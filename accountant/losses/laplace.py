@@ -33,11 +33,11 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
 
-# Up to so many different shifts, all closed forms are summed.  For more of them the cumulant is
-# interpolated in the shift.
+# Up to 2,000 different shifts, all closed forms are summed.  For more of them, whose sum would take
+# longer, the cumulant is interpolated in the shift.
 MAX_EXACT_LOSSES = 2000
-# The cumulant at z is interpolated up to this |z| times the largest shift.
-# There it is smooth enough in the shift.
+# The cumulant at z is interpolated where |z| times the largest shift is at most this: there it is
+# smooth enough in the shift for the error that is added.
 INTERPOLATION_LIMIT = 0.1
 
 

@@ -1,5 +1,9 @@
 """A loss is a function: what one release costs, known by its privacy profile.
 
+`Loss` is the base of all families of losses.  Accountants compose losses by what a family knows
+beyond the profile: `LossNumerics` says whether its cumulants are exact, whether it is an upper
+envelope (a bound on many pairs, with no single worst pair), or known by a numerical curve only.
+
 References: Balle, Barthe & Gaboardi (2018), privacy profiles; Zhu, Dong & Wang (2022), Theorem 10
 (a pair whose profile dominates stays dominating under adaptive composition).
 """
@@ -142,9 +146,10 @@ class Loss(Item, Release):
 
     @property
     def rounding(self) -> float:
-        """How far, as logarithms, masses may be from those of the mechanism they stand for.
+        """How far logarithms of masses may be from those of the mechanism they stand for.
 
-        Numbers are rounded away from the truth; a certificate's lower end is lowered by as much.
+        The masses are rounded so that the loss grows.  So the upper end of a certificate is that of
+        these masses, and the lower end is lowered by this much.
         """
         return 0.0
 
@@ -404,4 +409,5 @@ def _mu_of_pure_dp(epsilon: float) -> float:
     # Phi(-mu / 2) = 1 / (1 + e^epsilon)
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
+    # 1e-15 and 64 ulps are room for the round-off of `ndtri_exp`, near mu = 0 and elsewhere.
     return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)

@@ -1,4 +1,9 @@
-"""What composition needs of a loss beyond its profile: exact cumulants and their bounds."""
+"""What composition needs of a loss beyond its profile: exact cumulants and their bounds.
+
+The privacy losses L of independent releases add up, so that their cumulants K(z) = ln E e^{zL} do
+too.  Delta of the sum is an integral of e^K along a contour, a line Re z = a, whose nodes z = a +
+iv end where bounds on |e^K| say that the rest is negligible.
+"""
 
 from __future__ import annotations
 
@@ -101,6 +106,7 @@ class ExactCGF(Generic[Member]):
 
     def sum_of_terms(self, losses: Sequence[Member], frequency: float) -> tuple[float, float]:
         """Return `quadrature_terms` of all the losses together, and of the most expensive one."""
+        # The first 50 losses stand for all, so that an estimate is quick.
         terms = [self.quadrature_terms(loss, frequency) for loss in losses[:50]]
         number = min(len(losses), self.distinct_cost_cap)
         return sum(terms) * max(1.0, number / len(terms)), max(terms)
@@ -129,7 +135,8 @@ class ExactCGF(Generic[Member]):
         return float(pmf[1][largest]) if pmf[0][largest] >= loss.max_loss * (1 - 8 * ULP) else 0.0
 
 
-USUAL_POINTS = 4096  # values of a finite loss above or below another one
+# Values of a finite loss above or below another one: more of them are nearer, and take longer.
+USUAL_POINTS = 4096
 
 
 @final

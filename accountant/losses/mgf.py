@@ -20,7 +20,8 @@ from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import MAX_EXPONENT
 
-# Panels of the Gauss-Legendre rule between 0 and its end, and points of each panel.
+# Panels of the Gauss-Legendre rule between 0 and its end, and points of each panel.  The error of
+# the rule is not bounded here: moments are rounded to nearest.
 PANELS, POINTS = 128, 16
 # An integral ends where its integrand is below e^-50 of its largest value.
 NEGLIGIBLE = 50.0

@@ -1,5 +1,8 @@
 """Losses of mixtures of Gaussians: a record moves the mean of Gaussian noise by a random amount.
 
+P and Q are the laws of the output on two neighbours, each a mixture of normal laws; `MixturePair`
+has their densities, and integrates them.
+
 References: Choquette-Choo, Ganesh, Steinke & Thakurta (2024), Corollary 4.7;
 `docs/proofs/mixtures.md`.
 """
@@ -25,7 +28,7 @@ from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import round_up, round_up_square
 
-COMPONENTS = IntegerRange(1, 2_000)
+COMPONENTS = IntegerRange(1, 2_000)  # normal laws of a mixture: each point of a rule sums over all
 
 
 @final
@@ -133,7 +136,7 @@ class GaussianMixtureLoss(Loss):
 @final
 @dataclass(frozen=True, slots=True)
 class MixturePairLoss(GaussianMixtureLoss):
-    """The loss of two mixtures, one on each side of 0: what nodes of sampled Gaussians cost."""
+    """The loss of two mixtures, one on each side of 0, as of a group of records in a sample."""
 
     pair: MixturePair
 
@@ -176,7 +179,7 @@ class MixtureOfGaussians(GaussianMixtureLoss):
     scale: float
     shifts: tuple[float, ...]
     weights: tuple[float, ...]
-    _added: bool = field(default=False, repr=False)
+    _added: bool = field(default=False, repr=False)  # whether the pair is (Q, P)
 
     def __post_init__(self) -> None:
         scale = POSITIVE.check("scale", self.scale)

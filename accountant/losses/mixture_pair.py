@@ -8,7 +8,9 @@ Gaussian profiles at the x of a loss, and the cumulant K(z) = ln E_P e^{zL} is a
 
     e^{K(z)} = int n(x) r_P(x)^{1+z} r_Q(x)^{-z} dx,    n the standard normal density,
 
-by a trapezoid rule on the real line, whose error a bound on lines Im x = d gives.
+by a trapezoid rule on the real line, whose error a bound on lines Im x = d gives.  A `Side` is one
+mixture as seen from its own side: ``log_ratio`` is ln r, ``slope`` its derivative, ``spread`` the
+distance of its outermost means, and ``greatest`` the farthest shift.
 
 References: Trefethen & Weideman (2014), Theorem 5.1; proof: `docs/proofs/mixtures.md`.
 """
@@ -40,7 +42,9 @@ from accountant.numerics.rounding import ULP
 # How far beyond the drift a trapezoid rule reaches, in deviations; Phi(-9.7) is 1.5e-22.
 TAIL_DEVIATIONS = 9.7
 TAIL_ERROR = 1e-20  # a bound on the share of a moment that lies beyond the ends of a rule
-DIGITS = 42.0  # the step of a rule is such that it misses about e^-42 of a moment
+# The step of a rule is such that it misses about e^-42 = 6e-19 of a moment, far below an ulp; a
+# larger number takes more points.
+DIGITS = 42.0
 FARTHEST_OUTPUT = 1e100  # the search for the output of a loss ends here
 
 
@@ -99,7 +103,11 @@ class MixturePair:
         return np.where(np.isnan(total), -np.inf, np.minimum(total, 0.0)).reshape(epsilon.shape)
 
     def _output_of_loss(self, epsilon: Array) -> Array:
-        """Return where the loss is epsilon, by Newton's method between two ends."""
+        """Return where the loss is epsilon, by Newton's method, or bisection where that leaves.
+
+        The ends are doubled until the losses there lie around all epsilons; a table between them
+        gives the first estimate and two bounds for each epsilon.
+        """
         if epsilon.size == 0:
             return epsilon
         ends = [1.0, 1.0]
@@ -202,6 +210,8 @@ class MixturePair:
         """
         if self._points(a, a, 0.0) > MAX_POINTS:
             return np.zeros(u.shape)
+        # The proof asks for (d + half_width) spread <= pi / 2; here it is at most 0.95 of that.
+        # Where the spreads are small, ``widest`` is 4.
         widest = math.pi / 2 / max(self.right.spread, self.left.spread, math.pi / 8)
         half_width, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
         lower = u[::2]
@@ -227,7 +237,7 @@ class MixturePair:
         return np.repeat(best, 2)[: u.size]
 
     def quadrature_terms(self, frequency: float) -> float:
-        """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
+        """Return about how many points a contour up to ``frequency`` needs, at a moderate order."""
         return self._points(10.0, 10.0, min(frequency, 1e6))
 
     def _points(self, lowest_order: float, highest_order: float, frequency: float) -> float:
@@ -257,6 +267,8 @@ class MixturePair:
         as |r_P| is at most what it is on the real line, and |r_Q| at least that times the cosine, s
         the spread of its shifts; at orders below -1 the two change places.
         """
+        # The rule errs by at most 2 e^log_growth / (e^{2 pi d / step} - 1) of the moment for any of
+        # these d, with which the step makes that less than 5 e^-DIGITS; the longest step is taken.
         right_spread, left_spread = self.right.spread, self.left.spread
         d = math.pi / max(right_spread, left_spread, 0.5) * np.linspace(0.01, 0.98, 60)
         log_growth = d * d / 2 + frequency * self.span * d

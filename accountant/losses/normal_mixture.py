@@ -1,7 +1,7 @@
 """A mixture of normal laws N(m_j, 1), m_j >= 0, by the ratio of its density to that of N(0, 1).
 
-With weights w_j the ratio at x is sum_j w_j e^{m_j x - m_j^2 / 2}.  Pairs of such mixtures are in
-`accountant/losses/mixture_pair.py`.
+With weights w_j the ratio at x is sum_j w_j e^{m_j x - m_j^2 / 2}.  A pair of such mixtures
+(`accountant/losses/mixture_pair.py`) has one on each side of 0, hence the name `Side`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MAX_SHIFT = 1e100  # the largest mean m_j, in standard deviations
 @final
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A mixture of normal laws: distances of their means from 0, and their weights."""
+    """A mixture of normal laws of variance 1."""
 
-    shifts: tuple[float, ...]
-    weights: tuple[float, ...]
+    shifts: tuple[float, ...]  # the means m_j, at least 0, in increasing order
+    weights: tuple[float, ...]  # w_j above 0, which sum to 1
 
     def log_ratio(self, x: Array) -> Array:
         """Return ``ln sum_j w_j e^{m_j x - m_j^2 / 2}``, without cancellation near 0."""
@@ -62,7 +62,11 @@ class Side:
         return y
 
     def log_modulus_and_turn(self, x: Array, d: float) -> tuple[Array, Array]:
-        """Return logarithm and argument of the ratio at ``x + id``, ``d >= 0``."""
+        """Return ``ln |r|`` and ``arg r`` of the ratio r at ``x + id``, ``d >= 0``.
+
+        The terms turn by angles d m_j.  They are turned back by d m_0, so that the argument of the
+        sum is that of a sum in a sector of angle d `spread`.
+        """
         m = np.array(self.shifts)
         y = m * x[:, None] - m * (m / 2) + np.log(self.weights)
         top = np.max(y, axis=1, keepdims=True)
@@ -80,7 +84,7 @@ class Side:
         return max(self.shifts) - min(self.shifts)
 
 
-ORIGIN = Side((0.0,), (1.0,))
+ORIGIN = Side((0.0,), (1.0,))  # N(0, 1) itself
 
 
 def side(shifts: Sequence[float], weights: Sequence[float]) -> Side:

@@ -22,7 +22,9 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP
 
-CHANCE_ERROR = 1e-12  # the relative error that the chances may have
+# A bound on the relative error of the chances that are given; it is added to the errors of moments
+# and masses.
+CHANCE_ERROR = 1e-12
 
 
 @final

@@ -89,6 +89,7 @@ class ZCDPLoss(SymmetricLoss):
             slope: Array = (1 + 2 * a) * self._rho + gap - np.log1p(1 / a)
             return slope < 0
 
+        # The ends of ln a are such that both a and 1 / a are floats.
         a = np.exp(furthest_that(falls, np.full(e.shape, -700.0), np.full(e.shape, 690.0)))
         with np.errstate(over="ignore", invalid="ignore"):
             size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)

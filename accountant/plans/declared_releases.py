@@ -1,7 +1,9 @@
 """The classes of releases that a gate rebuilds: declared once, and final from then on.
 
-A gate draws from a copy that it made from a declared class and its fields, so that what is charged,
-recorded and drawn is one and the same.  Other packages fill this list: no mechanism is known here.
+A gate is what stands between a user and the data, such as a ledger: it charges a release, records
+it, and draws its output.  It draws from a copy that it made from a declared class and its fields,
+so that what is charged, recorded and drawn is one and the same.  Other packages fill this list: no
+mechanism is known here.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from accountant.plans.plan import Plan
 
 
 class DeclaredClass(NamedTuple):
-    """A declared class with the names of its parameters."""
+    """A class that gates rebuild."""
 
     cls: type[Any]
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  # the names of the parameters of its constructor
 
 
 # By the identity of the class, because a metaclass may redefine equality.

@@ -1,6 +1,10 @@
 """Plans on disjoint groups of users, and plans whose neighbours were stated.
 
-References: McSherry (2009), Theorem 4.
+A plan lists what is released; its relation says how two neighbouring data sets differ (add-remove,
+replace-one, ...).  Accountants ask a plan for its losses: (item, count) pairs, an item being the
+loss of one release or a `Parallel`.
+
+Reference: McSherry (2009), Theorem 4.
 """
 
 from __future__ import annotations
@@ -22,8 +26,8 @@ GROUPING = OneOf(("index", "value"))
 class Parallel(Item):
     """Plans on disjoint groups of users: a user is in one of them and pays for that one.
 
-    A record that is replaced can move from one group to another where its value decides, and
-    leaves a trace in both groups.
+    Where a record's value decides its group, a replaced record can move from one group to another.
+    It is then removed from the part of the first group and added to that of the second.
 
     Parameters
     ----------
@@ -32,8 +36,10 @@ class Parallel(Item):
     by : {"index", "value"}
         "index": it is public who is in which group.  "value": the record decides.
     moves : iterable of Plan
-        For replace-one neighbours ``by="value"``: what adding or removing a record costs in each
-        part, in order.  Without it the parts must be stated for adding and removing.
+        For replace-one neighbours ``by="value"``: for each part, in order, the same release stated
+        for add-remove neighbours.  A record that stays in part i costs ``parts[i]``; one that moves
+        from i to j costs ``moves[i]`` and ``moves[j]`` reversed.  Without moves the parts must be
+        stated for add-remove neighbours.
 
     References
     ----------
@@ -84,15 +90,15 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # A record with another value would change two groups.
+        # Never None, even where no part states a relation: without moves, it is not known what a
+        # record costs that is replaced by one of another group.
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))
 
     @property
     def distinct(self) -> tuple[Plan, ...]:
-        """The plans a user may have to pay for, without repetitions."""
-        # A record that moves is removed from one part and added to another.
+        """The plans of which a user pays for one: different parts, or a move between two."""
         crossed = [
             Sequential([out, into.reversed])
             for i, out in enumerate(self.moves)
@@ -102,7 +108,7 @@ class Parallel(Item):
         plans: dict[Plan, None] = {}
         for part in dict.fromkeys([*distinct_objects(self.parts), *crossed]):
             match list(part.losses()):
-                # Of a part that is only a parallel plan, a user pays for one part.
+                # A part that is one parallel plan and nothing else adds its own alternatives.
                 case [(Parallel() as inner, 1)]:
                     plans |= dict.fromkeys(inner.distinct)
                 case _:
@@ -122,6 +128,8 @@ class Parallel(Item):
     @property
     def reversed(self) -> Parallel:
         """The same plan with every part reversed; equal parts are reversed once."""
+        # Thousands of parts are often the same few objects: looking up objects by id is much faster
+        # than comparing plans.
         objects = distinct_objects([*self.parts, *self.moves])
         equal = {part: part.reversed for part in dict.fromkeys(objects)}
         backwards = {id(part): equal[part] for part in objects}
@@ -139,8 +147,9 @@ class Stated(Plan):
     Parameters
     ----------
     part : Plan
-        The plan; not stated for other neighbours already.  What users randomise themselves may be
-        stated for their labels, where a label is all that is randomised.
+        The plan; not stated for other neighbours already.  Exception: a plan stated for
+        local-replace neighbours, where each user randomises an own value, may be stated for
+        label-replace where that value is the label.
     relation : str
         A value of `accountant.plans.adjacency.Adjacency`, such as "add-remove" or "replace-one".
 
@@ -158,7 +167,7 @@ class Stated(Plan):
         object.__setattr__(self, "part", part)
         object.__setattr__(self, "relation", check_relation("relation", relation))
         compatible = {None, self.relation}
-        if self.relation is Adjacency.LABEL_REPLACE:  # such neighbours are local ones too
+        if self.relation is Adjacency.LABEL_REPLACE:  # a changed label is a changed own value
             compatible.add(Adjacency.LOCAL_REPLACE)
         if as_plan(self.part).relation not in compatible:
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")

@@ -36,7 +36,7 @@ from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import checked_proof
 from accountant.table_display import Table, TableDisplay
 
-# from the coarsest to the tightest
+# All accountants, about from the coarsest bounds to the tightest.
 ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
     Basic(),
     Advanced(),
@@ -46,9 +46,10 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
     PLD(),
     Tight(width=1e-8),  # its default width could make another row look smaller
 )
-# from dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, as a thick line
+# One colour for each of `ALL_ACCOUNTANTS`, in their order; Tight is drawn last, as a thick line.
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
-MAX_DIFFERENT = 50  # attack rates of a plan with more different losses take long: not shown
+# Attack rates are shown for plans with at most this many different losses; for more they take long.
+MAX_DIFFERENT = 50
 
 
 @final
@@ -59,8 +60,8 @@ class Row:
     accountant: str
     epsilon: float | None
     delta: float | None
-    seconds: float
-    note: str = ""
+    seconds: float  # how long the computation took
+    note: str = ""  # of `Tight`: its interval, or the proof
 
     def value(self, quantity: str) -> float | None:
         """Return the answer: epsilon or delta, as ``quantity`` names it."""
@@ -118,6 +119,7 @@ class Comparison(TableDisplay):
         ParameterError
             If matplotlib is not installed.
         """
+        # delta 0 has no place on a logarithmic axis
         return cost_figure(self.plan, self.best.delta or 1e-6)
 
     def __iter__(self) -> Iterator[Row]:
@@ -295,7 +297,8 @@ def cost_figure(plan: Plan, delta: float) -> Any:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     curve_axes, attack_axes = figure.subplots(1, 2)
-    # from a thousandth of the plan's delta towards 1, closer together where curves bend to 0
+    # From a thousandth of the plan's delta up to 0.98: in equal ratios up to 0.02, then in equal
+    # steps, whose ratios are closer to 1 where the curves bend to epsilon 0.
     least_delta = max(delta, 1e-12) * 1e-3
     deltas = np.concatenate([np.geomspace(least_delta, 0.02, 48), np.linspace(0.04, 0.98, 25)])
     for accountant, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):

@@ -15,7 +15,8 @@ from accountant.domains import DELTA
 from accountant.plans.plan import Plan, as_plan, directions
 from accountant.table_display import Table, TableDisplay
 
-SECONDS_OF_A_PRODUCT = 2e-9  # the unit of the engines' costs
+# Engines estimate their costs in products of two complex numbers, which take about this long.
+SECONDS_OF_A_PRODUCT = 2e-9
 COLUMNS = ("direction", "engine", "planned ms", "lower", "upper")
 
 

@@ -116,7 +116,7 @@ class SpendingFigure:
     """Epsilon over time as a step curve."""
 
     axes: Axes[datetime]
-    path: str
+    path: str  # the curve in SVG's path syntax
 
 
 class HistoryFigures:
@@ -161,7 +161,8 @@ class HistoryFigures:
             return None
         last_line = self.latest[-1]
         drawn = [*self._drawn, last_line]
-        # An earlier window, or an earlier budget, may have been larger than the present one.
+        # An earlier window, or an earlier budget, may have been larger than the present one.  The
+        # axis ends 8 % above the largest value, so that no line lies on the frame.
         top = 1.08 * max(self._status.budget.epsilon, *(line.epsilon for line in drawn))
         when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last_line.time)))
         axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)

@@ -24,7 +24,8 @@ GROUPINGS = ("run", "author", "month")
 NO_RUN, UNNAMED_RUN = "outside of runs", "runs without a name"
 # The name of the group of a line that pays for future runs of a plan, and such a line's outcome.
 SET_ASIDE, ASIDE = "set aside for runs of the plan", "set aside"
-MAX_LEAVES = 1_000_000  # from so many releases on, the number of a plan's releases is not counted
+# The releases of a plan are counted up to this many; counting more of them would take long.
+MAX_LEAVES = 1_000_000
 
 
 @final

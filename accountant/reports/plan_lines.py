@@ -23,15 +23,12 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 @final
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """One kind of release and how often it is planned.
+    """One kind of release and how often it is planned."""
 
-    ``name`` is its name in the plan file, ``error`` that of one answer, in the query's units.
-    """
-
-    part: Plan
+    part: Plan  # one release
     count: int
-    name: str = ""
-    error: float | None = None
+    name: str = ""  # in the plan file
+    error: float | None = None  # of one answer, in the query's units; None if none is stated
 
 
 def lines_of(plan: Plan) -> list[PlanLine]:
@@ -44,7 +41,12 @@ def lines_of(plan: Plan) -> list[PlanLine]:
 
 
 def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
-    """Return the lines of a plan file; `allocate` finds the noise that it leaves open."""
+    """Return the lines of a plan file; `allocate` finds the noise that it leaves open.
+
+    A release with a weight has no scale yet, and shares with all others what the budget allows, so
+    `allocate` then gets all releases.  Else each release has a settled scale: the file states it,
+    or a target for its error, from which it follows.
+    """
     if any(release.weight is not None for release in file.releases):
         scales = allocate(file.releases, budget).scales
     else:
@@ -53,6 +55,7 @@ def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
         PlanLine(release.plan(scale), release.count, release.name, release.error_at(scale))
         for release, scale in zip(file.releases, scales, strict=True)
     ]
+    # A file may hold one whole plan in place of a list of releases: its parts are the lines.
     if len(named) == 1 and isinstance(named[0].part, Sequential) and named[0].count == 1:
         return lines_of(named[0].part)
     return named
@@ -86,10 +89,15 @@ def scale_noise(plan: Plan, factor: float) -> Plan:
     """Return the plan with ``factor`` times the noise; parts without a noise scale stay."""
 
     def scaled(leaf: Plan) -> Plan:
+        """Return one release with ``factor`` times the noise.
+
+        The mu and the shift of a loss are a distance over the noise scale, so they are divided.
+        """
         if isinstance(leaf, GaussianLoss):
             return GaussianLoss(leaf.mu / factor)
         if isinstance(leaf, LaplaceLoss):
             return LaplaceLoss(leaf.shift / factor)
+        # a mechanism that wraps another, such as a clamped one, has it in the field ``inner``
         inner: object = leaf
         while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
             inner = inner.inner
@@ -103,5 +111,5 @@ def scale_noise(plan: Plan, factor: float) -> Plan:
 
 
 def has_noise_scale(plan: Plan) -> bool:
-    """Return whether more noise changes the plan."""
+    """Return whether more noise changes the plan; any factor but 1 shows it."""
     return scale_noise(plan, 2.0) != plan

@@ -22,24 +22,29 @@ from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
 from accountant.serialisation.plan_json import to_json
 
-# deltas that have a column in the table of curves, next to the budget's own
+# Deltas that have a column in the table of curves, next to the budget's own.  They are compared
+# with the deltas of a page as floats, which are read from the same decimal texts.
 SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """A value that a reader can change: all values in order, and the index of the plan's own."""
+    """A value that a reader of the page can change."""
 
-    id: str
+    id: str  # the name by which the script of the page knows it
     label: str
-    values: Sequence[float]
-    index: int
-    unit: str
+    values: Sequence[float]  # all positions, in order
+    index: int  # the position of the plan itself
+    unit: str  # what is written behind the value
 
 
 def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
-    """Return the page as HTML; ``command_line`` is the command that makes it again."""
+    """Return the page as HTML; ``command_line`` is the command that makes it again.
+
+    The template gets numbers, finished figures, and two functions to write numbers with:
+    ``capacity`` and ``ratio``.
+    """
     grid, budget = summary.grid, summary.budget
     (i, j), here = grid.plan_index, summary.budget_delta_index
     axes = _axes(summary)
@@ -74,7 +79,8 @@ def _saved_tables(summary: PlanSummary) -> dict[str, str]:
     for cost in summary.costs:
         line, costs = cost.line, (cost.epsilon_of_one, cost.epsilon_of_all, cost.capacity)
         line_rows.append([line.name, repr(line.part), line.error, line.count, *costs])
-    # the cells of every grid at the budget's delta
+    # The cells of every grid at the budget's delta: the first grid changes all lines, each of the
+    # others one line, which gives it its name.
     grid_rows: list[list[object]] = [
         ["line", "noise", "number", "releases", "delta", "epsilon", "fits"]
     ]
@@ -111,21 +117,26 @@ def _format_ratio(value: float, smallest: float) -> str:
 def _axes(summary: PlanSummary) -> Axes[float]:
     """Return axes that include the budget, the plan's epsilons, and values of grids near them.
 
-    Values of the grids count as near within a factor of 8 of the range of the others.
+    A value of a grid is near if it is at most a factor of 8 outside the range of the budget and the
+    plan's epsilons.  A larger factor would show more what-ifs, and flatten the plan's own curve.
     """
     plan_epsilons = [value for value in summary.grid.plan_epsilons if 0 < value < math.inf]
     shown = [*plan_epsilons, summary.budget.epsilon]
     low, high = padded_range(shown)
     grids = (summary.grid, *summary.line_grids)
-    every = (value for grid in grids for row in grid.epsilon for cell in row for value in cell)
-    wide = [value for value in every if max(low / 8, 1e-300) <= value <= 8 * high]
-    return epsilon_axes(summary.grid.deltas, [*shown, *wide])
+    grid_values = (
+        value for grid in grids for row in grid.epsilon for cell in row for value in cell
+    )
+    # values of 0, and those too small for a logarithm, have no place on the axis
+    near = [value for value in grid_values if max(low / 8, 1e-300) <= value <= 8 * high]
+    return epsilon_axes(summary.grid.deltas, [*shown, *near])
 
 
 def _data(summary: PlanSummary, sliders: Sequence[Slider], axes: Axes[float]) -> dict[str, Any]:
-    """Return the values for the script, by the ids of the sliders.
+    """Return the values for the script of the page, by the ids of the sliders.
 
-    Of each grid these are the printed epsilons, and of each epsilon whether the budget admits it.
+    Of each grid these are the printed epsilons, and for each of these a digit: 1 if the budget
+    admits it, else 0.
     """
     grids = [
         {

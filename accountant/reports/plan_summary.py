@@ -29,23 +29,26 @@ from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 from accountant.serialisation.plan_json import to_dict
 
-# what noise and counts are multiplied by, and the deltas that a page shows
+# What noise and counts are multiplied by, and the deltas that a page shows.  Each cell of a grid
+# takes time, so the factors are close together near 1, where plans are adjusted, and else apart.
 NOISE_FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
 COUNT_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 SHOWN_DELTA_AXIS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
-MAX_CAPACITY_LINES = 40  # so many lines show how many more releases fit the budget
-MAX_LINE_GRIDS = 8  # so many lines have a grid of their own, because each grid takes long
+# Only the first lines of a long plan show how many more releases fit the budget, and only the first
+# few have a grid of their own, because both take long to compute.
+MAX_CAPACITY_LINES = 40
+MAX_LINE_GRIDS = 8
 ProgressCallback = Callable[[], None]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """``epsilon[i][j][k]`` at factor i of the noise, factor j of the counts, and delta k.
+    """``epsilon[i][j][k]`` at noise factor i, count factor j and delta k, by the lists of these.
 
     Every value is an upper bound, NaN where there is no such plan; those at factors of 1 are
     `Tight`'s own.  The factors are of the line at the index ``changed_line`` alone, or of all lines
-    where it is None.
+    where it is None.  ``releases[j]`` is the number of releases of the whole plan at factor j.
     """
 
     noise_factors: tuple[float, ...]
@@ -70,15 +73,12 @@ class WhatIf:
 @final
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """Epsilon, at the budget's delta, of one release and of the whole line; and how many more fit.
-
-    ``capacity`` is None where it was not requested or cannot be computed.
-    """
+    """What one line costs by itself, at the budget's delta, and how many more releases fit."""
 
     line: PlanLine
-    epsilon_of_one: float
-    epsilon_of_all: float
-    capacity: int | None
+    epsilon_of_one: float  # of one release of the line
+    epsilon_of_all: float  # of as many releases as are planned
+    capacity: int | None  # more releases that fit; None if not requested or not computable
 
 
 @final
@@ -86,8 +86,9 @@ class LineCost:
 class PlanSummary:
     """The numbers of a page; a curve has an epsilon for each of ``grid.deltas``, NaN for none.
 
-    ``grid`` changes all lines together, each of ``line_grids`` one line alone.  Where there is a
-    ``proof`` the plan's epsilon is what it proves.
+    ``grid`` changes all lines together, each of ``line_grids`` one line alone.  ``costs`` has one
+    element for each line, ``rates`` are bounds on attacks.  Where there is a ``proof`` the plan's
+    epsilon is what it proves.
     """
 
     plan: Plan
@@ -173,13 +174,15 @@ def _lines_with_grid(lines: Sequence[PlanLine]) -> range:
 def _costs(
     plan: Plan, lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback
 ) -> Iterator[LineCost]:
+    """Yield what each line costs, and call ``on_step`` after it."""
     for index, line in enumerate(lines):
         epsilon_of_one, epsilon_of_all = (
             float(Tight().epsilons(part, [budget.delta])[0])
             for part in (line.part, Repeat(line.part, line.count))
         )
         has_capacity = index < MAX_CAPACITY_LINES
-        # other accountants may lower the cost of many more repetitions, though not of this plan
+        # Unlike some grids, the capacity is always computed with the bounds for upper envelopes:
+        # they may lower the cost of many more releases where they do not lower that of the plan.
         room = capacity_if_known(plan, line.part, budget) if has_capacity else None
         yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
         on_step()
@@ -194,6 +197,9 @@ def what_if(
     """Return the grid; ``on_step`` is called after every cell."""
     deltas, noise_factors = _delta_axis(budget), _noise_axis(lines)
     whole_plan = plan_of(lines)
+    # The bounds for upper envelopes make each cell slower, so cells use them only if they lower the
+    # plan's own epsilon at two deltas: the largest, and the budget's, or if that is 0 the smallest
+    # above it.  Without them a cell may be larger than it could be; it is still an upper bound.
     with_envelopes = _envelopes_help(whole_plan, (deltas[-1], budget.delta or deltas[1]))
 
     def counts(count_factor: float) -> tuple[int, ...]:
@@ -249,7 +255,11 @@ def _epsilons(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether the losses have upper envelopes that lower an epsilon at one of the deltas."""
+    """Return whether the bounds for upper envelopes lower the plan's epsilon at one of the deltas.
+
+    An upper envelope is a loss above those of many neighbouring pairs, which no pair need attain;
+    `Tight` has more bounds for such a loss.
+    """
     both_directions = directions(plan)
     losses = [
         loss for direction in both_directions for loss, _ in losses_of_items([*direction.losses()])

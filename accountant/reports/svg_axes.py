@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
 
 from accountant.formatting import format_short
 
-Value_contra = TypeVar("Value_contra", contravariant=True)
-X = TypeVar("X")
+Value_contra = TypeVar("Value_contra", contravariant=True)  # the values of a scale
+X = TypeVar("X")  # the values of a horizontal axis: numbers or times
 DAY = 86_400  # seconds
-# Distances of the labels of a time axis, in seconds and in months, and how many labels it has at
-# most.
+# Distances between the labels of a time axis, in seconds and in months, and the most labels that it
+# has; a label has up to 11 letters.
 ROUND_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600,
                  43_200, DAY, 2 * DAY, 5 * DAY, 10 * DAY)  # fmt: skip
 ROUND_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1_200)
@@ -24,11 +24,11 @@ MAX_TIME_TICKS = 5
 @final
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A label at a share of a scale's length; ``anchor`` aligns its text."""
+    """A label of an axis."""
 
-    share: float
+    share: float  # where it is: 0 at the low end of the axis, 1 at the high end
     label: str
-    anchor: str = "middle"
+    anchor: str = "middle"  # the part of the text that is there, as in SVG's text-anchor
 
 
 class Scale(Protocol[Value_contra]):
@@ -52,13 +52,16 @@ class Scale(Protocol[Value_contra]):
 @final
 @dataclass(frozen=True, slots=True)
 class LogScale:
-    """A logarithmic scale; ticks at ``steps`` times every ``every``-th power of ten."""
+    """A logarithmic scale; ticks at ``steps`` times powers of ten.
 
-    low: float
+    Of these ticks every ``every``-th is shown, from the lowest one on.
+    """
+
+    low: float  # the values at the two ends of the axis, above 0
     high: float
     steps: Sequence[float] = (1, 2, 5)
     every: int = 1
-    label: Callable[[float], str] = format_short
+    label: Callable[[float], str] = format_short  # returns the text of a tick
 
     def share(self, value: float) -> float:
         """Return the share of the axis' length; beyond an end, at most a factor of 1000."""
@@ -66,7 +69,11 @@ class LogScale:
         return math.log(clipped / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[Tick]:
-        """Return finer steps on less than a decade, whole powers on more than six."""
+        """Return the ticks in view.
+
+        Where the scale is shorter than a factor of 6, steps finer than ``steps`` are taken, and
+        where it meets more than six powers of ten, these powers alone.
+        """
         low, high, steps = self.low, self.high, self.steps
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         if high < 6 * low:
@@ -75,6 +82,7 @@ class LogScale:
             steps = (1,)
         # parsed from decimal text, so that 5e-6 is not 4.999e-6
         candidates = [float(f"{step}e{power}") for power in powers for step in steps]
+        # ticks at the ends themselves belong, in spite of round-off
         shown = [value for value in candidates if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
         return [Tick(self.share(value), self.label(value)) for value in shown[:: self.every]]
 
@@ -92,8 +100,9 @@ class LinearScale:
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def ticks(self) -> list[Tick]:
-        """Return about five ticks at multiples of 1, 2 or 5 times a power of ten."""
+        """Return at most seven ticks, at multiples of 1, 2 or 5 times a power of ten."""
         span = self.high - self.low
+        # the power of ten below a fifth of the span, and the least multiple of it with <= 6 steps
         size = 10.0 ** math.floor(math.log10(span / 5))
         step = size * next(multiple for multiple in (1, 2, 5, 10) if span / (size * multiple) <= 6)
         multiples = range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)
@@ -110,12 +119,13 @@ class TimeScale:
     high: datetime
 
     def share(self, value: datetime) -> float:
-        """Return the share of the axis' length."""
+        """Return the share of the axis' length; 0 where the span is empty."""
         return (value - self.low).total_seconds() / max(self._span.total_seconds(), 1e-6)
 
     def ticks(self) -> list[Tick]:
         """Return at most five whole seconds, minutes, hours, days, months or years."""
-        # A span of time without a round time in it has one label, where it starts.
+        # The finest round times of which few enough are inside.  A span without a round time has
+        # one label, where it starts.
         inside = (
             (form, [time for time in times if self.low <= time <= self.high] or [self.low])
             for form, times in self._round_times()
@@ -130,7 +140,11 @@ class TimeScale:
         return ticks
 
     def _round_times(self) -> Iterator[tuple[str, list[datetime]]]:
-        """Yield formats with round times, finer ones first; too fine ones with a few times only."""
+        """Yield formats and the round times for each, finer ones first.
+
+        Of times that are too fine for the span, only the first `MAX_TIME_TICKS` + 1 are made:
+        enough to see that they are too many.
+        """
         midnight = self.low.replace(hour=0, minute=0, second=0, microsecond=0)
         for seconds in ROUND_SECONDS:
             step = timedelta(seconds=seconds)
@@ -159,7 +173,10 @@ class TimeScale:
 @final
 @dataclass(frozen=True, slots=True)
 class Axes(Generic[X]):
-    """The axes of a figure and their names; positions are in units of its viewBox."""
+    """The axes of a figure and their names; positions are in units of its viewBox.
+
+    ``left``, ``right``, ``top`` and ``bottom`` are the margins, in which labels are written.
+    """
 
     x: Scale[X]
     y: Scale[float]
@@ -202,8 +219,12 @@ class Axes(Generic[X]):
 
 
 def padded_range(values: Iterable[float]) -> tuple[float, float]:
-    """Return a range with a margin around the finite positive values; at least a factor of 2."""
+    """Return a range around the finite positive values, with an equal factor as margin at each end.
+
+    The factor is the largest of three: 6 % of the range on a logarithmic axis, what makes the
+    whole range a factor of at least 2, and 1.05.
+    """
     positive = [value for value in values if 0 < value < math.inf] or [1.0]
     low, high = min(positive), max(positive)
-    air = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)
-    return low / air, high * air
+    margin = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)
+    return low / margin, high * margin

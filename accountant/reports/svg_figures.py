@@ -19,11 +19,11 @@ Curve = Sequence[float]
 @final
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a figure; ``kind`` is its style, ``words`` its entry in the legend."""
+    """A line of a figure."""
 
-    kind: str
-    words: str
-    points: str
+    kind: str  # the class that gives it its style
+    words: str  # its entry in the legend
+    points: str  # in SVG's syntax
 
 
 @final
@@ -85,5 +85,6 @@ def _drawn(deltas: Sequence[float], curve: Curve) -> list[tuple[float, float]]:
 
 
 def _cross(axes: Axes[float], budget: Budget) -> tuple[float, float] | None:
+    """Return the position of the budget on the axes; None if it has none."""
     # a logarithmic axis cannot show delta 0
     return (axes.across(budget.delta), axes.down(budget.epsilon)) if budget.delta > 0 else None

@@ -32,7 +32,7 @@ class Bar:
     """
 
     loader: str
-    text: str
+    text: str  # epsilon, written next to the bar
     sure: float
     possible: float
     is_own: bool

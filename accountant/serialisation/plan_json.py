@@ -1,4 +1,8 @@
-"""Plans to and from JSON; the format has a version, and unknown content is refused."""
+"""Plans to and from JSON; the format has a version, and unknown content is refused.
+
+A plan is a mechanism, a loss, or a node that combines plans.  Its *kind* is the name of its class,
+and its other fields are the arguments of the class's constructor.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,10 @@ from accountant.serialisation.registry import (
 )
 from dp_attest.public_names import nearest_name
 
-SCHEMA = 1
-MAX_DEPTH = 50  # levels of tables and lists, two for a node
-KeyPath = tuple[str | int, ...]
+SCHEMA = 1  # the version of the format
+# Plans inside each other, at most.  Each takes up to two steps of a path: a field, and an index.
+MAX_DEPTH = 50
+KeyPath = tuple[str | int, ...]  # the fields and indices that lead to a place in a document
 
 
 class PlanFileError(ParameterError):
@@ -185,6 +190,7 @@ def _constructed(kind: type[Any], fields: dict[str, Any], path: KeyPath) -> Any:
 
 
 def _value_from(value: Any, path: KeyPath) -> Any:
+    """Return a field's value from plain values: tables are plans, or values inside plans."""
     if isinstance(value, dict):
         kind = str(value.get("kind"))
         inner = TRIES_KINDS.get(kind) or plan_field_kinds().get(kind)

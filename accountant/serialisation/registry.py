@@ -1,4 +1,4 @@
-"""The kinds of plan by name: losses, nodes, and kinds that other packages declare.
+"""The kinds of plan by name: losses, nodes (which combine plans), and what other packages declare.
 
 Mechanisms belong to a package above and are not known here: a package names its kinds under the
 entry point ``dp_attest.plans`` and registers them when it is imported.

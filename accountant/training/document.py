@@ -1,4 +1,7 @@
-"""A statement as JSON, and back: every number of a document is computed again and compared."""
+"""The privacy statement on a run of DP-SGD as JSON, and back.
+
+When a document is read, every number of it is computed again and compared.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,17 @@ from accountant.training.loaders import PASSES
 from accountant.training.words import assumptions
 
 SCHEMA, KIND = 2, "dp-sgd statement"
-# schema 1 had no zero-out rows, and gave their cost to removed records of passes
+# Schema 1 had no rows for zero-out, that is for blanked records.  For loaders that go through the
+# data in passes it stated the cost of a blanked record as that of a removed one.
 BEFORE_ZERO_OUT = 1
-NEAR = 1e-3  # two machines, or two versions, may differ in the last digits of an interval
+# Relative difference up to which two numbers count as the same: two machines, or two versions, may
+# differ in the last digits of an interval.
+NEAR = 1e-3
+# the fields of a run, apart from its noise
 ARGUMENTS = ("examples", "batch", "epochs", "steps", "loader", "drop_last", "max_batch", "rate",
              "microbatching", "examples_per_user")  # fmt: skip
-# words may change from version to version, numbers may not
+# The parts of a document that are compared.  Words may change from version to version, numbers may
+# not.
 COMPARED = ("run", "relation", "epsilon", "lower", "user_epsilon", "advantage", "found_records",
             "rows", "plan")  # fmt: skip
 
@@ -59,7 +67,7 @@ class StatementDiffers(ParameterError):
 
 
 def read_document(text: object) -> dict[str, Any]:
-    """Return the values of a document that `to_text` wrote, its form checked."""
+    """Return the values of a document that `to_text` wrote, after a check of its form."""
     try:
         document = json.loads(text) if isinstance(text, str) else None
     except ValueError:
@@ -115,6 +123,7 @@ def _rows_before_zero_out(rows: Any) -> Any:
 
 
 def _compare(path: str, ours: Any, theirs: Any) -> None:
+    """Raise `StatementDiffers` unless two values are equal, up to `NEAR` where they are floats."""
     if isinstance(ours, dict) and isinstance(theirs, dict) and set(ours) == set(theirs):
         for key, value in ours.items():
             _compare(f"{path}.{key}", value, theirs[key])

@@ -19,7 +19,7 @@ from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import FEWER_BATCHES, REGROUPED, UNBOUNDED, record_scheme
 from accountant.training.statement import TrainingStatement, statement_of
 
-# why no noise is enough
+# For each note of a scheme without a bound: why no noise meets a target epsilon.
 NO_NOISE = {
     FEWER_BATCHES: "a record less takes a batch from every pass, which the number of steps tells; "
     "turn drop_last over, or take another batch size",

@@ -22,8 +22,10 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics.rounding import UNDERFLOW
 from accountant.training.run import TrainingRun
 
-# Points of the grids on which `removal_pair` takes the output of the last batch, and the log-ratio
-# of the pair's two masses.
+# Points of the grids on which `removal_pair` takes the greatest output of the other batches, that
+# of the last batch, and the log-ratio of the pair's two masses.  With more points the lower bound
+# would be closer to the truth, and take longer.
+GREATEST_CELLS = 1000
 SIDE_CELLS = 120
 RATIO_CELLS = 1000
 
@@ -54,7 +56,9 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     It is that for any order of the other records, summed over the batches.
     """
     # The last records of the order fill the holes.  This exchanges records where the holes were,
-    # and removes as many from the last batch, unless they were left out before.
+    # and removes as many from the last batch, unless they were left out before.  An exchanged
+    # record moves its batch by up to two clips, a removed one by one: at most (2 size)^2 and
+    # size^2 in all.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)
@@ -66,7 +70,8 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
     It is summed over all steps of the run.
     """
     # ``size`` records leave each batch after the hole and as many enter it.  None enters the last
-    # batch of a pass, unless a pass leaves records out.
+    # batch of a pass, unless a pass leaves records out.  So a batch moves by up to 2 size clips,
+    # and such a last one by size.
     steps = steps_of_passes(run)
     ends = 0 if run.dropped else steps // run.batches
     return size**2 * (4 * (steps - ends) + ends)
@@ -75,6 +80,7 @@ def ordered_removal_squares(run: TrainingRun, size: int = 1) -> int:
 def root_up(squares: int) -> float:
     """Return the square root of a whole number, rounded up."""
     root = math.isqrt(squares)
+    # a root that is no whole number is rounded by less than 2e-16 of itself
     return float(root) if root * root == squares else math.sqrt(squares) * (1 + 1e-15)
 
 
@@ -88,8 +94,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     """
     # With the record its batch moves by 2 mu and the last batch by -mu; or, if it is in the last
     # batch, that one moves by mu.  Two outputs are kept, in cells: the greatest of the other
-    # batches, and the last one.
-    ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, 1000)
+    # batches, and the last one.  The grids reach up to REACH deviations from the means.
+    ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, GREATEST_CELLS)
     with_record, without = (cells_of_greatest(ends, m, batches - 1) for m in (2 * mu, 0.0))
     sides = np.linspace(-mu - REACH, mu + REACH, SIDE_CELLS)
     moved, ends_there, stays = (cells_of_greatest(sides, m, 1) for m in (-mu, mu, 0.0))

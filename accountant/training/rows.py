@@ -1,4 +1,8 @@
-"""The rows of a statement: what every loader costs, for every unit of privacy."""
+"""The rows of a statement: what every loader costs, for every unit of privacy.
+
+A statement says what a run of DP-SGD costs.  A loader is the way in which batches are made, the
+unit of privacy is a record or a user, and a row is for one relation of neighbours.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,8 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-# Widths of intervals around epsilon: for the upper bound of the run itself, for other loaders, and
-# for upper bounds that are wide anyway.
+# Relative widths of intervals around epsilon, which take longer where they are narrower: for the
+# upper bound of the run itself, for other loaders, and for upper bounds that are wide anyway.
 FINE, COARSE, LOOSE = 1e-6, 1e-4, 1e-3
 
 
@@ -57,7 +61,7 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
-# of records without and with microbatches, and of users
+# the number of rows: of records without and with microbatches, and of users
 MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)
 
 

@@ -15,7 +15,6 @@ EXAMPLES = IntegerRange(1, 10**12)
 STEPS = IntegerRange(1, 10**9)
 EPOCHS = Interval(0.0, 1e9, "(]")
 RATE = Interval(0.0, 1.0, "(]")
-DIGITS = 12  # digits to which a number of steps is rounded, because epochs such as 0.1 are decimals
 
 
 @final
@@ -23,16 +22,16 @@ DIGITS = 12  # digits to which a number of steps is rounded, because epochs such
 class TrainingRun:
     """What a run of DP-SGD did, apart from its noise; ``epochs`` or ``steps`` is None."""
 
-    examples: int
-    batch: int
-    epochs: float | None = None
+    examples: int  # records of the training set
+    batch: int  # records of a batch, or the expected number where each is drawn by a coin
+    epochs: float | None = None  # how often the data were gone through
     steps: int | None = None
-    loader: str = "poisson"
-    drop_last: bool = False
-    max_batch: int | None = None
-    rate: float | None = None
-    microbatching: bool = False
-    examples_per_user: int | None = None
+    loader: str = "poisson"  # how batches were made: one of `LOADERS`
+    drop_last: bool = False  # whether a pass leaves out a last batch that is short
+    max_batch: int | None = None  # what "truncated_poisson" cuts a batch to; None: ``batch``
+    rate: float | None = None  # of sampling, where it is not batch / examples
+    microbatching: bool = False  # whether means of several gradients are clipped
+    examples_per_user: int | None = None  # the most records of one user, if that is known
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -119,4 +118,5 @@ def default_delta(examples: int) -> float:
 
 
 def _decimal(epochs: float | None) -> Fraction:
+    """Return the number of epochs, 1 if None, as it is printed: 0.1 is one tenth exactly."""
     return Fraction(repr(float(1 if epochs is None else epochs)))

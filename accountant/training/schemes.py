@@ -1,5 +1,10 @@
 """Which plans bound the cost of a run under a loader, for one record.
 
+A loader is the way in which a run makes batches.  Lengths are in clipping norms, or *clips*: the
+noisy sum of a step moves by that many if a record is added, blanked (it keeps its place and
+contributes nothing) or replaced.  With microbatches (``micro``) means of several gradients are
+clipped.  A *pass* goes through all records once.
+
 `record_scheme` is the one place that says which neighbours each bound is for; the table of
 `docs/training.md` says the same in words.
 
@@ -44,7 +49,8 @@ ADD_REMOVE, ZERO_OUT, REPLACE_ONE = (
     Adjacency.ZERO_OUT,
     Adjacency.REPLACE_ONE,
 )
-# Why a removed record has no bound: a pass has one batch less, or microbatches of others change.
+# The notes of schemes in which a removed record has no bound: because a pass has one batch less, or
+# because the microbatches of others change.
 FEWER_BATCHES, REGROUPED = "batches", "microbatches"
 UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 
@@ -54,8 +60,10 @@ UNBOUNDED = (FEWER_BATCHES, REGROUPED)
 class Scheme:
     """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
-    Without ``below`` no lower end is known.  ``note`` says by which argument the bound holds, where
-    it is not attained.  ``stated`` is the plan to write down, if it is not the first of ``above``.
+    Without ``below`` no lower end is known.  ``note`` is "" where the bound is attained; else it
+    says how it holds: "group" by group privacy, "order" for any order of the records, "bound" by
+    another inequality; or it is one of `UNBOUNDED`.  ``stated`` is the plan to write down, if it
+    is not the first of ``above``.
     """
 
     above: tuple[Plan, ...]
@@ -77,8 +85,14 @@ def gaussian(noise: float, clips: float) -> GaussianLoss:
 def record_scheme(
     run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
 ) -> Scheme:
-    """Return the plans that bound what one record costs under a loader, for these neighbours."""
+    """Return the plans that bound what one record costs under a loader, for these neighbours.
+
+    ``noise`` is the noise multiplier: the deviation of the noise over the clipping norm.
+    """
     return SCHEMES[loader](run, noise, relation, microbatching)
+
+
+# --- the schemes of each loader; the arguments are those of `record_scheme`
 
 
 def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -132,6 +146,7 @@ def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micr
         part = gaussian(noise, clips)
         return RandomAllocation(part, run.batches, epochs=epochs, relation=stated)
 
+    # Upper bounds count a pass that was begun as a whole one, lower bounds leave it out.
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     lower_plans = (plan(1, whole_passes),) if whole_passes else ()
     node = plan(2 if micro else 1, begun_passes)

@@ -1,8 +1,13 @@
 """Which plans bound the cost of a run of DP-SGD for a user with several records.
 
-For Poisson samples and samples of fixed size, a step is a mixture of Gaussians over the number of
-the user's records in its batch; for random allocation and for passes over the data, the bound is
-that of a group of records, or of the largest move.  `USER_PLANS` has one function for each loader.
+A loader is the way in which a run makes batches.  For Poisson samples and samples of fixed size, a
+step is a mixture of Gaussians over the number of the user's records in its batch; for random
+allocation and for passes over the data, the bound is that of a group of records, or of the largest
+move.  `USER_PLANS` has one function for each loader.
+
+Lengths are in clipping norms, or *clips*.  A *blank* is a record that contributes nothing and keeps
+its place, as in zero-out neighbours.  With microbatches (``micro``) means of several gradients are
+clipped, so that a record moves the sum by up to two clips.
 
 References: Ganesh (2024), "Tight group-level DP guarantees for DP-SGD with sampling via mixture of
 Gaussians mechanisms", Theorem 3.1; `docs/proofs/training.md`.
@@ -43,22 +48,23 @@ from accountant.training.schemes import (
     unbounded,
 )
 
-FEW_RECORDS = 8  # of a user, up to which full and other truncated batches are distinguished
-MANY_RECORDS = 200  # of a user, above which mixtures are composed by their Rényi curves alone
-# Probability over that of the likeliest count below which counts are left out: it is far below any
-# delta over the number of steps.
+# Up to this many records of a user, full and other truncated batches are distinguished; for more,
+# which would take long, all batches are taken to be full, and the bound is larger.
+FEW_RECORDS = 8
+# Above this many records of a user, mixtures are composed by their Rényi curves alone: this is
+# quick, and the bound is larger.
+MANY_RECORDS = 200
+# Counts of records that are rarer than the likeliest one by this factor are left out: it is far
+# below any delta over the number of steps.
 NEGLIGIBLE = 1e-34
-MOST_COUNTS = 500  # counts in a mixture; with more of them there is no bound
+MOST_COUNTS = 500  # counts in a mixture; with more of them it would take long: there is no bound
 
 
 class RecordCounts(NamedTuple):
-    """The numbers of the user's records that a batch may hold, each with its probability.
+    """The numbers of the user's records that a batch may hold, each with its probability."""
 
-    ``rare`` is at least the probability of all numbers that are left out.
-    """
-
-    chances: tuple[tuple[int, float], ...]
-    rare: float
+    chances: tuple[tuple[int, float], ...]  # (number of records, probability)
+    rare: float  # at least the probability of all numbers that are left out
 
 
 def user_scheme(
@@ -85,8 +91,11 @@ def user_scheme(
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
-    """Return whether mixtures have so many shifts that only their Rényi curves are composed."""
+    """Return whether only Rényi curves are composed, as mixtures of that many shifts take long."""
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
+
+
+# --- the plans of each loader; the arguments are those of `user_scheme`
 
 
 def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
@@ -143,7 +152,10 @@ def _fixed_size(
 def _step_loss(
     counts: RecordCounts, clips: int, noise: float, relation: Adjacency, blank: int = 0
 ) -> Loss:
-    """Return the loss of a step that each record moves by ``clips``, each blank by ``blank``."""
+    """Return the loss of a step that each record moves by ``clips``, each blank by ``blank``.
+
+    ``counts`` are those of the user's records in the batch of the step.
+    """
     record_counts, weights = zip(*counts.chances, strict=True)
     shifts = tuple(clips * j for j in record_counts)
     if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
@@ -240,7 +252,11 @@ def _chances_from_ratio(
                 return None
     counts, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
-    if counts[-1] < largest:  # What remains is a geometric series at most.
+    if counts[-1] < largest:
+        # Ratios fall, so all later counts together are less than a geometric series: they have at
+        # most chance / (1 - ratio).  The factor 2 covers round-off.  At most `MOST_COUNTS` counts
+        # fall to `NEGLIGIBLE`, so the last ratio is below 0.86, and 1e-6 only avoids a division
+        # by 0.
         last_count = counts[-1]
         rare = 2 * chance[last_count] / max(1 - ratio(last_count), 1e-6) / total
     # Each probability is exact to a few units in the last place for each step from the likeliest.

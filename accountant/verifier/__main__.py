@@ -1,4 +1,8 @@
-"""``python -m verifier FILE``: one line; exit status 0 PROVED, 1 not both ends, 2 a wrong file."""
+"""``python -m verifier FILE`` prints the verdict on a proof file in one line.
+
+The exit status is 0 if both ends of epsilon are proved, 1 if not both are, and 2 if the file cannot
+be read or is no proof.
+"""
 
 import sys
 
@@ -9,7 +13,7 @@ def main() -> int:
     """Print the verdict on the file that the command names, and return the exit status."""
     try:
         with open(sys.argv[1], "rb") as file:
-            verdict = verify(file.read(2**20 + 1))
+            verdict = verify(file.read(2**20 + 1))  # a byte more than the longest file allowed
     except ImportError:
         print("no verdict: pip install python-flint, its one need", file=sys.stderr)
         return 2

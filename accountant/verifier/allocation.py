@@ -1,10 +1,13 @@
 """One epoch of random allocation with Gaussian noise: a sum of log-normals, by one integral.
 
-Each record is used in one of t steps, and which one stays secret.  Under Q the ratio of an epoch
-is S / t, S = sum_i V_i with V = e^{mu x - mu^2/2} and x of N(0, 1).  With g(K) = E (K - S)_+
-delta is
+Each record is used in one of t steps, and which one stays secret.  P is the law of an epoch's
+answers with the record, Q without it.  Under Q the likelihood ratio P / Q of an epoch is S / t,
+S = sum_i V_i with V = e^{mu x - mu^2/2} and x of N(0, 1).  With g(K) = E (K - S)_+ delta is
 
-    (g(K) + t - K) / t, K = t e^eps, with the record;    (e^eps / t) g(K), K = t e^-eps, without it
+    (g(K) + t - K) / t, K = t e^eps, of (P, Q);     (e^eps / t) g(K), K = t e^-eps, of (Q, P)
+
+A proof file chooses the numbers of the rules here; whatever they are, the result is a ball (`arb`)
+that contains the true number, only wider where they are bad.
 
 With phi(s) = E e^{-sV} the transform int_0^oo g(K) e^{-sK} dK is phi(s)^t / s^2, and that of
 G(K) = P(S < K) is phi(s)^t / s.
@@ -89,7 +92,8 @@ class EpochTransform:
         self.mu, self.mu_squared, self.steps = mu_squared.sqrt(), mu_squared, steps
         self.line, self.points, self.length = line, points, length
         self.period = 2 * arb.pi() / line.h
-        reach = int(18 / float(line.step) + 2)  # of the rule for phi, on each side
+        # Nodes of the rule for phi on each side, up to 18: beyond lies P(|x| > 18) < 1e-71.
+        reach = int(18 / float(line.step) + 2)
         spend(60 * reach)
         quarter_turn = arb.pi() / 2
         converges = (

@@ -1,7 +1,8 @@
 """Ball arithmetic that the theorems share, and the budget of a check.
 
-Numbers are balls of Arb, which contain the true ones: a comparison of balls holds only where it
-holds for all numbers in them.
+A ball of Arb (`arb`, or `acb` for complex numbers) is a midpoint and a radius, which contain the
+true number: a comparison of balls holds only where it holds for all numbers in them.  The numbers
+of a proof file may ask for any amount of work, so that a check has a budget.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from .document import need
 
 
 class Budget:
-    """What a check may still take, in products of numbers of 128 bits."""
+    """What a check may still take, in about the time of a product of numbers of 128 bits."""
 
     remaining: ClassVar[float] = 0.0
 
 
 def spend(products: float) -> None:
-    """Refuse what takes too long before it starts."""
+    """Refuse what takes too long before it starts; products of more bits take longer."""
     Budget.remaining -= products * max(1, ctx.prec / 128) ** 1.5
     need(Budget.remaining > 0, "the check would take too long")
 

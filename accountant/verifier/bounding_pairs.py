@@ -1,7 +1,9 @@
 """For each release that stands for many pairs: a pair that dominates them all, or one of them.
 
-An upper end of epsilon is proved with the dominating pair ("above"), a lower end with a pair of the
-set ("below").  `verdict` exchanges releases here before it computes delta.
+A release is a tuple of a kind and exact numbers (`releases`), which stands for a pair (P, Q) of
+laws on two neighbours, or for a set of pairs where no single one is the worst.  An upper end of
+epsilon is proved with the dominating pair ("above"), a lower end with a pair of the set ("below").
+`verdict` exchanges releases here before it computes delta.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def truncated_sample(release: Release, *, above: bool) -> Release:
     nothing, and the record is in the batch with chance (1 - f) r + c.
     """
     _, mu_squared, rate, n, batch, replaced = release
-    spend(4e5)
+    spend(4e5)  # about what the two incomplete beta functions take
     chance_full, chance_cut = (
         exact(rate).beta_lower(k, m - k + 1, True) for m, k in ((n - 1, batch), (n, batch + 1))
     )

@@ -1,7 +1,9 @@
 """All outcomes of a release in parts: the masses of each part, and the ends of its losses.
 
-Continuous noise is cut at the points of a rule, which a proof chooses: its tails there give the
-masses of the parts between them.
+A release is a tuple of a kind and numbers (`releases`) that stands for a pair (P, Q) of laws on two
+neighbours; the loss of an outcome is ln dP/dQ.  Continuous noise is cut at the points of a rule: a
+table of the proof file with their number and distance; bad points only make the result loose.  The
+tails of the noise at these points give the masses of the parts between them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ class Cell(NamedTuple):
 
 
 def cells(release: Release, back: bool, rules: list[Any]) -> list[Cell]:
-    """Return the parts of all outcomes of a release, by growing loss; with ``back`` of (Q, P)."""
+    """Return the parts of all outcomes of a release, by growing loss; with ``back`` of (Q, P).
+
+    Each release with continuous noise takes its rule from the front of ``rules``.
+    """
     kind = release[0]
     if kind == "choice":  # the output shows which option was chosen
         return [

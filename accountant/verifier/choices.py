@@ -1,10 +1,11 @@
 """What a plan means where a release stands for a set of pairs, and which pairs of a set count.
 
-A user is in one part of a `Parallel`, and a group of records is split in one way between P and Q.
-At each occurrence the part is chosen anew, and the choice may depend on all earlier answers.  So an
-occurrence is one release that stands for a set, and the proof of an upper end needs a pair that
-dominates every pair of the set.  A plan that is one such set and nothing else has no earlier
-answers: each part is bounded alone.
+A release is a pair (P, Q) of laws on two neighbours, or a set of such pairs (`releases`).  Plans
+make sets: a user is in one part of a `Parallel`, and a group of records is split in one of several
+ways between P and Q.  At each occurrence the part is chosen anew, and the choice may depend on all
+earlier answers.  So an occurrence is one release that stands for a set, and the proof of an upper
+end needs a pair that dominates every pair of the set.  A plan that is one such set and nothing else
+has no earlier answers: each part is bounded alone.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def on_path(releases: Releases, choices: list[Any]) -> Releases:
     """Return the releases that a user pays for where ``choices`` names the part of each set.
 
     The next element of ``choices`` belongs to the next set.  It is a list of rows
-    [times, number, inside]: the part with this number is chosen so many times, and ``inside`` are
+    [times, number, inside]: the part of this number is chosen ``times`` times, and ``inside`` are
     the choices for the sets within that part.
     """
     paid = Releases()

@@ -1,7 +1,13 @@
 """The law of a mechanism: delta of its worst pair at an epsilon, and its densities at outputs.
 
-A law is computed on balls from the textbook's definition of a density, and never from the code of a
-mechanism.  Parameters are floats taken as the fractions they are, and whole numbers.
+A mechanism claims its kind, parameters, some (epsilon, delta) and, at some outputs, the logarithms
+of its densities at two values that differ most.  The verifier compares each claim with a `Law`.  A
+law is computed from the textbook's definition of a density, never from the code of a mechanism, in
+balls (`arb`): intervals that contain the true number.  Floats are taken as the fractions they are.
+
+Example: randomised response with keep = 3/4 and two labels tells the truth with density p = 3/4 and
+lies with q = 1/4: `exchanged_law(1, p, q)`.  A claim of delta = 0 at epsilon = ln 3, rounded up, is
+right, as p - e^epsilon q <= 0.
 """
 
 from __future__ import annotations
@@ -13,21 +19,24 @@ from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
-Parameters = SimpleNamespace  # of a mechanism, by name
-Ends = tuple[arb, arb]  # a lower and an upper bound
-DeltaEnds = Callable[[Any], Ends]  # of the worst pair, at an epsilon
-WORDS = 2**63  # the number of random words; a range of words decides an exact draw
-# How far a log-density, and the epsilon of a profile, may be off: room for the round-off of floats.
+Parameters = SimpleNamespace  # parameters of a mechanism, by name
+# A lower and an upper bound, each a ball; the same ball twice where a formula gives the number.
+Ends = tuple[arb, arb]
+DeltaEnds = Callable[[Any], Ends]  # bounds on delta of the worst pair, from epsilon
+# The number of equally likely random words.  Exact noise looks a word up in a table of ranges; two
+# files of laws compare such tables with the probabilities that the ranges have to have.
+WORDS = 2**63
+# How far a claimed log-density may be off, for the round-off of floats.  Also, a claim of delta is
+# not needlessly large if it is at most 1 + SLACK times delta at epsilon - SLACK.  The proof that
+# delta is at most the claim has no slack.
 SLACK = fmpq(1, 2**30)
 
 
 class Law(NamedTuple):
-    """Both ends of delta at an epsilon, and whether an output has given log-densities.
-
-    ``has_density`` takes an output and the logarithms of its densities at the two values.
-    """
+    """What claims of one mechanism are compared with."""
 
     delta: DeltaEnds
+    # Takes an output and the claimed logarithms of its densities at both values: are they right?
     has_density: Callable[..., bool]
 
 
@@ -47,7 +56,7 @@ def exp(value: Any) -> arb:
 
 
 def is_near(log: float, density: Any) -> bool:
-    """Return whether the logarithm that is claimed is that of a density, up to round-off."""
+    """Return whether a claimed logarithm is that of a density, up to `SLACK`."""
     if density == 0:
         return log == -inf
     return log != -inf and bool(abs(arb(log) - arb(density).log()) < SLACK)
@@ -60,12 +69,12 @@ def hockey_stick(p: Any, q: Any, epsilon: Any) -> arb:
 
 
 def exchanged_law(count: Any, p: Any, q: Any, *alike: Any, pairs: Sequence[Any] = ()) -> Law:
-    """Return the law of which ``count`` outcomes have the densities (p, q), and as many (q, p).
+    """Return the law where exchanging the values exchanges outcomes of density p and of density q.
 
-    All other outcomes have equal densities at both values, those in ``alike``, and add nothing.
-
-    ``pairs``: the densities that an output may have at both values, where they are not p, q and
-    those that are alike.
+    ``count`` outcomes (or their measure) have the densities (p, q) at the two values, as many have
+    (q, p).  All others have equal densities at both, one of ``alike``, and add nothing to delta.
+    A claimed output is right if its two densities are any such pair: which output it is does not
+    matter.  ``pairs`` replaces these pairs where p and q are sums over several outcomes.
     """
     densities = pairs or [(p, q), (q, p), *((density, density) for density in alike)]
 

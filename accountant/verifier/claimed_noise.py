@@ -1,5 +1,9 @@
 """The laws of mechanisms that add noise or choose by noisy scores: one function for each kind.
 
+A mechanism claims what it costs in a table of numbers; the verifier compares the claim with the law
+of the mechanism, which is computed here from the textbook's density in balls (`arb`), intervals
+that contain the true number.  A law is used for the worst pair of two neighbouring values.
+
 A function takes ``n``, the parameters of the claim by name, and the `Grid` of its values; it
 returns delta of the worst pair and the density of outputs.  ``n.drawn_scale``, ``s`` below, is the
 scale of the noise as it is drawn, and distances are measured in it.  On a grid the values of
@@ -116,7 +120,11 @@ def geometric_delta(w: Any, steps: Any, epsilon: Any) -> arb:
 
 
 def discrete_gaussian(n: Parameters, _grid: Grid) -> Law:
-    """Integers in proportion to e^{-k^2 / (2 s^2)}: a sum over all but a mass of 2^-1800."""
+    """Integers in proportion to e^{-k^2 / (2 s^2)}: a sum over all but a mass of 2^-1800.
+
+    What is beyond 51 s + 60 is at most e^{-51^2 / 2} of the rest, less than the radius 2^-1000 of
+    the ball that stands for it.
+    """
     s = n.drawn_scale
     shift, reach, not_listed = int(n.sensitivity), int(51 * s) + 60, arb(0, 2.0**-1000)
     terms = [exp(-fmpq(k * k) / (2 * s * s)) for k in range(reach + 2 * shift + 1)]
@@ -219,6 +227,8 @@ def gaussian_delta_on_grid(n: Parameters, grid: Grid, epsilon: Any) -> Ends:
     coordinates = n.dimension or 1
     mu = (n.sensitivity / n.drawn_scale + g * arb(coordinates).sqrt()) / (1 - 4 * g * g)
     upper = gaussian_delta(mu, epsilon) * (1 + 5 * exp(-8 * arb.pi() ** 2)) ** coordinates
+    # The best event of continuous noise; if the values are not apart at all, one of hardly any
+    # mass.
     t = ((low / 2 - epsilon / low) / g).floor() * g if low else -1 / g
     p = normal_cdf(t) / (1 + 5 * exp(-2 * (arb.pi() / g) ** 2)) - (g if t > 0 else 0)
     return p - exp(epsilon) * normal_cdf(t + g - low), upper
@@ -227,13 +237,17 @@ def gaussian_delta_on_grid(n: Parameters, grid: Grid, epsilon: Any) -> Ends:
 def staircase(n: Parameters, grid: Grid) -> Law:
     """Staircase noise, whose density falls by the factor b from one stair to the next.
 
-    Theorem (`staircase_pair`: Geng & Viswanath 2014): a stair apart there are three likelihood
-    ratios, a step up, level, and a step down.
+    Stairs are as long as the drawn scale s.  In each, the part u nearest to 0 has the higher of two
+    levels, and a is the highest level of all.
+
+    Theorem (`staircase_pair`: Geng & Viswanath 2014): for two values that are one stair apart the
+    likelihood ratio is 1 / b, 1 or b; an output of ratio 1 / b has the probability p at the first.
     """
     s = n.drawn_scale
     u, b = fmpq(n.top, n.stair), exp(-1 / n.width if grid.step else -n.sensitivity / n.scale)
     a = (1 - b) / (2 * s * (u + b * (1 - u)))
-    # left of both values, and between them where one alone is on its upper part
+    # Half of the mass is left of both values; the rest is between them, where only the
+    # density of the first is on its higher level.
     p = fmpq(1, 2) + a * min(u, 1 - u) * s
     delta = exchanged_law(1, p, p * b).delta
     return noise_law(n, delta, lambda x: a * b ** int((x / s - u).floor() + 1))

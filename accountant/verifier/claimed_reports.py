@@ -1,5 +1,9 @@
 """The laws of mechanisms of local privacy, by which each user reports a randomised value.
 
+The verifier compares what a mechanism claims to cost with its law, delta of the worst pair at an
+epsilon and densities of outputs, which is computed here in balls (`arb`) that contain the true
+numbers.
+
 One function for each kind of mechanism returns the law of its worst pair, two values whose reports
 differ most; the selection of keys that enough people have is here too.  ``n`` has the parameters of
 the mechanism by name; ``n.keep`` is the probability of the truth, or of the region around it.

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-HEXADECIMAL = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")  # of float.hex
+# The texts that `float.hex` writes for 0 and for floats whose binary exponent has up to three
+# digits.
+HEXADECIMAL = re.compile(r"-?0x(0\.0|1\.[0-9a-f]{13})p[+-](0|[1-9]\d{0,2})")
 
 
 class ProofError(ValueError):

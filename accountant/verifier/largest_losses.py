@@ -1,6 +1,7 @@
 """Proofs at delta 0, where epsilon is the sum of the largest losses of all releases.
 
-The loss of an outcome with masses p and q is ln(p/q).  Theorem (`largest_loss`: the definition of
+The loss of an outcome with masses p under P and q under Q, the laws on two neighbours, is ln(p/q).
+Theorem (`largest_loss`: the definition of
 delta; docs/proofs/discrete.md, 4): delta(eps) is 0 if eps is at least the largest loss, and above 0
 if it is less.  The ends of the proof and the parameters of the plan are taken as they are printed.
 So that equal numbers compare as equal, losses that are rational stay exact fractions; those that

@@ -1,7 +1,9 @@
 """Pairs whose losses lie on a lattice of step h, above and below a release.
 
-The parts of a release (`cells`) are moved to points of the lattice: above, so that delta grows at
-every epsilon, and below, so that it falls.  Proofs are in docs/proofs/grid_pairs.md.
+A release is a pair (P, Q) of laws on two neighbours.  A part of its outcomes (`Cell`) has the
+masses p and q, and losses ln dP/dQ between two ends.  The parts are moved to points kh of the
+lattice: above, so that delta grows at every epsilon, and below, so that it falls.  Proofs are in
+docs/proofs/grid_pairs.md.
 """
 
 from __future__ import annotations
@@ -110,7 +112,10 @@ class JoinedParts:
         self.waiting = self.lost = self.after = self.gained = arb(0)
 
     def add(self, p: arb, q: arb) -> None:
-        """Take the next part; parts come by growing loss."""
+        """Take the next part, of masses p and q; parts come by growing loss.
+
+        ``gain`` is p - e^{kh} q at the point k, and ``index`` the point at or before the part.
+        """
         h = self.h
         loss = (p / q).log()
         index, gain, is_whole = floor_below(loss / h), p - (h * self.k).exp() * q, True

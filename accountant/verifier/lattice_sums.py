@@ -1,7 +1,9 @@
 """Delta of many releases by the law of the sum of their losses, on one lattice of step h.
 
-Each release is replaced by a pair on the lattice, above or below it.  The law of the sum is
-computed in whole numbers, which are rounded down, and cut to a window; what was lost is bounded.
+Each release is replaced by a pair on the lattice, above or below it: its delta is at least, or at
+most, that of the release at every epsilon.  The law of the sum is computed in whole numbers, which
+are rounded down, and cut to a window; what was lost is bounded.  An entry of the proof file chooses
+the lattice, the window and the tilt a; bad choices only make the bounds loose.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from .lattice_pairs import LatticePair
 from .pairs_of_sets import MOST_SIZE, pair_of
 from .releases import Release
 
-Weights = tuple[int, list[int]]  # the first point, and whole numbers at it and those after it
+# A law on the lattice times 2^bits: the number of its first point, and whole numbers at that point
+# and at those after it.
+Weights = tuple[int, list[int]]
 
 
 def composed(

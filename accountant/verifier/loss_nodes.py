@@ -1,7 +1,9 @@
 """The pairs that losses and mechanisms of a plan stand for: one function for each kind.
 
-Each function reads the fields of a node and returns a release, as `releases` lists them: a pair
-(P, Q), or a set of pairs by a pair above all of them and one of them.
+A plan, in the proof file that is checked, is a tree of tables; a node is one table.  Each function
+reads the fields of a node and returns a release, as `releases` lists them: a tuple of a kind and
+exact numbers that stands for a pair (P, Q) of laws on two neighbours, or for a set of pairs by a
+pair above all of them and one of them.  In ("laplace", m, 1, 1 if on a grid) m is the shift.
 
 What a group of records costs is known for the kinds in `LOSSES_OF_GROUPS`: noise whose centre the
 whole group moves, and bounds that are known for groups.  ``size`` is the number of records of the
@@ -17,7 +19,8 @@ from typing import Any
 from .document import Fields, ProofError, is_list, need
 from .releases import ONE, STILL, ZERO, Release
 
-ARITHMETIC = "idealised", "exact"  # of a mechanism's noise: real numbers, or drawn on a grid
+# A mechanism's noise: real numbers (idealised), or drawn exactly on a grid.
+ARITHMETIC = "idealised", "exact"
 
 
 def gaussian_loss(fields: Fields, size: int) -> Release:

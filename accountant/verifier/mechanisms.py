@@ -3,7 +3,8 @@
 A claim is a table of plain numbers: the kind, parameters, the integers that exact noise is drawn
 from, densities at some outputs, and a profile (pairs of epsilon and the claimed delta).  At each
 epsilon it is proved that delta of the worst pair is at most the claim, and that the claim is at
-most (1 + 2^-30) times delta at epsilon - 2^-30, so that it is not needlessly large.
+most (1 + 2^-30) times delta at epsilon - 2^-30, so that it is not needlessly large.  Here 2^-30 is
+`SLACK`, room for the round-off of floats; the first of the two proofs has none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """The moments M(z) = E_P e^{zL}, L = ln dP/dQ, of releases: on a line, and how they decay.
 
-P and Q are the laws of a release on two neighbours; L is taken where it is finite.  `contour`
-multiplies the moments of all releases and integrates them along z = a + iv, a > 0, for delta.  For
-that each class below gives M at the nodes of the line, and a bound on |M| beyond the last node.
+P and Q are the laws of a release on two neighbours; L is taken where it is finite.  The verifier
+checks a proof file, which states delta of a plan and the numbers of the rules that bound it.  To
+check it, `contour` multiplies the moments of all releases and integrates them along z = a + iv,
+a > 0.  For that each class below gives M at the nodes of the line, and a bound on |M| beyond the
+last node.
 
 Numbers are balls (`arb`, and `acb` for complex ones), which contain the true numbers.
 """

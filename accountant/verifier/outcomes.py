@@ -1,7 +1,8 @@
 """Releases with finitely many outcomes: their masses, and delta as a sum over all outcomes.
 
-The masses p and q of an outcome are its probabilities under P and Q.  Those of a release that is
-repeated are the coefficients of a power of a polynomial.
+A release is a tuple of a kind and exact numbers (`releases`) that stands for a pair (P, Q) of laws
+on two neighbours.  The masses p and q of an outcome are its probabilities under P and Q.  Those of
+a release that is repeated are the coefficients of a power of a polynomial.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def discrete_gaussian_masses(release: Release) -> Masses:
     _, scale, shift = release
     s, last = exact(scale), int(16 * scale) + 2 + shift
     terms = [(-((arb(k) / s) ** 2) / 2).exp() for k in range(last + 1)]
+    # The ball arb(0.5, 0.5) is [0, 1]: what is not listed is between 0 and its bound.
     not_listed = 2 * terms[-1] / (1 - (-last / s**2).exp()) * arb(0.5, 0.5)
     total = not_listed + (terms[0] + 2 * sum(terms[1:], arb(0)))
     places = range(shift - last, last + 1)

@@ -1,5 +1,9 @@
 """Pairs on a lattice above and below each item of a plan, sets of releases among them.
 
+A release is a pair (P, Q) of laws on two neighbours.  A pair above it has a delta at least as large
+at every epsilon, a pair below it one at most as large; on a lattice its losses are multiples of h,
+but for a common shift (``moved``).
+
 A set stands for several pairs, of which one is chosen at each occurrence.  One pair above all of
 them is made on the lattice: the pair whose delta is the greatest of theirs at its points.
 """
@@ -54,7 +58,7 @@ def sum_above(part: Any, back: bool, rules: list[Any], h: arb, slack: float) -> 
 def power_above(pair: LatticePair, count: int) -> LatticePair:
     """Return a pair above ``count`` releases of a pair, by repeated squares."""
     power = pair
-    for bit in bin(count)[3:]:
+    for bit in bin(count)[3:]:  # the binary digits after the first, which is 1
         power = both_above(power, power)
         power = both_above(power, pair) if bit == "1" else power
     return power
@@ -68,6 +72,7 @@ def both_above(former: LatticePair, latter: LatticePair) -> LatticePair:
     """
     spend(40 * (len(former.masses) + len(latter.masses)))
     masses = (arb_poly(former.masses) * arb_poly(latter.masses)).coeffs() or [arb(0)]
+    # The mass of P that may be cut off at either end: a smaller one would keep more points.
     thin = arb(2) ** (32 - ctx.prec)
     stop, beyond = len(masses), arb(0)
     while stop > 1 and beyond + masses[stop - 1] < thin:

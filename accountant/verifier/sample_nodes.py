@@ -1,7 +1,8 @@
 """The pairs that samples of the data stand for: one function for each scheme of sampling.
 
-Each reads its numbers, then the part that is released on the sample; that part must be of a kind
-whose sample has a pair that is known.
+Each reads the numbers of its node of a plan, a table of the proof file that is checked, then the
+part that is released on the sample; that part must be of a kind whose sample has a pair that is
+known.  It returns a release, a tuple that stands for a pair (P, Q), as `releases` lists them.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def sampled_pair(
         need(releases.total() <= 20, "a sample of so many finite releases has no proof here")
         return "sampled", rate, tuple(sorted(releases.elements(), key=repr))
     release = single_release(releases)
+    # Chances are exact fractions, whose length grows with the group and the digits of the rate: the
+    # limit bounds the time of a check.
     digits = max(80, rate.denominator.bit_length())
     need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")
     if is_one_record_added and release[0] in ("laplace", "sampled laplace"):

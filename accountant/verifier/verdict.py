@@ -26,7 +26,7 @@ from .outcomes import delta_by_enumeration
 from .releases import ANY_OF, EQUAL_STEPS, Release, Releases, inner_releases
 
 BUDGET = 6e7  # products of 128-bit numbers that one check may take, which is about a minute
-# The values of the field "road": how an entry of a file shows its inequality.
+# The values of the field "road", by which a file names the method of an entry.
 METHODS = ("enumeration", "allocation", "largest losses", "contour", "lattice")
 # Kinds of releases for which Q against P has the same losses as P against Q.  One direction is
 # enough for a plan of such releases alone.

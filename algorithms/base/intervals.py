@@ -12,18 +12,18 @@ from accountant.domains import Interval
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 
-LEVEL = Interval(0.0, 1.0, "()")
+CONFIDENCE = Interval(0.0, 1.0, "()")
 
 
-def normal_interval(estimate: Array, deviation: Array, level: float) -> Array:
+def normal_interval(estimate: Array, deviation: Array, confidence: float) -> Array:
     """Return (lower, upper) of every estimate with normal errors of known deviation."""
-    half = -ndtri((1 - LEVEL.check("level", level)) / 2) * deviation
+    half = -ndtri((1 - CONFIDENCE.check("confidence", confidence)) / 2) * deviation
     return np.stack([estimate - half, estimate + half], axis=1)
 
 
-def laplace_interval(estimate: Array, scale: float, deviation: Array, level: float) -> Array:
+def laplace_interval(estimate: Array, scale: float, deviation: Array, confidence: float) -> Array:
     """Return (lower, upper) of estimates with Laplace noise and normal errors."""
-    outside = 1 - LEVEL.check("level", level)
+    outside = 1 - CONFIDENCE.check("confidence", confidence)
     # Each of the two noises exceeds its bound with half of the probability outside.
     upper_end = -scale * np.log(outside / 2) - ndtri(outside / 4) * deviation
     half = furthest_that(

@@ -31,6 +31,7 @@ from algorithms.base.binary_labels import encode_classes
 from algorithms.base.budgets import PAID, Gates, charge, refuse_repeats, warn_of_delta
 from algorithms.base.estimators import PrivateEstimator, cloned
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
+from algorithms.base.renamed_parameters import settings_under_new_names
 from algorithms.base.running_fits import refuse_transformers_in_front
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
@@ -368,10 +369,11 @@ class SearchPlan:
         if not isinstance(self.estimator, PrivateEstimator):
             raise ParameterError("estimator", type(self.estimator), "a private estimator")
         try:
-            candidates = list(ParameterGrid(self.candidates))
+            grid = list(ParameterGrid(self.candidates))
         except (TypeError, ValueError) as error:
             allowed = f"lists of values for parameters: {error}"
             raise ParameterError("candidates", self.candidates, allowed) from None
+        candidates = [settings_under_new_names(self.estimator, setting) for setting in grid]
         if not candidates:
             raise ParameterError("candidates", self.candidates, "one setting at least")
         reserved = {"epsilon", "delta", "random_state", "non_private"} & {

@@ -18,6 +18,7 @@ from accountant.numerics import Array
 from accountant.plans.parallel import Stated
 from algorithms.base.fit_data import filled
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.baselines.noisy_thresholding import (
     ThresholdingEstimator,
     checked_machine_shape,
@@ -25,11 +26,12 @@ from algorithms.baselines.noisy_thresholding import (
 )
 
 
+@renamed_parameters(select="sparsity", bound="x_bound")
 @dataclass(eq=False, repr=False)
 class ThresholdedMean(ThresholdingEstimator):
     """A sparse mean, (epsilon, delta)-DP for all data of a machine.
 
-    Records are clipped to ``[-bound, bound]``, machines' means are averaged, and noisy hard
+    Records are clipped to ``[-x_bound, x_bound]``, machines' means are averaged, and noisy hard
     thresholding selects coordinates.
 
     Parameters
@@ -38,9 +40,9 @@ class ThresholdedMean(ThresholdingEstimator):
         Target epsilon, positive, in nats.
     delta : float
         Target delta, in [0, 1); positive for ``form="published"``.
-    select : int
+    sparsity : int
         Number of coordinates to select.
-    bound : float
+    x_bound : float
         Largest absolute entry of a record; larger ones are clipped.
     form : {"calibrated", "published"}
         The least noise by exact accounting, or the constants of the paper.
@@ -65,15 +67,15 @@ class ThresholdedMean(ThresholdingEstimator):
     >>> import numpy as np
     >>> from algorithms import ThresholdedMean
     >>> machines = [np.tile([1.0, 0.0, 0.0], (10, 1))] * 200
-    >>> mean = ThresholdedMean(epsilon=5.0, delta=1e-5, select=1, bound=1.0, random_state=0)
+    >>> mean = ThresholdedMean(epsilon=5.0, delta=1e-5, sparsity=1, x_bound=1.0, random_state=0)
     >>> mean.fit(machines).signs_.tolist()
     [1, 0, 0]
     """
 
     epsilon: float
     delta: float
-    select: int
-    bound: float
+    sparsity: int
+    x_bound: float
     form: str = "calibrated"
     random_state: Any = None
 
@@ -81,7 +83,7 @@ class ThresholdedMean(ThresholdingEstimator):
         """Return what a fit on ``shape = (machines, features)`` will release; needs no data."""
         machines, features = checked_machine_shape(shape, "(machines, features)", 2)
         # one machine moves every mean by at most 2 R / m
-        moved = 2 * POSITIVE.check("bound", self.bound) / machines
+        moved = 2 * POSITIVE.check("x_bound", self.x_bound) / machines
         return self.plan_of_rounds(moved, moved, 1, features)
 
     def run(self, ledger: Any) -> Array:
@@ -90,16 +92,17 @@ class ThresholdedMean(ThresholdingEstimator):
 
         def mean(means: Any) -> Array:
             if not cache:
-                cache.append(np.clip(means, -self.bound, self.bound).mean(axis=0))
+                cache.append(np.clip(means, -self.x_bound, self.x_bound).mean(axis=0))
             return cache[0]
 
         return run_noisy_thresholding(ledger, ledger.plan.part.part, mean)
 
     def _stacked_data(self, machines: list[Any]) -> Any:
-        bound = POSITIVE.check("bound", self.bound)
+        bound = POSITIVE.check("x_bound", self.x_bound)
         return np.stack([np.clip(filled(X), -bound, bound).mean(0) for X in machines])
 
 
+@renamed_parameters(select="sparsity")
 @dataclass(eq=False, repr=False)
 class ThresholdedRegression(ThresholdingEstimator):
     """Sparse regression by thresholded noisy gradients, (epsilon, delta)-DP for a machine's data.
@@ -112,7 +115,7 @@ class ThresholdedRegression(ThresholdingEstimator):
         Target epsilon, positive, in nats.
     delta : float
         Target delta, in [0, 1); positive for ``form="published"``.
-    select : int
+    sparsity : int
         Number of coordinates to select in every round.
     x_bound : float
         Largest absolute feature; larger ones are clipped.
@@ -132,7 +135,7 @@ class ThresholdedRegression(ThresholdingEstimator):
     Attributes
     ----------
     coef_ : numpy.ndarray of shape (features,)
-        Coefficients, at most ``select`` of them not 0.
+        Coefficients, at most ``sparsity`` of them not 0.
     signs_ : numpy.ndarray of int8
         The signs of ``coef_``.
     plan_, ledger_, transcript_
@@ -148,7 +151,7 @@ class ThresholdedRegression(ThresholdingEstimator):
     >>> from algorithms import ThresholdedRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, (20, 3))
     >>> model = ThresholdedRegression(
-    ...     epsilon=5.0, delta=1e-5, select=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2,
+    ...     epsilon=5.0, delta=1e-5, sparsity=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2,
     ...     random_state=0,
     ... )
     >>> model.fit([(X, X[:, 0])] * 500).signs_.tolist()
@@ -157,7 +160,7 @@ class ThresholdedRegression(ThresholdingEstimator):
 
     epsilon: float
     delta: float
-    select: int
+    sparsity: int
     x_bound: float
     y_bound: float
     radius: float
@@ -170,10 +173,10 @@ class ThresholdedRegression(ThresholdingEstimator):
         """Return what a fit on ``shape = (machines, records, features)`` will release."""
         machines, _, features = checked_machine_shape(shape, "(machines, records, features)", 3)
         x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
-        select = IntegerRange(1, features).check("select", self.select)
+        sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
         radius, step = POSITIVE.check("radius", self.radius), POSITIVE.check("step", self.step)
         # |<x, b>| <= x |b|_1 <= x sqrt(s) radius; a machine moves the mean of m gradients by 2 / m
-        gradient_bound = (y + math.sqrt(select) * radius * x) * x
+        gradient_bound = (y + math.sqrt(sparsity) * radius * x) * x
         moved = 2 * step * gradient_bound / machines
         # The constant B of the paper is twice this move.
         return self.plan_of_rounds(

@@ -85,7 +85,7 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
 
     epsilon: float
     delta: float
-    select: int
+    sparsity: int
     form: str
     random_state: Any
 
@@ -164,17 +164,17 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
             If the published constants exceed the target epsilon.
         """
         epsilon = POSITIVE.check("epsilon", self.epsilon)
-        select = IntegerRange(1, features).check("select", self.select)
+        sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
         if FORM.check("form", self.form) == "published":
             delta = POSITIVE_DELTA.check("delta", self.delta)
             scale = published_sensitivity * published_scale(
-                epsilon / rounds, delta / rounds, select
+                epsilon / rounds, delta / rounds, sparsity
             )
         else:
             delta = DELTA.check("delta", self.delta)
-            scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
+            scale = sensitivity * calibrated_scale(epsilon, delta, sparsity, rounds)
         plan = Stated(
-            Repeat(noisy_thresholding_plan(scale, sensitivity, select), rounds),
+            Repeat(noisy_thresholding_plan(scale, sensitivity, sparsity), rounds),
             Adjacency.MACHINE_REPLACE,
         )
         if self.form == "published" and Tight().epsilon(plan, self.delta) > epsilon:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
-from algorithms.base.intervals import LEVEL
+from algorithms.base.intervals import CONFIDENCE
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.frames.bases import Basis, Count, Statistic, Sum
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.framed import FramedAnswer, named_cells, with_ends
@@ -26,7 +27,7 @@ from algorithms.frames.moments import Moment, Variance
 from algorithms.frames.noise_tails import NAMES, Noise, half_width, quantile, tail
 from algorithms.frames.schema import Schema
 
-FRAME_LEVEL = 0.95  # level of the intervals that a frame of answers shows
+FRAME_LEVEL = 0.95  # confidence of the intervals that a frame of answers shows
 
 
 @final
@@ -112,14 +113,15 @@ class Answer(FramedAnswer):
         """About the standard deviation of the value, by noise alone, in its own units."""
         return self._shaped(self._estimate.deviation)
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return an interval for the statistic of the frame itself, clipped and cut as declared.
 
         Noise is all that it counts: it says nothing of a population that the rows were drawn from.
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that it covers, in (0, 1).  Of counts and whole sums at least that.
 
         Returns
@@ -127,8 +129,10 @@ class Answer(FramedAnswer):
         numpy.ndarray
             Lower and upper end, along the last axis; to nearest.
         """
-        level = LEVEL.check("level", level)
-        ends = interval(self.statistic, self._sums, self.schema, self.mechanism, level, self.rows)
+        confidence = CONFIDENCE.check("confidence", confidence)
+        ends = interval(
+            self.statistic, self._sums, self.schema, self.mechanism, confidence, self.rows
+        )
         shaped: Array = self._shaped(ends)
         return shaped
 
@@ -195,27 +199,29 @@ def interval(
     sums: Array,
     schema: Schema,
     mechanism: Noise,
-    level: float,
+    confidence: float,
     public: int = 0,
 ) -> Array:
     """Return lower and upper ends for the statistic of every cell, as the frame has it."""
     if not isinstance(statistic, Moment):
         unit = statistic.basis(schema, NAMES[type(mechanism)]).unit
-        half = half_width(mechanism, level)
+        half = half_width(mechanism, confidence)
         ends = np.stack([sums[:, 0] - half, sums[:, 0] + half], axis=1) * unit
         return possible(statistic, ends, schema)
     middle, half_range = statistic.units(schema)
     if not isinstance(statistic, Variance):
-        return middle + half_range * _interval_of_ratio(statistic, sums, mechanism, level, public)
+        return middle + half_range * _interval_of_ratio(
+            statistic, sums, mechanism, confidence, public
+        )
     rows, mean, spread, _ = _moments(statistic, sums, mechanism, public)
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
-    half_widths = quantile(mechanism, weights, level) / rows
+    half_widths = quantile(mechanism, weights, confidence) / rows
     ends = np.clip(np.stack([spread - half_widths, spread + half_widths], axis=1), 0.0, 1.0)
     return np.asarray(ends * half_range**2)
 
 
 def _interval_of_ratio(
-    statistic: Moment, sums: Array, mechanism: Noise, level: float, public: int
+    statistic: Moment, sums: Array, mechanism: Noise, confidence: float, public: int
 ) -> Array:
     """Return the means mu of u that the noise does not contradict.
 
@@ -230,7 +236,7 @@ def _interval_of_ratio(
     def agrees(mu: Array) -> NDArray[np.bool_]:
         weights = statistic.error_weights(noise, mu, mu)
         far: NDArray[np.bool_]
-        far = tail(mechanism, weights, np.abs(total - mu * count)) >= 1 - level
+        far = tail(mechanism, weights, np.abs(total - mu * count)) >= 1 - confidence
         return far
 
     ends = []

@@ -18,6 +18,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.table_display import Table, TableDisplay
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.frames.cells import Axis
 from algorithms.frames.schema import Schema
 
@@ -78,6 +79,7 @@ def with_ends(
     return extended
 
 
+@renamed_parameters(level="confidence")
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedAnswer(FramedAnswer):
@@ -95,7 +97,7 @@ class ListedAnswer(FramedAnswer):
         A number, or an array of them.
     ends : numpy.ndarray or None
         Lower and upper ends along the last axis; None if none were asked for.
-    level : float or None
+    confidence : float or None
         Probability that an interval covers what the frame has.
     noise_scale : float
         The scale of the noise, in rows or in persons.
@@ -120,26 +122,27 @@ class ListedAnswer(FramedAnswer):
     name: str
     value: Any
     ends: Array | None
-    level: float | None
+    confidence: float | None
     noise_scale: float
     backend: str
 
-    def interval(self, level: float | None = None) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float | None = None) -> Array:
         """Return an interval for what the frame itself has, clipped and cut as declared.
 
         Parameters
         ----------
-        level : float, optional
-            The level of the question: ends of another one were not released.
+        confidence : float, optional
+            The confidence of the question: ends of another one were not released.
 
         Returns
         -------
         numpy.ndarray
             Lower and upper end, along the last axis; to nearest.
         """
-        if self.ends is None or level not in {None, self.level}:
-            allowed = f"{self.level}, as asked: give the question level=... for another one"
-            raise ParameterError("level", level, allowed)
+        if self.ends is None or confidence not in {None, self.confidence}:
+            allowed = f"{self.confidence}, as asked: ask with confidence=... for another one"
+            raise ParameterError("confidence", confidence, allowed)
         return self.ends
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -151,7 +154,7 @@ class ListedAnswer(FramedAnswer):
             return f"ListedAnswer({self.asked}: {np.size(self.value)} values)"
         if self.ends is None:
             return f"ListedAnswer({self.asked}: {shown(self.value)})"
-        within = f"{self.level:.6g} within {shown(self.ends[0])} .. {shown(self.ends[1])}"
+        within = f"{self.confidence:.6g} within {shown(self.ends[0])} .. {shown(self.ends[1])}"
         return f"ListedAnswer({self.asked}: {shown(self.value)}, {within})"
 
 

@@ -27,9 +27,9 @@ APART = 1e-3
 NORMAL_FROM = 1e4  # standard deviations above this, in whole numbers, count as continuous
 
 
-def half_width(mechanism: Noise, level: float) -> int:
-    """Return the least whole h with P(|noise| <= h) >= level."""
-    outside, scale = 1 - level, mechanism.scale
+def half_width(mechanism: Noise, confidence: float) -> int:
+    """Return the least whole h with P(|noise| <= h) >= confidence."""
+    outside, scale = 1 - confidence, mechanism.scale
     if isinstance(mechanism, DiscreteLaplace):
         # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}, solved for h.
         scale = mechanism.drawn_scale
@@ -40,7 +40,7 @@ def half_width(mechanism: Noise, level: float) -> int:
     mass = np.exp(-((steps / scale) ** 2) / 2)
     # P(|k| <= h) for h = 0, 1, ...: both sides of 0 are summed.
     within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
-    return least_integer_that(lambda h: bool(within[h] >= level), -1, len(steps) - 1)
+    return least_integer_that(lambda h: bool(within[h] >= confidence), -1, len(steps) - 1)
 
 
 def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
@@ -64,9 +64,9 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
     return total
 
 
-def quantile(mechanism: Noise, weights: Array, level: float) -> Array:
-    """Return the x with P(|sum of weights * noise| <= x) = level, for every row of weights."""
-    outside = 1 - level
+def quantile(mechanism: Noise, weights: Array, confidence: float) -> Array:
+    """Return the x with P(|sum of weights * noise| <= x) = confidence, for every row of weights."""
+    outside = 1 - confidence
     # The search begins at a point where the tail is smaller: there each of the d terms exceeds its
     # share of x with a probability of at most outside / d.
     upper_end = np.abs(weights).sum(axis=1) * mechanism.scale * (1 - math.log(outside / 4)) * 2

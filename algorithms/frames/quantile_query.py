@@ -28,6 +28,7 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.frames.bases import Count, sensitivities
 from algorithms.frames.cell_places import CellPlaces, grid_of
 from algorithms.frames.cells import Axis, shape_of_sums, table_shape
@@ -61,6 +62,7 @@ SLACK = 1 + 1e-12  # factor of a scale that covers the rounding of a sum of cost
 Places = NDArray[np.int64]
 
 
+@renamed_parameters(shares="quantiles", level="confidence")
 @final
 @dataclass(frozen=True, slots=True)
 class QuantileQuery(Question[ListedAnswer]):
@@ -70,7 +72,7 @@ class QuantileQuery(Question[ListedAnswer]):
     ----------
     column : str
         A column of numbers.
-    shares : tuple of float
+    quantiles : tuple of float
         The quantiles, each in [0, 1].
     single : bool
         Whether the answer is one number a cell, without an axis of quantiles.
@@ -80,7 +82,7 @@ class QuantileQuery(Question[ListedAnswer]):
         Which rows count.
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float or None
+    confidence : float or None
         Probability that an interval covers; None releases no intervals.
 
     Examples
@@ -95,13 +97,13 @@ class QuantileQuery(Question[ListedAnswer]):
     by_private_keys: ClassVar[bool] = True
 
     column: str
-    shares: tuple[float, ...]
+    quantiles: tuple[float, ...]
     single: bool
     keys: tuple[Axis, ...]
     where: Condition | None
     epsilon: float
     delta: float
-    level: float | None
+    confidence: float | None
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ class QuantileQuery(Question[ListedAnswer]):
     @property
     def targets(self) -> int:
         """How many quantiles of a cell are found, with the ends of intervals."""
-        return len(self.shares) * (1 if self.level is None else 3)
+        return len(self.quantiles) * (1 if self.confidence is None else 3)
 
     @property
     def _cost(self) -> Guarantee:
@@ -154,7 +156,7 @@ class QuantileQuery(Question[ListedAnswer]):
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
             counts = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)]
             remaining_epsilon -= share
-        levels = levels_of(len(self.shares))
+        levels = levels_of(len(self.quantiles))
 
         def plan_of(scale: float) -> Sequential:
             tree_steps = [RunLengthExponential(scale, sensitivity)] * levels
@@ -185,24 +187,24 @@ class QuantileQuery(Question[ListedAnswer]):
 
     def _ends(self, schema: Schema) -> Ends | None:
         """Return how far the ends of intervals lie from their quantiles; None without them."""
-        if self.level is None:
+        if self.confidence is None:
             return None
-        return ends_of(tuple(sorted(self.shares)), self.level, self._all_count(schema))
+        return ends_of(tuple(sorted(self.quantiles)), self.confidence, self._all_count(schema))
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield how keys are selected, rows counted, and quantiles and ends found."""
-        levels, end_scales = levels_of(len(self.shares)), self._ends(schema)
+        levels, end_scales = levels_of(len(self.quantiles)), self._ends(schema)
         if (key := private_key(self.keys, schema)) is not None:
             yield selection_in_words(steps.pop(0), key, schema)
         if end_scales is not None and not self._all_count(schema):
             yield f"the rows are counted with noise of scale {steps.pop(0).scale:.6g}"
         yield f"{levels} times exponential mechanism of scale {steps[0].scale:.6g} on ranks"
         if end_scales is not None:
-            ends = f"ends of {self.level:g} intervals: {end_scales.releases} times"
+            ends = f"ends of {self.confidence:g} intervals: {end_scales.releases} times"
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{share:g}" for share in self.shares)
+        shares = ", ".join(f"{share:g}" for share in self.quantiles)
         return self._words(f"quantile {shares} of {self.column}")
 
     def _released(
@@ -243,10 +245,10 @@ class QuantileQuery(Question[ListedAnswer]):
                 of_lists = isinstance(step, RunLengthExponential)
                 nothing, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())
                 ledger.release(step, lambda _, nothing=nothing: np.array(nothing), shape=shape)
-            values = np.empty((0, len(self.shares), 1 if self.level is None else 3))
+            values = np.empty((0, len(self.quantiles), 1 if self.confidence is None else 3))
             return self._answer(values, schema, steps[-1].scale, backend)
-        order = np.argsort(self.shares, kind="stable")
-        shares = np.array(self.shares)[order].tolist()
+        order = np.argsort(self.quantiles, kind="stable")
+        shares = np.array(self.quantiles)[order].tolist()
         rows = float(ledger.shape[0]) if self._all_count(schema) else None
         grid, end_scales = grid_of(self.column, schema), self._ends(schema)
         search = CellSearch(ledger, self.read_by(schema), shares, self._cells(schema), grid.places)
@@ -254,7 +256,7 @@ class QuantileQuery(Question[ListedAnswer]):
             places, tree_scale = search.quantiles(steps)[..., None], steps[-1].scale
         else:
             tree_scale = steps[-1 - end_scales.releases].scale
-            places = search.with_ends(steps, end_scales, cast("float", self.level), rows)
+            places = search.with_ends(steps, end_scales, cast("float", self.confidence), rows)
         quantiles = np.empty(places.shape)
         quantiles[:, order] = grid.value_at(places)
         return self._answer(quantiles, schema, tree_scale, backend)
@@ -282,18 +284,18 @@ class QuantileQuery(Question[ListedAnswer]):
         if isinstance(schema.kind(self.column), Date):
             quantiles = np.rint(quantiles).astype("datetime64[D]")
         cells = table_shape(self.keys, schema)
-        shape = (*cells, *(() if self.single else (len(self.shares),)))
-        labels = named_cells(self.keys, (*cells, len(self.shares)), schema)
-        labels["quantile" + "_" * ("quantile" in labels)] = [*self.shares] * math.prod(cells)
+        shape = (*cells, *(() if self.single else (len(self.quantiles),)))
+        labels = named_cells(self.keys, (*cells, len(self.quantiles)), schema)
+        labels["quantile" + "_" * ("quantile" in labels)] = [*self.quantiles] * math.prod(cells)
         value = quantiles[..., 0].reshape(shape)
-        ends = None if self.level is None else quantiles[..., 1:].reshape(*shape, 2)
+        ends = None if self.confidence is None else quantiles[..., 1:].reshape(*shape, 2)
         return ListedAnswer(
             str(self),
             labels,
             self.column,
             value if shape else value.item(),
             ends,
-            self.level,
+            self.confidence,
             scale,
             backend,
         )
@@ -340,7 +342,7 @@ class CellSearch:
         return np.array([[at[i] for i in range(count)] for at in ends])
 
     def with_ends(
-        self, steps: Sequence[Any], end_scales: Ends, level: float, rows: float | None
+        self, steps: Sequence[Any], end_scales: Ends, confidence: float, rows: float | None
     ) -> Places:
         """Return the place of every quantile, with its lower and upper end behind it.
 
@@ -355,7 +357,7 @@ class CellSearch:
         centres, scale = self.quantiles(steps[:count]), steps[0].scale
         sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
         parts = [
-            end_parts(cell_parts, shares, end_scales, scale, level, size, self.places)
+            end_parts(cell_parts, shares, end_scales, scale, confidence, size, self.places)
             for cell_parts, size in zip(centres.tolist(), sizes, strict=True)
         ]
         drawn = self._drawn_ends(steps[count:], parts)

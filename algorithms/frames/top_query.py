@@ -18,6 +18,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.frames.cell_sums import cells_of
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.conditions import Condition
@@ -28,6 +29,7 @@ from algorithms.frames.schema import Schema
 from algorithms.statistics.private_top_k import count_noise, largest, released_top, top_k_plan
 
 
+@renamed_parameters(level="confidence")
 @final
 @dataclass(frozen=True, slots=True)
 class TopQuery(Question[ListedAnswer]):
@@ -43,7 +45,7 @@ class TopQuery(Question[ListedAnswer]):
         Which rows count.
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float
+    confidence : float
         Probability that an interval covers its number of persons, at least.
     keys : tuple of Axis
         What rows are sorted by into cells, of which each has its own labels.
@@ -62,7 +64,7 @@ class TopQuery(Question[ListedAnswer]):
     where: Condition | None
     epsilon: float
     delta: float
-    level: float
+    confidence: float
     keys: tuple[Axis, ...] = ()
 
     @property
@@ -118,9 +120,9 @@ class TopQuery(Question[ListedAnswer]):
         if self.keys:
             shape = math.prod(cells) * size
             noisy = np.reshape(ledger.release(noise, counted, shape=shape), (*cells, size))
-            top, counts, ends = largest(noisy, self.k, self.level, noise)
+            top, counts, ends = largest(noisy, self.k, self.confidence, noise)
         else:
-            top, counts, ends = released_top(ledger, steps, size, self.k, self.level, counted)
+            top, counts, ends = released_top(ledger, steps, size, self.k, self.confidence, counted)
         named = named_cells(self.keys, counts.shape, schema)
         named.update(Axis(self.column).shown(top.ravel(), schema))
         return ListedAnswer(
@@ -129,7 +131,7 @@ class TopQuery(Question[ListedAnswer]):
             "persons",
             counts.astype(np.int64),
             ends,
-            self.level,
+            self.confidence,
             float(noise.scale),
             facts.backend,
         )

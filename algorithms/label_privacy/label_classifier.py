@@ -32,6 +32,7 @@ from algorithms.base.binary_labels import encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import row_products, squared_lengths
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.label_privacy.label_likelihood import LabelLikelihood
@@ -41,6 +42,7 @@ from algorithms.label_privacy.label_sgd import LabelSGD
 METHOD = OneOf(("auto", "likelihood", "one pass"))
 
 
+@renamed_parameters(batch_size="batch", penalty="ridge")
 @dataclass(eq=False, repr=False)
 class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator):
     """Linear classification with private labels and public features.
@@ -61,14 +63,14 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     method : {"auto", "likelihood", "one pass"}
         How coefficients are found; "auto" maximises the likelihood for the logistic loss, and takes
         one pass of `LabelSGD` for others.
-    penalty : float
+    ridge : float
         Coefficient c of the term ``c |theta|^2 / 2`` that is added to minus the log-likelihood; for
         the likelihood only.
     diameter : float
         Diameter of the l2 ball around 0 that coefficients are projected to, for one pass only.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
         How each label is randomised; "auto" takes the one with the least second moment.
-    batch_size : int
+    batch : int
         Number of users in one gradient step, for one pass only.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
@@ -114,10 +116,10 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     classes: Any = None
     loss: str | LabelLoss = "logistic"
     method: str = "auto"
-    penalty: float = 0.5
+    ridge: float = 0.5
     diameter: float = 100.0
     randomizer: str = "auto"
-    batch_size: int = 32
+    batch: int = 32
     non_private: bool = False
     random_state: Any = None
 
@@ -223,7 +225,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
 
     def _optimiser(self, users: int, classes: int) -> LabelSGD | LabelLikelihood:
         """Return the optimiser of the coefficients, after a check of every setting."""
-        size = IntegerRange(1).check("batch_size", self.batch_size)
+        size = IntegerRange(1).check("batch", self.batch)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
             raise ParameterError(
                 "loss", self.loss, "a loss of scores, by name or a ScoreLoss; LabelSGD takes others"
@@ -232,24 +234,24 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         method = METHOD.check("method", self.method)
         if method == "likelihood" and not logistic:
             raise ParameterError("method", method, "'auto' or 'one pass' unless loss='logistic'")
-        NON_NEGATIVE.check("penalty", self.penalty)
+        NON_NEGATIVE.check("ridge", self.ridge)
         POSITIVE.check("diameter", self.diameter)
         if logistic and method != "one pass":
             return LabelLikelihood(
                 epsilon=self.epsilon,
-                classes=classes,
-                penalty=self.penalty,
+                k=classes,
+                ridge=self.ridge,
                 randomizer=self.randomizer,
                 non_private=self.non_private,
                 random_state=self.random_state,
             )
         return LabelSGD(
             epsilon=self.epsilon,
-            classes=classes,
+            k=classes,
             loss=self.loss,
             diameter=self.diameter,
             randomizer=self.randomizer,
-            batch_size=min(size, users),
+            batch=min(size, users),
             non_private=self.non_private,
             random_state=self.random_state,
         )

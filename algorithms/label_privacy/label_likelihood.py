@@ -39,7 +39,7 @@ BLOCK_NUMBERS = 1 << 22  # scores and features in memory at a time
 class LabelLikelihood(PrivateEstimator):
     """The coefficients under which the randomised labels are most probable, with a penalty.
 
-    ``penalty / 2`` times the squared length of all coefficients is added to minus the logarithm of
+    ``ridge / 2`` times the squared length of all coefficients is added to minus the logarithm of
     the likelihood of all reports.  Labels are randomised once, with ``epsilon``.
     """
 
@@ -48,8 +48,8 @@ class LabelLikelihood(PrivateEstimator):
 
     _: KW_ONLY
     epsilon: float
-    classes: int
-    penalty: float
+    k: int
+    ridge: float
     randomizer: str = "auto"
     non_private: bool = False
     random_state: Any = None
@@ -57,12 +57,12 @@ class LabelLikelihood(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, _ = checked_shape(shape)
-        NON_NEGATIVE.check("penalty", self.penalty)
-        classes, epsilon = CLASSES.check("classes", self.classes), self._checked_epsilon()
+        NON_NEGATIVE.check("ridge", self.ridge)
+        k, epsilon = CLASSES.check("k", self.k), self._checked_epsilon()
         RANDOMIZER.check("randomizer", self.randomizer)
         if self.non_private:
             return Parallel([NoPrivacy()] * len(self._user_blocks(users)))
-        mechanism = randomizer_of(self.randomizer, classes, epsilon)
+        mechanism = randomizer_of(self.randomizer, k, epsilon)
         return Parallel([mechanism] * len(self._user_blocks(users)))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -70,22 +70,22 @@ class LabelLikelihood(PrivateEstimator):
         X, mechanism = ledger.public, ledger.plan.parts[0]
         query = label_query
         if isinstance(mechanism, HemisphereL2):
-            query = GradientSpan.regular_simplex(self.classes).label_corners
+            query = GradientSpan.regular_simplex(self.k).label_corners
         blocks = self._user_blocks(X.shape[0])
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
-        probable = np.concatenate([probable_labels(mechanism, self.classes, r) for r in reports])
+        probable = np.concatenate([probable_labels(mechanism, self.k, r) for r in reports])
         ratio = math.inf if self.non_private else mechanism.loss.pure
-        return most_likely(X, probable, -ratio, self.penalty)
+        return most_likely(X, probable, -ratio, self.ridge)
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
-        """Fit on public features and private labels ``0 .. classes - 1``."""
+        """Fit on public features and private labels ``0 .. k - 1``."""
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        labels = checked_labels(y, self.classes)
+        labels = checked_labels(y, self.k)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.k <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
             labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
@@ -98,7 +98,7 @@ class LabelLikelihood(PrivateEstimator):
 
     def _user_blocks(self, users: int) -> list[slice]:
         """Return blocks of users who report at once."""
-        return equal_slices(0, users, max(1, BLOCK_COEFFICIENTS // self.classes))
+        return equal_slices(0, users, max(1, BLOCK_COEFFICIENTS // self.k))
 
 
 def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bool_]:

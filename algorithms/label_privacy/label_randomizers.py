@@ -18,6 +18,7 @@ from accountant.domains import POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.planning.calibration import calibrate
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.label_privacy.report_decoders import decoder_of
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.families.frequency_oracle import calibrated_safely
@@ -32,9 +33,9 @@ RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
 RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 
 
-def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
+def randomizer_of(name: object, k: int, epsilon: float) -> Mechanism:
     """Return the randomiser of this name; "auto" is the best for unknown gradients."""
-    k, epsilon = CLASSES.check("classes", classes), POSITIVE.check("epsilon", epsilon)
+    k, epsilon = CLASSES.check("k", k), POSITIVE.check("epsilon", epsilon)
     chosen = RANDOMIZER.check("randomizer", name)
     if chosen == "auto":
         chosen = best_randomizer(k, epsilon)
@@ -49,23 +50,20 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)
 
 
-def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[str, float]:
+def second_moments(k: int, epsilon: float, gradients: Any = None) -> dict[str, float]:
     """Return V of each of the four randomisers, in squares of the longest gradient's length.
 
-    With ``gradients`` of all labels, (classes, size) or a stack of such, V is exactly their second
+    With ``gradients`` of all labels, (k, size) or a stack of such, V is exactly their second
     moment at the worst true label, averaged over the stack.
     """
-    decoders = {
-        name: decoder_of(randomizer_of(name, classes, epsilon), classes)
-        for name in RANDOMIZER_NAMES
-    }
+    decoders = {name: decoder_of(randomizer_of(name, k, epsilon), k) for name in RANDOMIZER_NAMES}
     if gradients is None:
         return {name: decoder.second_moment for name, decoder in decoders.items()}
     stack = np.asarray(gradients, dtype=float)
     stack = stack[None] if stack.ndim == 2 else stack
-    if stack.ndim != 3 or stack.shape[1] != classes or not np.isfinite(stack).all():
+    if stack.ndim != 3 or stack.shape[1] != k or not np.isfinite(stack).all():
         shape = f"shape {stack.shape}"
-        raise ParameterError("gradients", shape, f"finite, one row for each of {classes} labels")
+        raise ParameterError("gradients", shape, f"finite, one row for each of {k} labels")
     grams = stack @ stack.swapaxes(1, 2)
     longest = float(np.einsum("nkk->nk", grams).max()) or 1.0
     return {
@@ -74,17 +72,18 @@ def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[
     }
 
 
-def best_randomizer(classes: int, epsilon: float, gradients: Any = None) -> str:
+@renamed_arguments(classes="k")
+def best_randomizer(k: int, epsilon: float, gradients: Any = None) -> str:
     """Return the name of the randomiser with the smallest second moment V of gradient estimates.
 
     Parameters
     ----------
-    classes : int
+    k : int
         Number of labels, at least 2.
     epsilon : float
         Pure epsilon of each label, positive, in nats.
     gradients : array_like or None
-        Gradients of all labels, of shape (classes, size), or a stack of such; None takes the worst
+        Gradients of all labels, of shape (k, size), or a stack of such; None takes the worst
         case over all gradients.
 
     Returns
@@ -99,11 +98,11 @@ def best_randomizer(classes: int, epsilon: float, gradients: Any = None) -> str:
     Examples
     --------
     >>> from algorithms import best_randomizer
-    >>> best_randomizer(classes=10, epsilon=1.0)
+    >>> best_randomizer(k=10, epsilon=1.0)
     'subset'
-    >>> best_randomizer(classes=2, epsilon=1.0)
+    >>> best_randomizer(k=2, epsilon=1.0)
     'response'
     """
-    moments = second_moments(classes, epsilon, gradients)
+    moments = second_moments(k, epsilon, gradients)
     smallest = min(moments.values())
     return next(name for name, moment in moments.items() if moment <= smallest * (1 + 1e-9))

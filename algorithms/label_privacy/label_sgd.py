@@ -28,6 +28,7 @@ from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, split_pairs, validated_fit_data
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_attribute, renamed_parameters
 from algorithms.base.row_blocks import row_blocks, squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
 from algorithms.label_privacy.label_losses import LabelLoss, check_loss, label_loss_of
@@ -43,19 +44,20 @@ BLOCK_COEFFICIENTS = 1 << 20  # coefficients in memory at a time
 FULL_TRANSCRIPT_NUMBERS = 50_000_000  # most numbers that a transcript keeps in full
 
 
+@renamed_parameters(classes="k", batch_size="batch")
 @dataclass(eq=False, repr=False)
 class LabelSGD(PrivateEstimator):
-    """Minimise a convex loss of public rows and private labels ``0 .. classes - 1``.
+    """Minimise a convex loss of public rows and private labels ``0 .. k - 1``.
 
     Every label is randomised once, with ``epsilon``.  Users are taken in a random order, each once,
-    ``batch_size`` a step: ``theta - eta gradient``, projected to the ball of ``diameter`` around 0,
-    with ``eta = D / (L sqrt(V_b T))`` for T steps and ``V_b = 1 + (V - 1) / batch_size``.
+    ``batch`` a step: ``theta - eta gradient``, projected to the ball of ``diameter`` around 0,
+    with ``eta = D / (L sqrt(V_b T))`` for T steps and ``V_b = 1 + (V - 1) / batch``.
 
     Parameters
     ----------
     epsilon : float
         Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
-    classes : int
+    k : int
         Number of labels, at least 2.
     loss : str or LabelLoss
         "logistic", "hinge" (Crammer & Singer), "linear", or a loss object.
@@ -63,7 +65,7 @@ class LabelSGD(PrivateEstimator):
         Diameter D of the ball of coefficients around 0.
     randomizer : {"auto", "unary", "subset", "response", "duchi"}
         How each label is randomised; "auto" takes the one with the least second moment.
-    batch_size : int
+    batch : int
         Number of users in one gradient step.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
@@ -72,7 +74,7 @@ class LabelSGD(PrivateEstimator):
 
     Attributes
     ----------
-    coef_ : numpy.ndarray of shape (classes, features)
+    coef_ : numpy.ndarray of shape (k, features)
         The average of all iterates; of another shape if the loss says so.
     lipschitz_ : float
         The Lipschitz constant L.
@@ -91,7 +93,7 @@ class LabelSGD(PrivateEstimator):
     >>> import numpy as np
     >>> from algorithms import LabelSGD
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
-    >>> sgd = LabelSGD(epsilon=3.0, classes=2, diameter=2.0, batch_size=50, random_state=0)
+    >>> sgd = LabelSGD(epsilon=3.0, k=2, diameter=2.0, batch=50, random_state=0)
     >>> coef = sgd.fit(X, (X[:, 0] > 0).astype(int)).coef_
     >>> coef.shape, (coef[1] > 0.2).tolist()
     ((2, 2), [True, False])
@@ -104,11 +106,11 @@ class LabelSGD(PrivateEstimator):
 
     _: KW_ONLY
     epsilon: float
-    classes: int
+    k: int
     loss: str | LabelLoss = "logistic"
     diameter: float
     randomizer: str = "auto"
-    batch_size: int = 1
+    batch: int = 1
     non_private: bool = False
     random_state: Any = None
 
@@ -116,11 +118,11 @@ class LabelSGD(PrivateEstimator):
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, _ = checked_shape(shape)
         POSITIVE.check("diameter", self.diameter)
-        classes, epsilon = CLASSES.check("classes", self.classes), self._checked_epsilon()
+        k, epsilon = CLASSES.check("k", self.k), self._checked_epsilon()
         RANDOMIZER.check("randomizer", self.randomizer)
         if self.non_private:
             return Parallel([NoPrivacy()] * len(self._user_blocks(users, NoPrivacy())))
-        mechanism = randomizer_of(self.randomizer, classes, epsilon)
+        mechanism = randomizer_of(self.randomizer, k, epsilon)
         return Parallel([mechanism] * len(self._user_blocks(users, mechanism)))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -139,7 +141,7 @@ class LabelSGD(PrivateEstimator):
             that read pairs (X, y) anew for each of three passes: users are then taken in their
             order.
         y : array_like of shape (users,) or None
-            Private labels in ``0 .. classes - 1``, any other counts as 0; None if X gives the
+            Private labels in ``0 .. k - 1``, any other counts as 0; None if X gives the
             pairs.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
@@ -155,12 +157,12 @@ class LabelSGD(PrivateEstimator):
         if y is None:
             X, y = split_pairs(X)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        labels = checked_labels(y, self.classes)
+        labels = checked_labels(y, self.k)
         self.lipschitz_ = self._lipschitz(X)
-        check_loss(label_loss_of(self.loss), X, self.classes, self.lipschitz_)
+        check_loss(label_loss_of(self.loss), X, self.k, self.lipschitz_)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
-        transcript = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
+        transcript = "full" if labels.size * self.k <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
             labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
@@ -179,7 +181,9 @@ class LabelSGD(PrivateEstimator):
         guarantee = f"({epsilon:.6g}, 0)-differential privacy: {protected}"
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 
-    def excess_bound(self, users: int, lipschitz: float) -> float:
+    excess_bound = renamed_attribute("LabelSGD", "excess_bound", "utility_bound")
+
+    def utility_bound(self, users: int, lipschitz: float) -> float:
         """Return a bound of the expected excess loss over the minimum: ``D L sqrt(V_b / T)``.
 
         Parameters
@@ -198,12 +202,12 @@ class LabelSGD(PrivateEstimator):
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
     def _run_sgd(self, ledger: Any, executor: Executor | None) -> tuple[Array, float]:
-        X, loss, size = ledger.public, label_loss_of(self.loss), self.batch_size
+        X, loss, size = ledger.public, label_loss_of(self.loss), self.batch
         users, features = X.shape
         analyser, lipschitz = self._decoder(ledger.plan), self._lipschitz(X)
         moment, steps = self._moment_and_steps(analyser, users)
         eta, radius = self.diameter / (lipschitz * math.sqrt(moment * steps)), self.diameter / 2
-        theta = np.zeros(loss.shape(features, self.classes))
+        theta = np.zeros(loss.shape(features, self.k))
         total, square = np.zeros_like(theta), 0.0
         blocks: list[Any] = self._user_blocks(users, analyser.mechanism)
         if not isinstance(X, Chunks):  # chunks are read in their order
@@ -225,7 +229,7 @@ class LabelSGD(PrivateEstimator):
         return total / steps, square / (users * lipschitz**2)
 
     def _decoder(self, plan: Any) -> ReportDecoder:
-        return decoder_of(plan.parts[0], self.classes, label_loss_of(self.loss).regular)
+        return decoder_of(plan.parts[0], self.k, label_loss_of(self.loss).regular)
 
     def _decoded_blocks(
         self,
@@ -250,7 +254,7 @@ class LabelSGD(PrivateEstimator):
             return
         query, decode = label_query, decoder.coefficients
         if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
-            simplex = GradientSpan.regular_simplex(self.classes)
+            simplex = GradientSpan.regular_simplex(self.k)
             query, decode = simplex.label_corners, simplex.coefficients
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
         for block_users, report in zip(blocks, reports, strict=True):
@@ -259,7 +263,7 @@ class LabelSGD(PrivateEstimator):
     def _moment_and_steps(self, decoder: ReportDecoder, users: int) -> tuple[float, float]:
         """Return ``V_b`` and the number of steps, of which the last may be a fraction."""
         # The mean of b independent estimates has E |.|^2 <= L^2 (V / b + 1 - 1 / b) = L^2 V_b.
-        return 1 + (decoder.second_moment - 1) / self.batch_size, users / self.batch_size
+        return 1 + (decoder.second_moment - 1) / self.batch, users / self.batch
 
     def _user_blocks(self, users: int, mechanism: Any) -> list[slice]:
         """Return blocks of users who report at once.
@@ -267,18 +271,18 @@ class LabelSGD(PrivateEstimator):
         A block is one batch if reports depend on theta, which each batch moves; else it is as many
         whole batches as fit into memory together.
         """
-        size = IntegerRange(1).check("batch_size", self.batch_size)
+        size = IntegerRange(1).check("batch", self.batch)
         if size > users:
             request = f"{size} for n_samples={users}"
-            raise ParameterError("batch_size", request, "at most the number of users")
+            raise ParameterError("batch", request, "at most the number of users")
         waits = isinstance(mechanism, HemisphereL2) and not self._has_fixed_span
-        block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.classes // size) * size
+        block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.k // size) * size
         return [slice(start, start + block_users) for start in range(0, users, block_users)]
 
     @property
     def _has_fixed_span(self) -> bool:
         """Whether the randomiser of a label does not depend on theta."""
-        return label_loss_of(self.loss).regular or self.classes == 2
+        return label_loss_of(self.loss).regular or self.k == 2
 
     def _lipschitz(self, X: Any) -> float:
         """Return the Lipschitz constant of the loss, from the longest row of X."""
@@ -286,7 +290,7 @@ class LabelSGD(PrivateEstimator):
             math.sqrt(max(squared_lengths(X[block_rows]).max() for block_rows in row_blocks(X)))
             or 1.0
         )
-        bound = label_loss_of(self.loss).lipschitz(length, self.classes)
+        bound = label_loss_of(self.loss).lipschitz(length, self.k)
         return POSITIVE.check("loss.lipschitz", bound)
 
 

@@ -27,9 +27,10 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
-from algorithms.base.intervals import LEVEL, normal_interval
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
@@ -225,7 +226,8 @@ class PrivateLinearRegression(PrivateRegressor):
         self._warn_if_not_private("predictions are")
         return row_products(clipped_rows(X, self.x_bound), self.coef_) + self.intercept_
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return intervals for the coefficients of least squares in the population.
 
         They count the noise, and the sampling of records whose residuals have one variance; their
@@ -233,7 +235,7 @@ class PrivateLinearRegression(PrivateRegressor):
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that an interval covers its coefficient, in (0, 1).
 
         Returns
@@ -248,7 +250,7 @@ class PrivateLinearRegression(PrivateRegressor):
             features.
         """
         check_is_fitted(self)
-        LEVEL.check("level", level)
+        CONFIDENCE.check("confidence", confidence)
         if self.statistics_ is not None:
             centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         elif self.closing_ is not None:
@@ -257,7 +259,7 @@ class PrivateLinearRegression(PrivateRegressor):
             allowed = 'True before the fit, or method="statistics": the bias of clipped gradients '
             raise ParameterError("intervals", False, allowed + "is not known")
         self._warn_if_not_private("intervals are")
-        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
+        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), confidence)
 
     def _result(
         self, ledger: Any, executor: Executor | None

@@ -44,6 +44,7 @@ from algorithms.base.fit_data import (
 )
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
@@ -69,6 +70,7 @@ ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
+@renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
@@ -105,7 +107,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
-    batch_rate : float or None
+    rate : float or None
         Sampling probability of a record in a round; None takes all records.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
@@ -158,7 +160,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     x_bound: float = 1.0
     row_bound: float | None = None
     weight_bound: float = 1.0
-    batch_rate: float | None = None
+    rate: float | None = None
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
@@ -171,7 +173,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             POSITIVE.check(name, getattr(self, name))
         if self.clip is not None:
             POSITIVE.check("clip", self.clip)
-        rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
+        rate = None if self.rate is None else RATE.check("rate", self.rate)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
         self._row_bound(features)
@@ -189,7 +191,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
         rounds = rounds_of(plan)
-        part = rounds.part if self.batch_rate is None else rounds.part.part
+        part = rounds.part if self.rate is None else rounds.part.part
         return gradients_hidden(part, rounds.count, 1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -220,7 +222,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         gradient = MeanOfClippedGradients(
             logistic_residuals if two else multinomial_residuals,
             clip,
-            records * (1.0 if self.batch_rate is None else self.batch_rate),
+            records * (1.0 if self.rate is None else self.rate),
             mapped.features,
             executor,
             self.weight_bound,
@@ -272,7 +274,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def _noise_summary(self) -> str:
         part = self.plan_.parts[-1].part
-        scale = (part if self.batch_rate is None else part.part).scale
+        scale = (part if self.rate is None else part.part).scale
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
             f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "

@@ -18,6 +18,7 @@ import numpy as np
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import row_products, sum_over_blocks, weighted_row_sum
 from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import Link, link_of
@@ -29,15 +30,16 @@ from algorithms.sparse_regression.support_pursuit import (
 )
 
 
+@renamed_parameters(label_bound="y_bound", noise="randomizer")
 @dataclass(eq=False, repr=False)
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
-    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]``,
-    and every user reports once, with noise.  By default subspace pursuit chooses the columns, and
-    users report in stages: a first group reports labels, later groups report what the fit so far
-    does not explain, for residuals are smaller, and so is their noise.  With a ``step`` all labels
-    are noised at once, and rounds of hard thresholding follow, which add no privacy loss.
+    Theta is sparse and in the unit ball.  Labels are clipped to ``[-y_bound, y_bound]``, and every
+    user reports once, with noise.  By default subspace pursuit chooses the columns, and users
+    report in stages: a first group reports labels, later groups report what the fit so far does not
+    explain, for residuals are smaller, and so is their noise.  With a ``step`` all labels are
+    noised at once, and rounds of hard thresholding follow, which add no privacy loss.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class LabelIHT(LabelRegressor):
         Target delta, in [0, 1); positive for Gaussian noise.
     sparsity : int
         Number of coefficients that may be nonzero.
-    label_bound : float
+    y_bound : float
         Largest absolute label; larger ones are clipped.
     rounds : int or None
         Largest number of rounds; None takes ``log2(users)``.
@@ -57,10 +59,10 @@ class LabelIHT(LabelRegressor):
         would explain.
     link : str or Link
         The link function f, such as "identity".
-    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
-        Noise of a label; "auto" takes the least variance at epsilon and delta.  All but "gaussian"
-        give a pure epsilon.  "bounded" reports one of two values, "piecewise" one of an interval,
-        "pure" is Gaussian noise made pure.
+    randomizer : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        The mechanism of a label; "auto" takes that of least variance at epsilon and delta.  All but
+        "gaussian" give a pure epsilon.  "bounded" reports one of two values, "piecewise" one of an
+        interval, "pure" is Gaussian noise made pure.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -83,7 +85,7 @@ class LabelIHT(LabelRegressor):
     >>> import numpy as np
     >>> from algorithms import LabelIHT
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 10))
-    >>> model = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=1, label_bound=1.0, random_state=0)
+    >>> model = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=1, y_bound=1.0, random_state=0)
     >>> model.fit(X, 0.8 * X[:, 3]).coef_.nonzero()[0].tolist()
     [3]
     """
@@ -92,11 +94,11 @@ class LabelIHT(LabelRegressor):
     epsilon: float
     delta: float
     sparsity: int
-    label_bound: float
+    y_bound: float
     rounds: int | None = None
     step: float | None = None
     link: str | Link = "identity"
-    noise: str = "auto"
+    randomizer: str = "auto"
     non_private: bool = False
     random_state: Any = None
 
@@ -153,9 +155,9 @@ class LabelIHT(LabelRegressor):
             return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
 
         if len(ends) == 2:  # one stage
-            equations = fit((X, self.noisy_labels(ledger)), self.label_bound)
+            equations = fit((X, self.noisy_labels(ledger)), self.y_bound)
         else:
-            equations = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, link, self.y_bound, ends).run(fit)
         theta = np.zeros(X.shape[1])
         theta[equations.columns] = equations.solution()
         return project_to_ball(theta)
@@ -165,7 +167,7 @@ class LabelIHT(LabelRegressor):
 
         Noise that was made pure has no known variance, which stages need to choose clips.
         """
-        at_once = self.step is not None or self.non_private or self.noise == "pure"
+        at_once = self.step is not None or self.non_private or self.randomizer == "pure"
         return [0, users] if at_once else stage_ends(users)
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:

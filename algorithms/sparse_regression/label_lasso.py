@@ -21,6 +21,7 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import noise_variance
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
@@ -32,6 +33,7 @@ SHARE_OF_UNIVERSAL = 0.7
 LASSO_PASSES = 2_000  # most passes of the Lasso's coordinate descent over the columns
 
 
+@renamed_parameters(label_bound="y_bound", noise="randomizer")
 @dataclass(eq=False, repr=False)
 class LabelLasso(LabelRegressor):
     """The Lasso of scikit-learn on public features and noisy labels, and least squares after it.
@@ -48,12 +50,13 @@ class LabelLasso(LabelRegressor):
         Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1); positive for Gaussian noise.
-    label_bound : float
+    y_bound : float
         Largest absolute label; larger ones are clipped.
     noise_bound : float
         Bound of the noise that the labels already have, in their units.
-    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
-        Noise of a label, as in `LabelIHT`; "auto" takes the least variance at epsilon and delta.
+    randomizer : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        The mechanism of a label, as in `LabelIHT`; "auto" takes that of least variance at epsilon
+        and delta.
     penalty : float or None
         The penalty of the Lasso; None takes the one above.
     refit : bool
@@ -83,7 +86,7 @@ class LabelLasso(LabelRegressor):
     >>> from algorithms import LabelLasso
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 5))
     >>> model = LabelLasso(
-    ...     epsilon=2.0, delta=1e-6, label_bound=1.0, noise_bound=0.1, random_state=0
+    ...     epsilon=2.0, delta=1e-6, y_bound=1.0, noise_bound=0.1, random_state=0
     ... )
     >>> model.fit(X, 0.8 * X[:, 3]).coef_.round(1).tolist()
     [0.0, 0.0, 0.0, 0.8, 0.0]
@@ -92,9 +95,9 @@ class LabelLasso(LabelRegressor):
     _: KW_ONLY
     epsilon: float
     delta: float
-    label_bound: float
+    y_bound: float
     noise_bound: float
-    noise: str = "auto"
+    randomizer: str = "auto"
     penalty: float | None = None
     refit: bool = True
     non_private: bool = False
@@ -123,12 +126,12 @@ class LabelLasso(LabelRegressor):
             return rows.equations(columns, np.zeros(features)).significant(features)
 
         if len(ends) > 2:
-            equations = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+            equations = LabelStages(ledger, IDENTITY, self.y_bound, ends).run(fit)
         else:
             data = (X, self.noisy_labels(ledger))
             if not self.refit:
-                return self._lasso(data, ledger.plan.parts[0], self.label_bound)
-            equations = fit(data, self.label_bound)
+                return self._lasso(data, ledger.plan.parts[0], self.y_bound)
+            equations = fit(data, self.y_bound)
         theta = np.zeros(features)
         theta[equations.columns] = equations.solution()
         return theta
@@ -154,8 +157,8 @@ class LabelLasso(LabelRegressor):
         if not isinstance(mechanism, NoPrivacy):
             # A mechanism that was made pure has no formula of its variance, so the variance of the
             # released labels is used.
-            variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
-            if clip == self.label_bound:
+            variance = noise_variance(mechanism, self.y_bound) * (clip / self.y_bound) ** 2
+            if clip == self.y_bound:
                 variance = min(variance, float(labels[weights > 0].var()))
         variance += self.noise_bound**2
         # With weights w the slopes have variance v / sum w, where v is the variance at weight 1.
@@ -164,5 +167,5 @@ class LabelLasso(LabelRegressor):
 
     def _stage_ends(self, users: int) -> list[int]:
         """Return where stages of labels begin and end: one for the Lasso itself."""
-        staged = self.refit and self.penalty is None and self.noise != "pure"
+        staged = self.refit and self.penalty is None and self.randomizer != "pure"
         return stage_ends(users) if staged and not self.non_private else [0, users]

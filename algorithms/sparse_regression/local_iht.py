@@ -33,6 +33,7 @@ from algorithms.base.hard_thresholding import (
 )
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import least_noise, noise_variance
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import (
     equal_slices,
     row_blocks,
@@ -54,6 +55,7 @@ OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the va
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
+@renamed_parameters(residual_clip="residual_bound")
 @dataclass(eq=False, repr=False)
 class LocalIHT(PrivateRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise``, epsilon-DP for each user, without a curator.
@@ -79,7 +81,7 @@ class LocalIHT(PrivateRegressor):
         Number of nonzero entries of the true theta, for the bound; None takes ``sparsity``.
     method : {"auto", "coordinates", "gradients"}
         What a user reports; "auto" takes gradients where one of ``rounds``, ``step`` and
-        ``residual_clip`` is given, which belong to them, else coordinates.
+        ``residual_bound`` is given, which belong to them, else coordinates.
     rounds : int or None
         Number of rounds of gradients; None takes ``ceil(ln(users / features))``, at least 1.  One
         round is a threshold on means of ``x y``: it assumes uncorrelated features.
@@ -87,7 +89,7 @@ class LocalIHT(PrivateRegressor):
         Step size for gradients; None takes the middle of the window for perfect features.
     link : str or Link
         The link function f, such as "identity".
-    residual_clip : float or None
+    residual_bound : float or None
         Bound of the residuals in gradients instead of ``noise_bound``: less noise, and a bias.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
@@ -128,7 +130,7 @@ class LocalIHT(PrivateRegressor):
     rounds: int | None = None
     step: float | None = None
     link: str | Link = "identity"
-    residual_clip: float | None = None
+    residual_bound: float | None = None
     non_private: bool = False
     random_state: Any = None
 
@@ -166,9 +168,9 @@ class LocalIHT(PrivateRegressor):
         if self.step is not None:
             checked_step(POSITIVE.check("step", self.step), link.low, link.high)
         sparsity = IntegerRange(1, features).check("sparsity", self.sparsity)
-        if self.residual_clip is not None:
-            residual_clip = POSITIVE.check("residual_clip", self.residual_clip)
-            return math.sqrt(features) * link.high * residual_clip
+        if self.residual_bound is not None:
+            residual_bound = POSITIVE.check("residual_bound", self.residual_bound)
+            return math.sqrt(features) * link.high * residual_bound
         true = sparsity
         if self.true_sparsity is not None:
             true = IntegerRange(1, features).check("true_sparsity", self.true_sparsity)
@@ -188,7 +190,7 @@ class LocalIHT(PrivateRegressor):
         link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
         step = default_step(link.low, link.high) if self.step is None else self.step
         for group in self._round_blocks(users, features):
-            gradient, total = UserGradients(link, self.residual_clip, theta), np.zeros(features)
+            gradient, total = UserGradients(link, self.residual_bound, theta), np.zeros(features)
             parts = ledger.release_blocks(
                 mechanism, gradient, group, executor, sum_of_rows, shape=features
             )
@@ -214,7 +216,7 @@ class LocalIHT(PrivateRegressor):
         """Whether reports are single numbers."""
         method = METHOD.check("method", self.method)
         gradient_settings = [
-            n for n in ("rounds", "step", "residual_clip") if getattr(self, n) is not None
+            n for n in ("rounds", "step", "residual_bound") if getattr(self, n) is not None
         ]
         if method == "coordinates" and gradient_settings:
             raise ParameterError(
@@ -295,7 +297,7 @@ class UserGradients:
     """The query of a block: each user's gradient at the public ``theta``."""
 
     link: Link
-    residual_clip: float | None
+    residual_bound: float | None
     theta: Array
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
@@ -303,7 +305,7 @@ class UserGradients:
         x, y = clipped_features(rows[0]), rows[1]
         inner = row_products(x, self.theta)
         # A gradient of any size is shortened later, but it must be a finite float.
-        largest_residual = MAX_RESIDUAL if self.residual_clip is None else self.residual_clip
+        largest_residual = MAX_RESIDUAL if self.residual_bound is None else self.residual_bound
         residual = np.clip(self.link.function(inner) - y, -largest_residual, largest_residual)
         residual *= self.link.derivative(inner)
         x *= residual[:, None]

@@ -39,25 +39,26 @@ from algorithms.base.number_noise import (
     noise_variance,
     number_noise,
 )
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
 from algorithms.sparse_regression.links import Link, link_of
 from mechanisms.gaussian import Gaussian
 from mechanisms.pure_from_approximate import PureFromApproximate
 
-NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
+RANDOMIZER = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
 USERS_PER_FEATURE = 4  # least number of users for each feature, for intervals
 NEWTON_STEPS = 8  # Gauss-Newton steps of least squares, where the link is not linear
 
 
 @lru_cache(maxsize=256)  # a fit asks several times, and a replay in every run
-def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Release:
-    """Return the least noise of a kind for labels within a bound."""
-    if noise == "auto":
+def label_randomizer(name: str, bound: float, epsilon: float, delta: float) -> Release:
+    """Return the named mechanism of least noise for labels within a bound."""
+    if name == "auto":
         return least_noise(bound, epsilon, delta)
-    if noise in NUMBER_NOISE:
-        return number_noise(noise, bound, epsilon)
+    if name in NUMBER_NOISE:
+        return number_noise(name, bound, epsilon)
     POSITIVE_DELTA.check("delta", delta)
-    if noise == "gaussian":
+    if name == "gaussian":
         return calibrate(
             Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
         )
@@ -69,7 +70,7 @@ def noise_of_label(noise: str, bound: float, epsilon: float, delta: float) -> Re
             PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
         )
     except ParameterError:
-        allowed = "small enough for noise='pure' (about 2.6 at most)"
+        allowed = "small enough for randomizer='pure' (about 2.6 at most)"
         raise ParameterError("epsilon", epsilon, allowed) from None
     # A label is at most the bound away from the reference value 0.
     inner = calibrate(
@@ -83,10 +84,10 @@ class LabelRegressor(PrivateRegressor, ABC):
 
     epsilon: float
     delta: float
-    label_bound: float
+    y_bound: float
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
     transcript_: Any
-    noise: str = "auto"
+    randomizer: str = "auto"
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -104,14 +105,14 @@ class LabelRegressor(PrivateRegressor, ABC):
         Raises
         ------
         ParameterError
-            If epsilon is too large for ``noise="pure"``.
+            If epsilon is too large for ``randomizer="pure"``.
         """
-        bound = POSITIVE.check("label_bound", self.label_bound)
-        noise = NOISE.check("noise", self.noise)
+        bound = POSITIVE.check("y_bound", self.y_bound)
+        randomizer = RANDOMIZER.check("randomizer", self.randomizer)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        return noise_of_label(noise, bound, epsilon, delta)
+        return label_randomizer(randomizer, bound, epsilon, delta)
 
     def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
         """Return the plan of users who report in stages between these ends."""
@@ -131,7 +132,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         numpy.ndarray of shape (users,)
             Noisy labels, which are safe to publish.
         """
-        mechanism, bound = ledger.plan.parts[0], self.label_bound
+        mechanism, bound = ledger.plan.parts[0], self.y_bound
         reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
         return self._labels_of(mechanism, reports)
 
@@ -157,18 +158,19 @@ class LabelRegressor(PrivateRegressor, ABC):
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return confidence intervals of the coefficients: noise and sampling, at no further cost.
 
         They are those of least squares on all features and the noisy labels, so they hold for every
         coefficient, whatever was selected; ``coef_`` need not lie inside.  What they cover are the
-        coefficients that predict labels clipped to ``label_bound`` best.  Where users report in
-        stages, the labels are those of the first stage, about a third of the users: the clipped
-        residuals of later stages would pull intervals towards the fit.
+        coefficients that predict labels clipped to ``y_bound`` best.  Where users report in stages,
+        the labels are those of the first stage, about a third of the users: the clipped residuals
+        of later stages would pull intervals towards the fit.
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that the interval of a coefficient covers it, in (0, 1), where users are
             many.
 
@@ -194,11 +196,11 @@ class LabelRegressor(PrivateRegressor, ABC):
         self._warn_if_not_private("intervals are")
         reports = self._labels_of(self.plan_.parts[0], self.transcript_[0].output)
         link = link_of(getattr(self, "link", "identity"))
-        return coefficient_intervals((self.ledger_.public, reports), link, self.coef_, level)
+        return coefficient_intervals((self.ledger_.public, reports), link, self.coef_, confidence)
 
     def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
-        variance = noise_variance(mechanism, self.label_bound)
+        variance = noise_variance(mechanism, self.y_bound)
         if variance == math.inf:
             return f"labels released by {mechanism!r}"
         share = min(1.0, variance / float(np.mean(np.square(reports))))
@@ -217,7 +219,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         """Return the coefficients, computed from noisy labels and public features only."""
 
 
-def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> Array:
+def coefficient_intervals(data: Any, link: Link, start: Array, confidence: float) -> Array:
     """Return (lower, upper) of all coefficients of least squares on (features, noisy labels).
 
     Features are public, so all of this is computed from what was released.  The residuals hold the
@@ -236,7 +238,7 @@ def coefficient_intervals(data: Any, link: Link, start: Array, level: float) -> 
     inverse = np.linalg.pinv(bread, hermitian=True)
     # The residuals of least squares are a little shorter than the errors, which this makes up for.
     variance = np.diag(inverse @ meat @ inverse) * users / (users - features)
-    return normal_interval(theta, np.sqrt(np.maximum(variance, 0.0)), level)
+    return normal_interval(theta, np.sqrt(np.maximum(variance, 0.0)), confidence)
 
 
 def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tuple[Array, Array]:

@@ -52,6 +52,7 @@ from algorithms.base.fit_data import (
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.score_classifier import binary_probabilities
 from algorithms.base.signal import gradients_hidden
 
@@ -66,12 +67,13 @@ CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the long
 NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
+@renamed_parameters(batch_rate="rate", penalty="ridge", residual_clip="slope_bound")
 @dataclass(eq=False, repr=False)
 class SparseERM(PrivateRegressor):
     """A sparse linear model by noisy hard thresholding; (epsilon, delta)-DP for every record.
 
     Every round releases the mean gradient with Gaussian noise.  Neighbours replace one record.
-    With ``batch_rate`` a round sees a Poisson sample, for neighbours that add or remove a record,
+    With ``rate`` a round sees a Poisson sample, for neighbours that add or remove a record,
     and a public number of records: a record is replaced by one that adds nothing, such as a row of
     zeros.
 
@@ -91,18 +93,18 @@ class SparseERM(PrivateRegressor):
         at most 2 to a coefficient for "logistic", which needs a direction alone, 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
-    penalty : float
+    ridge : float
         Ridge penalty, which adds no privacy loss.
     row_bound : float
         Largest Euclidean norm of a row; longer rows are scaled to it, in predictions too.
-    batch_rate : float or None
+    rate : float or None
         Sampling probability of a record in a round; None takes all records.
     non_private : bool
         For comparison, needs ``epsilon=inf``: the minimiser of the mean loss on the columns that
         1,000 rounds without noise find; with ``rounds``, so many rounds.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
-    residual_clip : float or None
+    slope_bound : float or None
         Largest slope of the loss at a record: less noise, and more bias where slopes are steeper.
         None takes 0.5, or 1 without noise, which is the loss as it is.
     classes : array_like or None
@@ -146,12 +148,12 @@ class SparseERM(PrivateRegressor):
     sparsity: int
     rounds: int | None = None
     step: float | None = None
-    penalty: float = 0.0
+    ridge: float = 0.0
     row_bound: float = 1.0
-    batch_rate: float | None = None
+    rate: float | None = None
     non_private: bool = False
     random_state: Any = None
-    residual_clip: float | None = None
+    slope_bound: float | None = None
     classes: Any = None
     fit_intercept: bool = True
 
@@ -164,7 +166,7 @@ class SparseERM(PrivateRegressor):
         constant = self._constant()
         longest = loss.steepest * math.hypot(self.row_bound, constant)
         size = features + bool(constant)
-        rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
+        rate = None if self.rate is None else RATE.check("rate", self.rate)
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         elif self.non_private:
@@ -184,36 +186,36 @@ class SparseERM(PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
-        part = plan.part if self.batch_rate is None else plan.part.part
+        part = plan.part if self.rate is None else plan.part.part
         longest = self._settings()[0].steepest * math.hypot(self.row_bound, self._constant())
         return gradients_hidden(part, plan.count, longest)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, and the constant last if one is fitted, from released values."""
-        (loss, penalty, step), constant = self._settings(), self._constant()
+        (loss, ridge, step), constant = self._settings(), self._constant()
         if self.non_private and self.rounds is None:
             size = ledger.shape[1] + bool(constant)
-            following = partial(self._next, step=step, penalty=penalty)
+            following = partial(self._next, step=step, ridge=ridge)
             minimum = ExactSparseMinimum(
-                loss, self.row_bound, constant, penalty, self.sparsity, following, executor
+                loss, self.row_bound, constant, ridge, self.sparsity, following, executor
             )
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         records, features = ledger.shape
-        expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
+        expected = records * (1.0 if self.rate is None else self.rate)
         gradient = MeanGradient(loss, self.row_bound, expected, executor, constant)
         theta = np.zeros(features + bool(constant))
         for _ in range(ledger.plan.count):
             gradient.theta = theta
             noisy = ledger.release(ledger.plan.part, gradient, shape=theta.size)
-            theta = self._next(theta, noisy, step, penalty)
+            theta = self._next(theta, noisy, step, ridge)
         theta[features:] *= constant
         return theta
 
-    def _next(self, theta: Array, gradient: Array, step: float, penalty: float) -> Array:
+    def _next(self, theta: Array, gradient: Array, step: float, ridge: float) -> Array:
         """Return the next iterate: the constant, the last one, is not thresholded."""
         slopes = slice(0, theta.size - self.fit_intercept)
         moved = theta - step * gradient
-        moved[slopes] = keep_largest(moved[slopes] - step * penalty * theta[slopes], self.sparsity)
+        moved[slopes] = keep_largest(moved[slopes] - step * ridge * theta[slopes], self.sparsity)
         return moved
 
     def _constant(self) -> float:
@@ -283,7 +285,7 @@ class SparseERM(PrivateRegressor):
         return tags
 
     def _noise_summary(self) -> str:
-        part = self.plan_.part.part if self.batch_rate is not None else self.plan_.part
+        part = self.plan_.part.part if self.rate is not None else self.plan_.part
         last_gradient = np.asarray(self.transcript_[-1].output)
         share = min(1.0, last_gradient.size * part.scale**2 / float(last_gradient @ last_gradient))
         return (
@@ -294,16 +296,16 @@ class SparseERM(PrivateRegressor):
     def _settings(self) -> tuple[ErmLoss, float, float]:
         loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
         clip = loss.steepest if self.non_private else CLIP
-        if self.residual_clip is not None:
-            clip = POSITIVE.check("residual_clip", self.residual_clip)
+        if self.slope_bound is not None:
+            clip = POSITIVE.check("slope_bound", self.slope_bound)
         loss = replace(loss, steepest=min(loss.steepest, clip))
-        penalty = NON_NEGATIVE.check("penalty", self.penalty)
+        ridge = NON_NEGATIVE.check("ridge", self.ridge)
         if self.step is not None:
-            return loss, penalty, POSITIVE.check("step", self.step)
+            return loss, ridge, POSITIVE.check("step", self.step)
         # Steps below 2 / l are stable for a loss of smoothness l, which shortened rows bound.
         longest = math.hypot(ROW_BOUND.check("row_bound", self.row_bound), self._constant())
-        smooth = loss.smoothness * longest**2 + penalty
-        return loss, penalty, 1.8 / smooth
+        smooth = loss.smoothness * longest**2 + ridge
+        return loss, ridge, 1.8 / smooth
 
 
 @final
@@ -314,7 +316,7 @@ class ExactSparseMinimum:
     loss: ErmLoss
     row_bound: float
     constant: float
-    penalty: float
+    ridge: float
     sparsity: int
     following: Callable[[Array, Array], Array]
     executor: Executor | None = None
@@ -338,7 +340,7 @@ class ExactSparseMinimum:
             partial(shortened_columns, self.row_bound, columns),
             bool(self.constant),
             executor=self.executor,
-            ridge=self.penalty,
+            ridge=self.ridge,
             columns=columns.size,
         )
         minimiser = minimum(data)[:, 0] if columns.size else np.zeros(1)

@@ -26,6 +26,7 @@ from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import cells_of, filled, generator_of
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.mechanism import CACHE_BYTES
 from mechanisms.families.frequency_oracle import (
@@ -38,9 +39,10 @@ from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
 # The frequency oracles: subset selection, unary encoding and Hadamard response.
-ORACLE = OneOf(("subset", "unary", "hadamard"))
+RANDOMIZER = OneOf(("subset", "unary", "hadamard"))
 
 
+@renamed_parameters(oracle="randomizer")
 @dataclass(eq=False, repr=False)
 class LocalHistogram(PrivateEstimator):
     """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
@@ -54,7 +56,7 @@ class LocalHistogram(PrivateEstimator):
         Number of labels, at least 2.
     epsilon : float
         Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
-    oracle : {"subset", "unary", "hadamard"}
+    randomizer : {"subset", "unary", "hadamard"}
         "subset" selection has the smallest error, "unary" encoding is about as good for a small
         epsilon, "hadamard" response sends one number.
     non_private : bool
@@ -87,7 +89,7 @@ class LocalHistogram(PrivateEstimator):
     _: KW_ONLY
     k: int
     epsilon: float
-    oracle: str = "subset"
+    randomizer: str = "subset"
     non_private: bool = False
     random_state: Any = None
 
@@ -106,15 +108,16 @@ class LocalHistogram(PrivateEstimator):
             A frequency oracle whose epsilon is at most the target.
         """
         k, epsilon = IntegerRange(2).check("k", self.k), self._checked_epsilon()
-        oracle = ORACLE.check("oracle", self.oracle)
+        randomizer = RANDOMIZER.check("randomizer", self.randomizer)
         if self.non_private:
             return NoPrivacy()
-        if oracle == "hadamard":
+        if randomizer == "hadamard":
             # It is epsilon-DP with keep = e^epsilon / (1 + e^epsilon); rounding may make this a
             # little too large, then it is moved towards 1/2.
             keep = min(1 / (1 + math.exp(-epsilon)), LARGEST_BELOW_ONE)
             return calibrated_safely(lambda x: HadamardResponse(k, x), keep, 0.5, epsilon)
-        return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
+        oracle = SubsetSelection if randomizer == "subset" else UnaryEncoding
+        return oracle.optimised(k, epsilon)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the shares (k,), nonnegative and of sum 1, from released reports only."""

@@ -31,26 +31,28 @@ from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.priv_unit import PrivUnit
 
-NOISE = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
+RANDOMIZER = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
 
 
+@renamed_parameters(radius="row_bound", noise="randomizer")
 @dataclass(eq=False, repr=False)
 class LocalMean(PrivateEstimator):
     """The mean of the users' vectors, epsilon-DP for each of them.
 
-    Vectors are shortened to Euclidean length ``radius``, and so is the estimate.
+    Vectors are shortened to Euclidean length ``row_bound``, and so is the estimate.
 
     Parameters
     ----------
     epsilon : float
         Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
-    radius : float
+    row_bound : float
         Largest Euclidean norm of a vector.
-    noise : {"auto", "priv_unit", "hemisphere", "bounded", "piecewise", "staircase", "laplace"}
+    randomizer : {"auto", "priv_unit", "hemisphere", "bounded", "piecewise", "staircase", "laplace"}
         The mechanism of each user's report; the last four are for vectors of one coordinate.
         "auto" takes that of least variance: PrivUnit for two coordinates or more, and one of the
         last four for one.
@@ -83,8 +85,8 @@ class LocalMean(PrivateEstimator):
 
     _: KW_ONLY
     epsilon: float
-    radius: float = 1.0
-    noise: str = "auto"
+    row_bound: float = 1.0
+    randomizer: str = "auto"
     non_private: bool = False
     random_state: Any = None
 
@@ -106,23 +108,23 @@ class LocalMean(PrivateEstimator):
         Release
             A mean oracle whose epsilon is at most the target.
         """
-        radius, epsilon = POSITIVE.check("radius", self.radius), self._checked_epsilon()
-        noise = NOISE.check("noise", self.noise)
+        row_bound, epsilon = POSITIVE.check("row_bound", self.row_bound), self._checked_epsilon()
+        randomizer = RANDOMIZER.check("randomizer", self.randomizer)
         if self.non_private:
             return NoPrivacy()
-        return mean_randomizer(dimension, epsilon, radius, noise)
+        return mean_randomizer(dimension, epsilon, row_bound, randomizer)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the mean of the released reports, (dimension,), shortened to ``radius``."""
+        """Return the mean of the released reports, (dimension,), shortened to ``row_bound``."""
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
         mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
         takes_vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
-        query = ClippedVectors(self.radius, numbers=not takes_vectors)
+        query = ClippedVectors(self.row_bound, numbers=not takes_vectors)
         shape = (dimension,) if takes_vectors else ()
         for reports in ledger.release_blocks(mechanism, query, blocks, executor, shape=shape):
             total += reports.sum(axis=0)
-        return project_to_ball(total / users / self.radius) * self.radius
+        return project_to_ball(total / users / self.row_bound) * self.row_bound
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -155,25 +157,26 @@ class LocalMean(PrivateEstimator):
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return confidence intervals of the mean, at no further cost in privacy.
 
         With m the mean and s the standard deviation of the n users' reports in a coordinate, an
-        interval is ``m +- z s / sqrt(n)``, z a normal quantile, clipped to [-radius, radius].
+        interval is ``m +- z s / sqrt(n)``, z a normal quantile, clipped to [-row_bound, row_bound].
         Reports vary by the noise and by the sampling of users, so both are counted.  What is
-        covered is the mean of vectors shortened to ``radius``, in the population that users come
-        from.
+        covered is the mean of vectors shortened to ``row_bound``, in the population that users
+        come from.
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that the interval of a coordinate covers its mean, in (0, 1), where users
             are many.
 
         Returns
         -------
         numpy.ndarray of shape (dimension, 2)
-            Lower and upper ends, in [-radius, radius]; not rounded outwards.
+            Lower and upper ends, in [-row_bound, row_bound]; not rounded outwards.
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
@@ -183,28 +186,30 @@ class LocalMean(PrivateEstimator):
         mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
         square_deviations = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
         deviation = np.sqrt(square_deviations / max(users - 1, 1) / users)
-        return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
+        return np.clip(
+            normal_interval(mean, deviation, confidence), -self.row_bound, self.row_bound
+        )
 
     def _noise_summary(self) -> str:
         mechanism = self.plan_.parts[0]
         if not hasattr(mechanism, "length"):
-            return f"numbers of at most {self.radius:.4g} by {mechanism!r}"
+            return f"numbers of at most {self.row_bound:.4g} by {mechanism!r}"
         length = mechanism.length
-        return f"reports of length {length:.4g} for vectors of length at most {self.radius:.4g}"
+        return f"reports of length {length:.4g} for vectors of length at most {self.row_bound:.4g}"
 
 
 @lru_cache(maxsize=64)
-def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = "auto") -> Release:
+def mean_randomizer(dimension: int, epsilon: float, radius: float, name: str = "auto") -> Release:
     """Return the named mechanism for vectors of length ``radius``, calibrated to epsilon.
 
     "auto" returns that of least variance: PrivUnit, or one for numbers if ``dimension`` is 1.
     """
-    if noise in NUMBER_NOISE or (noise == "priv_unit" and dimension == 1):
-        if noise == "priv_unit" or dimension > 1:
+    if name in NUMBER_NOISE or (name == "priv_unit" and dimension == 1):
+        if name == "priv_unit" or dimension > 1:
             allowed = f"'auto' or one that fits vectors of {dimension} coordinates"
-            raise ParameterError("noise", noise, allowed)
-        return number_noise(noise, radius, epsilon)
-    if noise == "hemisphere":
+            raise ParameterError("randomizer", name, allowed)
+        return number_noise(name, radius, epsilon)
+    if name == "hemisphere":
         return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
     # The hemisphere is one of the spherical caps that PrivUnit chooses from, so PrivUnit is never
     # worse.

@@ -22,18 +22,20 @@ from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import laplace_interval, normal_interval
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.statistics.local_mean import ClippedVectors
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
-SPREAD = Interval(0.0, 1.0, "[)")
+VARIANCE_SHARE = Interval(0.0, 1.0, "[)")
 
 
+@renamed_parameters(radius="row_bound", spread="variance_share")
 @dataclass(eq=False, repr=False)
 class PrivateMean(PrivateEstimator):
     """The mean of the records, (epsilon, delta)-DP for the replacement of one record.
 
-    Records are shortened to Euclidean length ``radius``, and so is the estimate.  Noise is
+    Records are shortened to Euclidean length ``row_bound``, and so is the estimate.  Noise is
     Gaussian, or Laplace if delta is 0.
 
     Parameters
@@ -42,9 +44,9 @@ class PrivateMean(PrivateEstimator):
         Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
-    radius : float
+    row_bound : float
         Largest Euclidean norm of a record.
-    spread : float
+    variance_share : float
         Share of the budget, in [0, 1), that releases the mean squares for `interval`.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
@@ -54,7 +56,7 @@ class PrivateMean(PrivateEstimator):
     Attributes
     ----------
     mean_ : numpy.ndarray of shape (dimension,)
-        The noisy mean, of norm at most ``radius``.
+        The noisy mean, of norm at most ``row_bound``.
     records_ : int
         The number of records, which is public.
     plan_, ledger_, transcript_
@@ -78,8 +80,8 @@ class PrivateMean(PrivateEstimator):
     _: KW_ONLY
     epsilon: float
     delta: float = 0.0
-    radius: float = 1.0
-    spread: float = 0.0
+    row_bound: float = 1.0
+    variance_share: float = 0.0
     non_private: bool = False
     random_state: Any = None
 
@@ -88,9 +90,9 @@ class PrivateMean(PrivateEstimator):
         records, dimension = checked_shape(shape)
         # One record moves the mean by the diameter of the ball over n, and by sqrt(p) times that
         # in the l1 norm.
-        moved = round_up(2 * POSITIVE.check("radius", self.radius) / records)
+        moved = round_up(2 * POSITIVE.check("row_bound", self.row_bound) / records)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
-        share = SPREAD.check("spread", self.spread)
+        share = VARIANCE_SHARE.check("variance_share", self.variance_share)
         if share:
             return self._plan_with_squares(dimension, moved, share)
         if self.non_private:
@@ -104,9 +106,9 @@ class PrivateMean(PrivateEstimator):
         """Return the releases of the mean and of the mean squares, which get ``share``."""
         if self.non_private:
             return Sequential([NoPrivacy(), NoPrivacy()])
-        # The squares of a record are at least 0 and sum to at most radius^2 =: R, so two records'
+        # The squares of a record are at least 0 and sum to at most row_bound^2 = R, so two records'
         # are at most sqrt(2) R apart, and 2 R in l1.
-        square = round_up(self.radius * moved)
+        square = round_up(self.row_bound * moved)
         if not self.delta:
             moved = round_up(math.sqrt(dimension) * moved)
             pure = moved / ((1 - share) * self.epsilon), square / (share * self.epsilon)
@@ -122,7 +124,7 @@ class PrivateMean(PrivateEstimator):
 
     def run(self, ledger: Any) -> Array:
         """Return the mean, computed from the released values only."""
-        shortened, parts = ClippedVectors(self.radius), list(ledger.plan.leaves())
+        shortened, parts = ClippedVectors(self.row_bound), list(ledger.plan.leaves())
         noisy = ledger.release(
             parts[0], lambda rows: shortened(rows).mean(axis=0), shape=ledger.shape[1]
         )
@@ -130,7 +132,7 @@ class PrivateMean(PrivateEstimator):
             ledger.release(
                 parts[1], lambda rows: (shortened(rows) ** 2).mean(axis=0), shape=ledger.shape[1]
             )
-        return project_to_ball(noisy / self.radius) * self.radius
+        return project_to_ball(noisy / self.row_bound) * self.row_bound
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on records; nothing is released if the input is bad.
@@ -158,23 +160,25 @@ class PrivateMean(PrivateEstimator):
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return confidence intervals of the mean of the population: noise and sampling.
 
-        What is covered is the mean of records shortened to ``radius``.  With ``spread`` above 0 the
-        variance of records is estimated from their noisy mean squares.  Without it the largest
-        variance is taken that they can have, so intervals cover more often than ``level``.
+        What is covered is the mean of records shortened to ``row_bound``.  With ``variance_share``
+        above 0 the variance of records is estimated from their noisy mean squares.  Without it the
+        largest variance is taken that they can have, so intervals cover more often than
+        ``confidence``.
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that the interval of a coordinate covers its mean, in (0, 1), where records
             are many.
 
         Returns
         -------
         numpy.ndarray of shape (dimension, 2)
-            Lower and upper ends, within ``radius``; to nearest.
+            Lower and upper ends, within ``row_bound``; to nearest.
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
@@ -182,17 +186,17 @@ class PrivateMean(PrivateEstimator):
         noisy = [np.asarray(entry.output) for entry in self.transcript_]
         scale, mean = getattr(mechanism, "scale", 0.0), noisy[0]
         laplace = isinstance(mechanism, Laplace)
-        variance = np.full(mean.shape, self.radius**2)
+        variance = np.full(mean.shape, self.row_bound**2)
         if of_squares:
             # E(mean + noise)^2 = mean^2 + variance of the noise, which is subtracted.
             squared = mean**2 - scale**2 * (2 if laplace else 1)
             variance = np.clip(noisy[1] - squared, 0.0, variance)
         sampling = variance / self.records_
         if laplace:
-            ends = laplace_interval(mean, scale, np.sqrt(sampling), level)
+            ends = laplace_interval(mean, scale, np.sqrt(sampling), confidence)
         else:
-            ends = normal_interval(mean, np.sqrt(sampling + scale**2), level)
-        return np.clip(ends, -self.radius, self.radius)
+            ends = normal_interval(mean, np.sqrt(sampling + scale**2), confidence)
+        return np.clip(ends, -self.row_bound, self.row_bound)
 
     def _noise_summary(self) -> str:
         mechanism = next(self.plan_.leaves())

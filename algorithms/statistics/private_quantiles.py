@@ -28,7 +28,8 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, che
 from accountant.plans.plan import Sequential
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
-from algorithms.base.intervals import LEVEL, laplace_interval
+from algorithms.base.intervals import CONFIDENCE, laplace_interval
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.statistics.quantile_scores import ValueGrid
 from algorithms.statistics.quantile_tree import levels_of, rank_noise, released_places
 from mechanisms.discrete_laplace import DiscreteLaplace
@@ -43,6 +44,7 @@ COUNT_SHARE = 1 / 32  # share of epsilon for the noisy count of records, if inte
 FAR_SCALES, EMPTIEST = 4.0, 1e5
 
 
+@renamed_parameters(lower="low", upper="high", step="grid_step", level="confidence")
 @dataclass(eq=False, repr=False)
 class PrivateQuantiles(PrivateEstimator):
     """Quantiles of one column, differentially private for one record.
@@ -57,16 +59,16 @@ class PrivateQuantiles(PrivateEstimator):
     ----------
     quantiles : float or sequence of float
         The quantiles, each in [0, 1].
-    lower, upper : float
+    low, high : float
         Public bounds of the numbers.
-    step : float or None
-        Distance of the points ``lower, lower + step, ...`` that can be results: 1 for whole
+    grid_step : float or None
+        Distance of the points ``low, low + grid_step, ...`` that can be results: 1 for whole
         numbers.  None takes 2^24 steps.
     epsilon : float
         Target epsilon, positive, in nats.
     delta : float
         Target delta, in [0, 1).
-    level : float or None
+    confidence : float or None
         Probability that an interval covers its quantile of the population, in (0, 1); None releases
         no intervals.  The ends of intervals are quantiles too, and take about two levels more.
     relation : {"replace-one", "add-remove"} or Adjacency
@@ -80,7 +82,7 @@ class PrivateQuantiles(PrivateEstimator):
     quantiles_ : numpy.ndarray of shape (quantiles,)
         The results, in the order of ``quantiles``.
     intervals_ : numpy.ndarray of shape (quantiles, 2)
-        Lower and upper ends, where a ``level`` is given.
+        Lower and upper ends, where a ``confidence`` is given.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -94,7 +96,7 @@ class PrivateQuantiles(PrivateEstimator):
     >>> from algorithms import PrivateQuantiles
     >>> ages = np.arange(2000) % 90
     >>> made = PrivateQuantiles(
-    ...     quantiles=[0.25, 0.5, 0.75], lower=0, upper=120, step=1, epsilon=1.0, random_state=0
+    ...     quantiles=[0.25, 0.5, 0.75], low=0, high=120, grid_step=1, epsilon=1.0, random_state=0
     ... )
     >>> made.fit(ages[:, None]).quantiles_.tolist()
     [22.0, 44.0, 67.0]
@@ -102,12 +104,12 @@ class PrivateQuantiles(PrivateEstimator):
 
     _: KW_ONLY
     quantiles: float | Sequence[float] = 0.5
-    lower: float
-    upper: float
-    step: float | None = None
+    low: float
+    high: float
+    grid_step: float | None = None
     epsilon: float
     delta: float = 0.0
-    level: float | None = None
+    confidence: float | None = None
     relation: str = REPLACE
     random_state: Any = None
 
@@ -121,10 +123,10 @@ class PrivateQuantiles(PrivateEstimator):
             raise ParameterError("shape", shape, "(records, 1): one column")
         self._grid()
         released_quantiles = self._checked_quantiles().size * (
-            1 if self._checked_level() is None else 3
+            1 if self._checked_confidence() is None else 3
         )
         levels = levels_of(released_quantiles)
-        counted = not self._replaced and self.level is not None
+        counted = not self._replaced and self.confidence is not None
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         sensitivity = 1.0 if self._replaced else 0.5
 
@@ -142,7 +144,7 @@ class PrivateQuantiles(PrivateEstimator):
         return Sequential([*count, *chosen.parts])
 
     def run(self, ledger: Any, column: Callable[[Any], Array] | None = None) -> Array:
-        """Return the quantiles, and intervals where a level is given, from released values only.
+        """Return the quantiles, and intervals if asked for, from released values only.
 
         Parameters
         ----------
@@ -158,28 +160,30 @@ class PrivateQuantiles(PrivateEstimator):
         """
         column = first_column if column is None else column
         leaves, grid = list(ledger.plan.leaves()), self._grid()
-        quantiles, level = self._checked_quantiles(), self._checked_level()
+        quantiles, confidence = self._checked_quantiles(), self._checked_confidence()
         targets, level_mechanisms = quantiles[:, None], leaves
-        if level is not None:
+        if confidence is not None:
             records = float(ledger.shape[0])
             if not self._replaced:
                 noisy = ledger.release(leaves[0], lambda rows: len(column(rows)))
                 records, level_mechanisms = max(float(noisy), 1.0), leaves[1:]
-            targets = self._with_ends(quantiles, records, level_mechanisms[0].scale, level)
+            targets = self._with_ends(quantiles, records, level_mechanisms[0].scale, confidence)
         levels, order = ascending(targets)
         places = released_places(ledger, level_mechanisms, levels, grid, column, self._replaced)
         estimates = np.empty(targets.shape)
         estimates.flat[order] = grid.value_at(np.array(places))
-        if level is not None:  # nothing is known beyond the least and the greatest record
+        if confidence is not None:  # nothing is known beyond the least and the greatest record
             estimates[:, 1][targets[:, 1] <= 0] = grid.lower
             estimates[:, 2][targets[:, 2] >= 1] = grid.upper
         return estimates
 
-    def _with_ends(self, quantiles: Array, records: float, scale: float, level: float) -> Array:
+    def _with_ends(
+        self, quantiles: Array, records: float, scale: float, confidence: float
+    ) -> Array:
         """Return each quantile, and two around it for the interval of the population's quantile."""
         sampling = np.sqrt(quantiles * (1 - quantiles) / records)
         points = self._grid().points
-        return with_ends(quantiles, sampling, records, scale, level, points, self._replaced)
+        return with_ends(quantiles, sampling, records, scale, confidence, points, self._replaced)
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on numbers; nothing is released if the input is bad.
@@ -204,7 +208,7 @@ class PrivateQuantiles(PrivateEstimator):
         self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         estimates = self.run(self.ledger_)
         self.quantiles_ = estimates[:, 0]
-        if self.level is not None:
+        if self.confidence is not None:
             self.intervals_ = estimates[:, 1:]
         self.transcript_ = self.ledger_.transcript
         return self
@@ -221,14 +225,14 @@ class PrivateQuantiles(PrivateEstimator):
         -------
         numpy.ndarray of shape (quantiles,)
             In records, where the numbers near a quantile are spread evenly; to nearest.  It is
-            that of a fit without intervals or with them, as ``level`` says.
+            that of a fit without intervals or with them, as ``confidence`` says.
         """
         steps: list[Any] = list(self.plan((records, 1)).leaves())
         scale = steps[-1].scale
-        quantiles, level = self._checked_quantiles(), self._checked_level()
+        quantiles, confidence = self._checked_quantiles(), self._checked_confidence()
         targets = quantiles[:, None]
-        if level is not None:
-            targets = self._with_ends(quantiles, float(records), scale, level)
+        if confidence is not None:
+            targets = self._with_ends(quantiles, float(records), scale, confidence)
         sorted_targets, order = ascending(targets)
         noise, by_target = rank_noise(sorted_targets, scale, self._replaced), np.empty(targets.size)
         by_target[order] = np.sqrt(2 * noise.own**2 + noise.rest)
@@ -242,10 +246,10 @@ class PrivateQuantiles(PrivateEstimator):
         return neighbours is Adjacency.REPLACE_ONE
 
     def _grid(self) -> ValueGrid:
-        return ValueGrid.of(self.lower, self.upper, self.step)
+        return ValueGrid.of(self.low, self.high, self.grid_step)
 
-    def _checked_level(self) -> float | None:
-        return None if self.level is None else LEVEL.check("level", self.level)
+    def _checked_confidence(self) -> float | None:
+        return None if self.confidence is None else CONFIDENCE.check("confidence", self.confidence)
 
     def _checked_quantiles(self) -> Array:
         listed = np.atleast_1d(np.asarray(self.quantiles, dtype=object))
@@ -270,7 +274,7 @@ def with_ends(
     sampling: Array,
     records: float,
     scale: float,
-    level: float,
+    confidence: float,
     points: int,
     replaced: bool,
 ) -> Array:
@@ -279,11 +283,11 @@ def with_ends(
     All quantiles and errors of ranks are shares of the records.  An end lies half a width from its
     quantile q, the sum of two terms:
 
-    - the half width of the interval of this ``level`` for Laplace + normal noise.  The Laplace part
-      is the noise of the rank of the end itself.  The normal part has the variance of ``sampling``,
-      which is the standard deviation of the sample's quantile around that of the population, and
-      the noise that the rank inherits from the ends of its part in the tree.  ``sampling`` is zero
-      for the quantile of the sample itself;
+    - the half width of the interval of this ``confidence`` for Laplace + normal noise.  The Laplace
+      part is the noise of the rank of the end itself.  The normal part has the variance of
+      ``sampling``, which is the standard deviation of the sample's quantile around that of the
+      population, and the noise that the rank inherits from the ends of its part in the tree.
+      ``sampling`` is zero for the quantile of the sample itself;
     - ``pull``: by how much the rank moves if quantiles at the ends of its part, where these are
       within the margin of an extreme record, move to that record.
 
@@ -313,7 +317,7 @@ def with_ends(
         # rank's own noise.  Of the three entries of a row only the two ends are used.
         deviation = np.hypot(np.repeat(sampling, 3), np.sqrt(other_variance) / records) / own_noise
         noise_half_widths = (
-            laplace_interval(np.zeros(own_noise.size), 1.0, deviation, level)[:, 1] * own_noise
+            laplace_interval(np.zeros(own_noise.size), 1.0, deviation, confidence)[:, 1] * own_noise
         )
         half_widths = (noise_half_widths + pull).reshape(targets.shape)[:, 1:]
         below, above = quantiles - half_widths[:, 0], quantiles + half_widths[:, 1]

@@ -28,7 +28,8 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, che
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import cells_of, checked_shape, generator_of, numbers_of
-from algorithms.base.intervals import LEVEL
+from algorithms.base.intervals import CONFIDENCE
+from algorithms.base.renamed_parameters import renamed_parameters
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.exponential import Exponential
@@ -36,6 +37,7 @@ from mechanisms.exponential import Exponential
 Counting = Callable[[Any], Any]
 
 
+@renamed_parameters(level="confidence")
 @dataclass(eq=False, repr=False)
 class PrivateTopK(PrivateEstimator):
     """The k categories that most people have, with counts, differentially private for one person.
@@ -55,7 +57,7 @@ class PrivateTopK(PrivateEstimator):
         Target epsilon, positive, in nats.
     delta : float
         Target delta, in [0, 1).
-    level : float
+    confidence : float
         Probability that an interval covers its count, in (0, 1).
     relation : {"replace-one", "add-remove"} or Adjacency
         How neighbours differ by a person.
@@ -94,7 +96,7 @@ class PrivateTopK(PrivateEstimator):
     categories: Sequence[Any]
     epsilon: float
     delta: float = 0.0
-    level: float = 0.95
+    confidence: float = 0.95
     relation: str = REPLACE
     random_state: Any = None
 
@@ -104,7 +106,7 @@ class PrivateTopK(PrivateEstimator):
         count = IntegerRange(1, size).check("k", self.k)
         neighbours = check_relation("relation", self.relation, RECORD_RELATIONS)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
-        LEVEL.check("level", self.level)
+        CONFIDENCE.check("confidence", self.confidence)
         labels_each = min(checked_shape(shape)[1], size)
         return top_k_plan(
             size, count, labels_each, neighbours is Adjacency.REPLACE_ONE, epsilon, delta
@@ -114,7 +116,9 @@ class PrivateTopK(PrivateEstimator):
         """Return indices, counts and intervals, from released values only."""
         size = self._checked_categories().size
         counts = partial(category_counts, size=size)
-        return released_top(ledger, list(ledger.plan.leaves()), size, self.k, self.level, counts)
+        return released_top(
+            ledger, list(ledger.plan.leaves()), size, self.k, self.confidence, counts
+        )
 
     def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on categories of people; nothing is released if the input is bad.
@@ -241,9 +245,9 @@ def count_noise(moved: int, size: int, epsilon: float, delta: float) -> Any:
     return min(candidates, key=lambda noise: noise.expected_maximum(size))
 
 
-def noise_reach(noise: Any, level: float) -> float:
-    """Return a whole number m with P(|noise| <= m) at least ``level``."""
-    outside = 1 - LEVEL.check("level", level)
+def noise_reach(noise: Any, confidence: float) -> float:
+    """Return a whole number m with P(|noise| <= m) at least ``confidence``."""
+    outside = 1 - CONFIDENCE.check("confidence", confidence)
     if isinstance(noise, DiscreteLaplace):
         # P(|k| > m) = 2 q^{m+1} / (1 + q), q = e^{-1/scale}
         b = noise.drawn_scale
@@ -253,7 +257,7 @@ def noise_reach(noise: Any, level: float) -> float:
 
 
 def released_top(
-    ledger: Any, steps: Sequence[Any], size: int, k: int, level: float, counted: Counting
+    ledger: Any, steps: Sequence[Any], size: int, k: int, confidence: float, counted: Counting
 ) -> tuple[NDArray[np.int64], Array, Array]:
     """Return indices, counts and intervals of the k largest of ``size`` counts, as released.
 
@@ -261,19 +265,19 @@ def released_top(
     """
     *rounds, noise = steps
     if not rounds:
-        return largest(ledger.release(noise, counted, shape=size), k, level, noise)
+        return largest(ledger.release(noise, counted, shape=size), k, confidence, noise)
     remaining = np.arange(size)
     for selection in rounds:
         won = ledger.release(selection, CountsOf(counted, remaining), shape=remaining.size)
         remaining = np.delete(remaining, int(won))
     winners = np.setdiff1d(np.arange(size), remaining)
     noisy = ledger.release(noise, CountsOf(counted, winners), shape=winners.size)
-    order, counts, ends = largest(noisy, k, level, noise, chosen=True)
+    order, counts, ends = largest(noisy, k, confidence, noise, chosen=True)
     return winners[order], counts, ends
 
 
 def largest(
-    noisy: Array, k: int, level: float, noise: Any, chosen: bool = False
+    noisy: Array, k: int, confidence: float, noise: Any, chosen: bool = False
 ) -> tuple[NDArray[np.int64], Array, Array]:
     """Return indices, counts and intervals of the k largest of noisy counts, along the last axis.
 
@@ -282,7 +286,7 @@ def largest(
     """
     top = np.argsort(-noisy, axis=-1, kind="stable")[..., :k]
     counts = np.take_along_axis(noisy, top, axis=-1).astype(float)
-    half = noise_reach(noise, level if chosen else level ** (1 / noisy.shape[-1]))
+    half = noise_reach(noise, confidence if chosen else confidence ** (1 / noisy.shape[-1]))
     ends = np.stack([counts - half, counts + half], axis=-1)
     return top, np.maximum(counts, 0.0), np.maximum(ends, 0.0)
 

@@ -3,7 +3,7 @@
 An end lies a random number G of records further on than the quantile: a place t of the grid is
 drawn with probability proportional to ``exp(score(t) / scale)``, and the score falls by a weight
 for every record between the quantile and t.  If records lie evenly, G is exponential, and the
-interval misses where the error E of the quantile's rank is larger: P(|E| > G) = 1 - level.
+interval misses where the error E of the quantile's rank is larger: P(|E| > G) = 1 - confidence.
 
 A place is a point of the grid together with one of its finer steps, see `quantile_scores`.  Scales
 are in records, unless said otherwise.
@@ -37,7 +37,7 @@ NODES = 2000  # nodes of the midpoint rule in `_ratio`
 # A released quantile lies more often in a wide gap between records than in a narrow one, and
 # so do its ends: for gaps of exponential widths and noise of 1/4 to 10 records, intervals miss 1.1
 # to 1.4 times as often as for even ones.
-EVEN = 0.85  # factor of the probability 1 - level with which intervals are to miss on even gaps
+EVEN = 0.85  # factor of the probability 1 - confidence to miss, where gaps are even
 GAP = 0.35  # records that are added to the scale of the noise: gaps decide where noise is smaller
 
 
@@ -163,28 +163,28 @@ class Ends:
 
 
 @lru_cache(maxsize=256)
-def ends_of(quantiles: tuple[float, ...], level: float, replaced: bool) -> Ends:
-    """Return the ends with which the intervals of ascending quantiles have this level.
+def ends_of(quantiles: tuple[float, ...], confidence: float, replaced: bool) -> Ends:
+    """Return the ends with which the intervals of ascending quantiles have this confidence.
 
     An end is a number G of records further on, exponential with the scale of the release, so the
     interval misses where the error of the rank of its quantile is larger:
-    P(|error| > G) = 1 - level, where records lie evenly.
+    P(|error| > G) = 1 - confidence, where records lie evenly.
     """
     noise = rank_noise(quantiles, 1.0, replaced)
     scales = noise.own.tolist(), np.sqrt(noise.rest).tolist()
     ratios = (
-        _ratio(laplace_scale, normal_deviation, level)
+        _ratio(laplace_scale, normal_deviation, confidence)
         for laplace_scale, normal_deviation in zip(*scales, strict=True)
     )
     return Ends(tuple(noise.own.tolist()), tuple(ratios))
 
 
-def _ratio(laplace_scale: float, normal_deviation: float, level: float) -> float:
-    """Return the least mean of G with ``P(|E| > G) <= EVEN (1 - level)``.
+def _ratio(laplace_scale: float, normal_deviation: float, confidence: float) -> float:
+    """Return the least mean of G with ``P(|E| > G) <= EVEN (1 - confidence)``.
 
     E is the sum of Laplace noise and normal noise, and G is exponential.
     """
-    step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - level)
+    step, outside = 40 * (laplace_scale + normal_deviation) / NODES, EVEN * (1 - confidence)
     x: Array = (np.arange(NODES, dtype=np.float64) + 0.5) * step
     tail = laplace_normal_tail(x, laplace_scale, np.full(NODES, normal_deviation, dtype=np.float64))
 
@@ -201,7 +201,7 @@ def end_parts(
     quantiles: Sequence[float],
     ends: Ends,
     scale: float,
-    level: float,
+    confidence: float,
     records: float,
     places: int,
 ) -> tuple[list[EndPart], list[EndPart]]:
@@ -224,7 +224,7 @@ def end_parts(
             # its end is sought so many records further on.
             further = 0
             if records_lost:
-                further = math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - level)))
+                further = math.ceil(records_lost + 2 * end_scale * math.log(1 / (1 - confidence)))
             in_part = max(abs(border_shares[i + side] - border_shares[i]) * records, 1e-9)
             if further > in_part:  # the end lies beyond this part
                 far = near

@@ -56,15 +56,15 @@ class ValueGrid:
     step: float
 
     @classmethod
-    def of(cls, lower: float, upper: float, step: float | None) -> ValueGrid:
+    def of(cls, low: float, high: float, step: float | None) -> ValueGrid:
         """Return the grid of checked bounds; without a step, one of 2^24 steps."""
-        low, high = REAL.check("lower", lower), REAL.check("upper", upper)
+        low, high = REAL.check("low", low), REAL.check("high", high)
         if not (low < high and math.isfinite(high - low)):
-            raise ParameterError("upper", upper, f"above lower, which is {low:g}")
-        width = (high - low) / DEFAULT_STEPS if step is None else POSITIVE.check("step", step)
+            raise ParameterError("high", high, f"above low, which is {low:g}")
+        width = (high - low) / DEFAULT_STEPS if step is None else POSITIVE.check("grid_step", step)
         if not 1 <= (high - low) / width < MOST_POINTS:
             allowed = "at most the distance of the bounds, and at least 2^-36 of it"
-            raise ParameterError("step", step, allowed)
+            raise ParameterError("grid_step", step, allowed)
         return cls(low, high, width)
 
     @property

@@ -48,7 +48,7 @@ class MachineVote:
     """A function from a machine's data to its ternary vote, given public numbers.
 
     ``estimator`` is a key of `SIGN_ESTIMATORS`, or a function from the data to the vote.
-    ``machines`` is the number of machines, ``select`` the number of signs to be selected, and
+    ``machines`` is the number of machines, ``k`` the number of signs to be selected, and
     ``epsilon`` and ``delta`` the guarantee of the whole release.  ``threshold`` None takes
     `threshold_rule`, with the machine's own number of records.
     """
@@ -56,7 +56,7 @@ class MachineVote:
     estimator: str | Callable[[Any], Any]
     threshold: float | None
     machines: int
-    select: int
+    k: int
     epsilon: float
     delta: float
 
@@ -69,15 +69,15 @@ class MachineVote:
         X = finite_array(X, 2)
         records, features = X.shape
         if self.estimator == "lasso":
-            return vote((X, finite_array(y, 1)), self._threshold(records, features), self.select)
+            return vote((X, finite_array(y, 1)), self._threshold(records, features), self.k)
         if self.estimator == "graph":
             features = features * (features - 1) // 2  # the effects are those of pairs
-        return vote(X, self._threshold(records, features), self.select)
+        return vote(X, self._threshold(records, features), self.k)
 
     def _threshold(self, records: int, features: int) -> float:
         if self.threshold is not None:
             return self.threshold
-        public_sizes = self.machines, records, features, self.select
+        public_sizes = self.machines, records, features, self.k
         return threshold_rule(*public_sizes, self.epsilon, self.delta)
 
 

@@ -25,6 +25,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import generator_of
+from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.voting.machine_votes import SIGN_ESTIMATORS, MachineVote
 from algorithms.voting.peeling import calibrated_plan, peeled_signs, published_plan
 from algorithms.voting.vote_collection import collect_votes
@@ -34,13 +35,14 @@ FORM = OneOf(("calibrated", "published"))
 
 
 # scikit-learn's check_estimator does not apply: it fits (X, y), and a vote fits machines.
+@renamed_parameters(select="k")
 @dataclass(eq=False, repr=False)
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 
-    Every machine sends one ternary vote.  ``select`` features are selected, and each gets a sign or
-    0.  Machines that exceed the timeout, fail, or send no vote count as null votes; more than half
-    must vote.
+    Every machine sends one ternary vote.  ``k`` features are selected, and each gets a sign or 0.
+    Machines that exceed the timeout, fail, or send no vote count as null votes; more than half must
+    vote.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class SignVote(PrivateEstimator):
         Target epsilon, positive, in nats.
     delta : float
         Target delta, in [0, 1); positive for ``form="published"``.
-    select : int
+    k : int
         Number of features to select.
     estimator : {"mean", "lasso", "graph"} or callable
         A machine's vote: signs of its means (data X), of its Lasso (data (X, y)), of its partial
@@ -86,14 +88,14 @@ class SignVote(PrivateEstimator):
     >>> import numpy as np
     >>> from algorithms import SignVote
     >>> machines = [np.tile([1.0, -1.0, 0.0], (50, 1))] * 300
-    >>> vote = SignVote(epsilon=2.0, delta=1e-6, select=2, threshold=0.5, random_state=0)
+    >>> vote = SignVote(epsilon=2.0, delta=1e-6, k=2, threshold=0.5, random_state=0)
     >>> vote.fit(machines).signs_.tolist()
     [1, -1, 0]
     """
 
     epsilon: float
     delta: float
-    select: int
+    k: int
     estimator: str | Callable[[Any], Any] = "mean"
     threshold: float | None = None
     form: str = "calibrated"
@@ -109,13 +111,11 @@ class SignVote(PrivateEstimator):
         if not isinstance(shape, tuple) or len(shape) != 2:
             raise ParameterError("shape", shape, "(machines, features)")
         IntegerRange(2).check("machines", shape[0])
-        select = IntegerRange(1, IntegerRange(1).check("features", shape[1])).check(
-            "select", self.select
-        )
+        k = IntegerRange(1, IntegerRange(1).check("features", shape[1])).check("k", self.k)
         epsilon = POSITIVE.check("epsilon", self.epsilon)
         if FORM.check("form", self.form) == "calibrated":
-            return calibrated_plan(epsilon, DELTA.check("delta", self.delta), select)
-        plan = published_plan(epsilon, POSITIVE_DELTA.check("delta", self.delta), select)
+            return calibrated_plan(epsilon, DELTA.check("delta", self.delta), k)
+        plan = published_plan(epsilon, POSITIVE_DELTA.check("delta", self.delta), k)
         if Tight().epsilon(plan, self.delta) > epsilon:
             allowed = "small enough for the published constants, or use form='calibrated'"
             raise ParameterError("epsilon", epsilon, allowed)
@@ -154,7 +154,7 @@ class SignVote(PrivateEstimator):
         local = self._machine_vote(count)
         # This call checks all settings before any machine votes.  Where the number of features is
         # not known yet, the number to be selected takes its place.
-        self.plan((count, local.select if features is None else features))
+        self.plan((count, local.k if features is None else features))
         rng = generator_of(self.random_state)
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)
         box = collect_votes(local, handles, self.executor, timeout)
@@ -191,7 +191,7 @@ class SignVote(PrivateEstimator):
             estimator,
             threshold,
             IntegerRange(2).check("machines", machines),
-            IntegerRange(1).check("select", self.select),
+            IntegerRange(1).check("k", self.k),
             POSITIVE.check("epsilon", self.epsilon),
             DELTA.check("delta", self.delta),
         )

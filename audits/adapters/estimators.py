@@ -138,7 +138,8 @@ class EstimatorAdapter:
 
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
         """The private data, and the public data or None."""
-        if getattr(self.algorithm, "classes", None) is not None:
+        counts_labels = self.labels_only and hasattr(self.algorithm, "k")  # as `LabelSGD`
+        if counts_labels or getattr(self.algorithm, "classes", None) is not None:
             # Behind the gate labels are the codes 0, 1, ... of the classes; only a classifier that
             # is limited to two classes has the labels -1 and 1.
             algorithm: Any = self.algorithm

@@ -215,7 +215,9 @@ def _is_number(value: Any) -> bool:
 def claim_points(claim: Loss) -> list[tuple[float, float]]:
     """Points (epsilon, delta) of a claim that is a whole curve; empty for other claims.
 
-    A pure or approximate claim is given by its own epsilon and delta.
+    A pure or approximate claim is given by its own epsilon and delta.  Of a curve the points are at
+    epsilon 0, at `TAIL_DELTAS` and at delta 0; of a curve that follows from Rényi divergences they
+    are at epsilon 0 and at shares of its epsilon at the last of these deltas.
     """
     if isinstance(claim, (PureLoss, ApproxLoss)):
         return []
@@ -242,6 +244,7 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways.  For each p the smallest
     such q is found by bisection, and rounded down.
     """
+    # A finer grid would make the bound a little smaller; it holds between the points of any grid.
     tail = np.geomspace(1e-12, 1e-3, 200)
     p = np.unique(np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 1501), 1 - tail]))
 
@@ -256,7 +259,8 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
 
     smallest_q = furthest_that(outside, np.zeros_like(p), p, steps=50)
     p, smallest_q = np.append(0.0, p), np.append(0.0, smallest_q)
-    gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * smallest_q  # falls with epsilon
+    # The gap falls with epsilon, so that the one at epsilon 60 is a bound at larger ones.
+    gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * smallest_q
     # the gap is concave in p, so on an interval of the grid it is below the lines through the
     # intervals on both sides
     step = np.diff(p)

@@ -88,7 +88,7 @@ class GuessCounts:
 
     @property
     def all_right(self) -> GuessCounts:
-        """The strongest evidence that as many runs can give: a right guess in each, as expected."""
+        """The strongest evidence that these runs could give: a right guess in each, as expected."""
         expected = None if self.expected is None else (float(self.runs), 1.0)
         blocks = tuple(block.all_right for block in self.blocks)
         return GuessCounts(self.runs, self.runs, self.runs, 2, self.every_run, expected, blocks)

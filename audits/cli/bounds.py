@@ -16,38 +16,40 @@ QUICK, THOROUGH = (4, 3), (6, 4)  # largest p and n of the enumeration
 
 
 def _option(help_text: str, metavar: str = "X") -> Any:
+    """A command-line option with this help text."""
     return typer.Option(metavar=metavar, help=help_text)
 
 
 @takes("seed", "json", "html", seed="0")
 def bounds(
     problem: Annotated[
-        str | None, typer.Argument(metavar="[PROBLEM]", help="One of those below; all if none.")
+        str | None,
+        typer.Argument(metavar="[PROBLEM]", help="One of the problems below; all of them if none."),
     ] = None,
-    n: Annotated[str | None, _option("Users, or records.", "N")] = None,
-    p: Annotated[str | None, _option("Features.", "N")] = None,
-    s: Annotated[str | None, _option("Entries of a sparse parameter.", "N")] = None,
-    k: Annotated[str | None, _option("Labels, or candidates.", "N")] = None,
-    dimension: Annotated[str | None, _option("Of the vectors of a mean.", "N")] = None,
-    epsilon: Annotated[str | None, _option("Of every user, or of the whole.", "E")] = None,
-    delta: Annotated[str | None, _option("Of a central problem.", "D")] = None,
-    rho: Annotated[str | None, _option("Of zCDP.", "R")] = None,
-    xi: Annotated[str | None, _option("Of zCDP.", "X")] = None,
-    interaction: Annotated[str | None, _option("none or sequential.", "HOW")] = None,
-    loss: Annotated[str | None, _option("squared or sum.", "LOSS")] = None,
-    model: Annotated[str | None, _option("local or central.", "MODEL")] = None,
-    noise_bound: Annotated[str | None, _option("Greatest size of the noise.", "C")] = None,
-    rip: Annotated[str | None, _option("Restricted isometry constant.", "R")] = None,
-    slope: Annotated[str | None, _option("The link's steepest.", "B")] = None,
-    lipschitz: Annotated[str | None, _option("Of the losses.", "L")] = None,
-    diameter: Annotated[str | None, _option("Of the parameters' set.", "D")] = None,
-    radius: Annotated[str | None, _option("Of the vectors' ball.", "R")] = None,
+    n: Annotated[str | None, _option("Number of users, or of records.", "N")] = None,
+    p: Annotated[str | None, _option("Number of features.", "N")] = None,
+    s: Annotated[str | None, _option("Non-zero coefficients.", "N")] = None,
+    k: Annotated[str | None, _option("Number of labels, or of candidates.", "N")] = None,
+    dimension: Annotated[str | None, _option("Coordinates of a vector.", "N")] = None,
+    epsilon: Annotated[str | None, _option("The privacy of each user or record.", "E")] = None,
+    delta: Annotated[str | None, _option("The delta of the central model.", "D")] = None,
+    rho: Annotated[str | None, _option("The rho of (xi, rho)-zCDP.", "R")] = None,
+    xi: Annotated[str | None, _option("The xi of (xi, rho)-zCDP.", "X")] = None,
+    interaction: Annotated[str | None, _option("Of users: none or sequential.", "HOW")] = None,
+    loss: Annotated[str | None, _option("The error: squared or sum.", "LOSS")] = None,
+    model: Annotated[str | None, _option("Of privacy: local or central.", "MODEL")] = None,
+    noise_bound: Annotated[str | None, _option("Largest size of the noise of labels.", "C")] = None,
+    rip: Annotated[str | None, _option("Restricted isometry constant of features.", "R")] = None,
+    slope: Annotated[str | None, _option("Largest slope of the link function.", "B")] = None,
+    lipschitz: Annotated[str | None, _option("Lipschitz constant of the losses.", "L")] = None,
+    diameter: Annotated[str | None, _option("Diameter of the set of parameters.", "D")] = None,
+    radius: Annotated[str | None, _option("Largest length of a vector.", "R")] = None,
     error: Annotated[
-        str | None, _option("Also tell how many users this error needs at least.", "E")
+        str | None, _option("Also show how many users this error needs at least.", "E")
     ] = None,
     runs: Annotated[str, _option("Runs of each algorithm.", "N")] = "20",
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Enumerate up to p = 6, n = 4: some 20 s.")
+        bool, typer.Option("--thorough", help="Check channels up to p = 6, n = 4: some 20 s.")
     ] = False,
     *,
     options: Options,
@@ -120,7 +122,10 @@ def _problem_reports(
     seed: int,
     largest: tuple[int, int],
 ) -> tuple[list[ProblemReport], list[Any]]:
-    """The reports and the checks; progress on stderr if it is a terminal."""
+    """The reports and the checks; progress on stderr if it is a terminal.
+
+    ``largest`` has the largest p and n of the checks.
+    """
     import numpy as np
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 

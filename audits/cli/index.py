@@ -10,8 +10,12 @@ PROGRAM = "python -m audits index"
 
 
 def index(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="With the folders in it.")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The page; in FOLDER its links work.")],
+    folder: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="It is read with the folders in it.")
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="The page. Its links work if it is in FOLDER.")
+    ],
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
 ) -> None:
     """Write one page over the plans, ledgers and audits of a folder.

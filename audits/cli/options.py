@@ -16,10 +16,11 @@ from accountant.cli.options import Json
 if TYPE_CHECKING:
     from rich.console import Console
 
+# The options of commands that audit and report, and those that limit a user's own code.
 REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
            "resume", "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
-Text = str | None
+Text = str | None  # the type of an option without a default
 
 
 @final
@@ -37,9 +38,11 @@ class Options:
     confidence: Annotated[
         str, typer.Option(metavar="C", help="Confidence of the bounds shown.")
     ] = "0.95"
-    seed: Annotated[Text, typer.Option(metavar="S", help="Repeats a report exactly.")] = None
+    seed: Annotated[
+        Text, typer.Option(metavar="S", help="Seed, which repeats a report exactly.")
+    ] = None
     repeats: Annotated[
-        str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
+        str, typer.Option(metavar="R", help="Audits of each specimen that count false alarms.")
     ] = "1"
     jobs: Annotated[Text, typer.Option(metavar="J", help="Threads; the rows do not change.")] = None
     dask: Annotated[
@@ -59,7 +62,7 @@ class Options:
         bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")
     ] = False
     max_seconds: Annotated[
-        str, typer.Option(metavar="S", help="Wall time of the code, for each row.")
+        str, typer.Option(metavar="S", help="Wall time of the code, in seconds, for each row.")
     ] = "600"
     max_memory: Annotated[
         str, typer.Option(metavar="GIB", help="Memory of the code: all its processes together.")

@@ -1,4 +1,8 @@
-"""From checked options to rows, reports and the exit status."""
+"""What every command that audits does: options to a request, cases to rows, reports, exit status.
+
+A case is a subject that is to be audited, a row its result, and a request what was asked for: the
+command, names, seed and numbers of runs.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +99,11 @@ def run_cases(
     extra: tuple[str, ...] = (),
     kept_outputs: KeptOutputs | None = None,
 ) -> Result:
-    """Run the remaining cases; an interruption keeps the finished rows in FILE.part."""
+    """Run the cases that are not yet done; an interruption keeps the finished rows in FILE.part.
+
+    ``absent`` has the libraries that cannot be audited, with the reason; ``extra`` are packages
+    whose versions the result states.
+    """
 
     def result(request: Request, rows: list[ReportRow]) -> Result:
         return new_result(request, rows, extra, absent)

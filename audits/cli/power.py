@@ -22,7 +22,9 @@ def power(
     ] = None,
     claim: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")] = "1",
     truth: Annotated[str, typer.Option(metavar="E", help="The true epsilon.")] = "1.25",
-    delta: Annotated[str, typer.Option(metavar="D", help="The delta of both.")] = "0",
+    delta: Annotated[
+        str, typer.Option(metavar="D", help="The delta of the claim and of the truth.")
+    ] = "0",
     *,
     options: Options,
 ) -> None:
@@ -75,6 +77,7 @@ def power(
 
 
 def _show_runs_needed(title: str, needed: list[list[RunsNeeded]], options: Options) -> None:
+    """Print the table and write the JSON; ``needed`` has an entry for each pair and each power."""
     import dataclasses
     import json
 

@@ -13,14 +13,21 @@ FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing c
 
 @takes("json", seed="0")
 def record(
-    name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to record.")],
+    name: Annotated[
+        str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is recorded.")
+    ],
     pair: Annotated[
         tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring data sets.")
     ],
-    epsilon: Annotated[str | None, typer.Option(metavar="E", help="The claim.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="E", help="The epsilon that is claimed.")
+    ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(metavar="D", help="Of the claim, default 0; without one, of the cost."),
+        typer.Option(
+            metavar="D",
+            help="The delta of the claim, by default 0; or, without a claim, of the cost.",
+        ),
     ] = None,
     primitive: Annotated[
         list[str] | None,

@@ -14,7 +14,7 @@ MAX_SHOWN = 20  # differences that are printed
 
 @takes("jobs", *LIMITS)
 def replay(
-    result: Annotated[str, typer.Argument(metavar="RESULT.json", help="Written by --json.")],
+    result: Annotated[str, typer.Argument(metavar="RESULT.json", help="A file that --json wrote.")],
     options: Options,
     allow_import: Annotated[
         bool, typer.Option("--allow-import", help="Import the target that the file names.")

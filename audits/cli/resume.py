@@ -20,7 +20,8 @@ from audits.runner import execution as running
 from audits.runner.execution import RunnableCase, WorkerFailed
 from audits.runner.kept_outputs import SUFFIX, KeptOutputs
 
-SCHEDULER_TIMEOUT = "5s"
+SCHEDULER_TIMEOUT = "5s"  # how long to wait for an answer of a Dask scheduler
+# At the end of the name of a file with the outputs of rows that are not finished.
 KEPT_SUFFIX = f"{PARTIAL_SUFFIX}{SUFFIX}"
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
@@ -29,7 +30,11 @@ Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 def progress_bar(
     todo: Sequence[RunnableCase[Any]], ticking: bool
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
-    """A bar on stderr with the time left, if stderr is a terminal."""
+    """A bar on stderr with the time left, if stderr is a terminal.
+
+    It yields two functions: the first is called with each finished row, the second while an audit
+    of an algorithm goes on, once for each sampled loss.  If ``ticking``, the bar counts these too.
+    """
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -129,7 +134,8 @@ def run_remaining(
 ) -> tuple[Request, list[Any]]:
     """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part.
 
-    ``outputs`` keeps those of rows that are not finished in a file next to it.
+    ``outputs`` keeps those of rows that are not finished in a file next to it.  ``family`` is the
+    command whose cases these are; by it a worker elsewhere finds a case from its name.
     """
     partial_file = None if options.json in {None, "-"} else f"{options.json}{PARTIAL_SUFFIX}"
     saved_rows, request = _partial_rows(request, options, form)

@@ -12,16 +12,18 @@ from audits.cli.options import Options, takes
 @takes("confidence", "seed", "json", "html", "junit", "strict")
 def scores(
     inside: Annotated[
-        str, typer.Argument(metavar="INSIDE.npy", help="Scores of canaries in the data.")
+        str,
+        typer.Argument(metavar="INSIDE.npy", help="Scores of the canaries that were in the data."),
     ],
     outside: Annotated[
-        str, typer.Argument(metavar="OUTSIDE.npy", help="Scores of canaries left out.")
+        str,
+        typer.Argument(metavar="OUTSIDE.npy", help="Scores of the canaries that were left out."),
     ],
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="The claim, with --delta.")
+        str | None, typer.Option(metavar="E", help="The epsilon that is claimed, with --delta.")
     ] = None,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="Of the claim, and of the bound.")
+        str | None, typer.Option(metavar="D", help="The delta of the claim and of the bound.")
     ] = None,
     mu: Annotated[
         str | None, typer.Option(metavar="M", help="The claim is the curve of GaussianLoss(mu).")
@@ -30,7 +32,10 @@ def scores(
         str | None, typer.Option(metavar="PLAN.toml", help="The claim is the curve of a plan.")
     ] = None,
     split: Annotated[
-        str, typer.Option(metavar="HOW", help="coins, or fixed: so many inside, drawn at random.")
+        str,
+        typer.Option(
+            metavar="HOW", help="coins, or fixed: a fixed number inside, drawn at random."
+        ),
     ] = "coins",
     *,
     options: Options,

@@ -11,8 +11,10 @@ from audits.cli.options import LIMITS, REPORTS, Options, takes
 
 @takes(*REPORTS[1:], *LIMITS, jobs="1")
 def target(
-    name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
+    name: Annotated[
+        str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is audited.")
+    ],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
     pair: Annotated[
         tuple[str, str],
         typer.Option(
@@ -20,7 +22,7 @@ def target(
             help="Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
         ),
     ],
-    delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
+    delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
     allow_import: Annotated[
         bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
     ] = False,
@@ -28,7 +30,7 @@ def target(
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
     ] = False,
     early: Annotated[
-        bool, typer.Option("--early", help="Stop at the first proof; N is the most runs.")
+        bool, typer.Option("--early", help="Stop when the claim is disproved; N is the most runs.")
     ] = False,
     *,
     options: Options,

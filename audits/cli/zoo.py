@@ -42,6 +42,7 @@ def zoo(options: Options) -> None:
 
 
 def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
+    """Print the table of the scores, and their totals; bounds hold at the confidence ``level``."""
     from audits.report.terminal import borderless_table, literal_text
     from audits.report.words import format_number, format_percent
     from audits.zoo.scorecard import totals

@@ -1,4 +1,8 @@
-"""Releases as probabilities of outcomes: a few shapes, and the worst pair of any mechanism."""
+"""Releases as probabilities of outcomes: a few shapes, and the worst pair of any mechanism.
+
+From such a pair of distributions `sample_size` computes how many runs detect a violated claim.
+``truth`` is the true epsilon of the pair.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ import numpy as np
 from accountant.numerics import Array
 from mechanisms.base.mechanism import Mechanism
 
+# Cells into which continuous outputs are divided, and draws in place of cells where a mechanism has
+# none.  More would be more accurate, and take longer.
 CELLS, DRAWS = 4000, 200_000
 
 
@@ -20,8 +26,8 @@ class OutcomePair:
     """Probabilities of the outcomes of two neighbouring releases."""
 
     name: str
-    first: Array
-    second: Array
+    first: Array  # the probability of each outcome at the first value
+    second: Array  # and at the second one
 
     @property
     def losses(self) -> Array:
@@ -38,6 +44,7 @@ def two_outcomes(truth: float) -> OutcomePair:
 
 def ten_outcomes(truth: float) -> OutcomePair:
     """Ten-ary randomised response."""
+    # The outcomes are the first value's label, the second's, and all eight others as one.
     keep, lie = math.exp(truth) / (math.exp(truth) + 9), 1 / (math.exp(truth) + 9)
     probabilities = np.array([keep, lie, 8 * lie])
     return OutcomePair("ten outcomes", probabilities, probabilities[[1, 0, 2]])
@@ -98,6 +105,7 @@ def worst_outcome_pair(mechanism: Mechanism, epsilon: float) -> OutcomePair:
             for outputs in drawn
         ]
     )
-    # the mixture's draws weigh equally; the first value's share of each is its posterior
+    # The outcomes are the draws from both values.  Given a draw, the first value has the posterior
+    # probability 1 / (1 + e^-loss), which is in proportion to the draw's probability under it.
     p, q = 1 / (1 + np.exp(-losses)), 1 / (1 + np.exp(losses))
     return OutcomePair(repr(mechanism), p / p.sum(), q / q.sum())

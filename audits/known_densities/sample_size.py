@@ -1,5 +1,11 @@
 """How many runs detect that a claim is false: with the guess test, and with any test.
 
+A pair is the distributions of an output at two neighbouring values.  It violates the claim of
+(epsilon, delta), here ``claim`` and ``delta``.  Each run draws one of the values by a fair coin.
+The guess test guesses the value of a run whose loss ln(p / q) is at least a cut in size, and counts
+the right guesses.  ``alpha`` is the probability that a true claim is refuted, ``power`` that a
+false one is.
+
 The limit is that of the best possible test of a pair of distributions against every pair that
 keeps the claim: Neyman and Pearson's, against the pair nearest to the truth (the reverse
 information projection), in the normal approximation of its sum over runs.  The guess test is
@@ -20,8 +26,8 @@ from accountant.numerics.search import grow_until, least_float_that, least_integ
 from audits.known_densities.outcome_models import OutcomePair
 from audits.statistics.binomial_bounds import leak_count_quantile, max_correct_probability
 
-MAX_RUNS = 2**50
-MAX_CUTS = 60
+MAX_RUNS = 2**50  # more runs than this count as infinitely many
+MAX_CUTS = 60  # cuts that are tried; with more the guess test may need a few runs less
 
 
 @final
@@ -29,10 +35,10 @@ MAX_CUTS = 60
 class RunsNeeded:
     """Runs in total, both values together, that detect a violation with probability ``power``."""
 
-    name: str
+    name: str  # of the pair
     power: float
-    limit: float
-    guess: float
+    limit: float  # runs of the best possible test
+    guess: float  # runs of the guess test
 
 
 def runs_needed(
@@ -79,17 +85,20 @@ def neyman_pearson_runs(
 def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple[Array, Array]:
     """The (claim, delta)-indistinguishable pair that is nearest to the truth in divergence.
 
-    Where the odds exceed the claim by little, the posterior is clipped at it; beyond, with a delta
-    to spend, ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``; ``nu = 1 - lam delta``.
+    The claim allows, for p0 over q0 and the other way round, a sum of (p0 - e^claim q0)_+ up to
+    delta.  With lam the Lagrange multiplier of this constraint and ``nu = 1 - lam delta``, an
+    outcome whose odds p / q exceed e^claim by little gets the odds e^claim (it is *tight*).  One
+    with larger odds is *free*: ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``.
     """
     odds, p, q = math.exp(claim), pair.first, pair.second
     pooled = p + q
 
     def at(lam: float) -> tuple[Array, Array, float]:
+        """Return p0 and q0 at a multiplier, and the delta that they spend; it falls in lam."""
         nu = 1 - lam * delta
         spent, solutions = [], []
         for higher, lower in ((p, q), (q, p)):
-            # This is the Lagrange multiplier if the bound is tight here.
+            # The multiplier at which the outcome is just about tight; at a smaller one it is free.
             price = nu * (higher - odds * lower) / (odds * pooled)
             is_free, is_tight = price > lam, (price > 0) & (price <= lam)
             higher_allowed = np.where(is_tight, odds * pooled / (nu * (1 + odds)), higher / nu)
@@ -148,6 +157,7 @@ def guess_test_power(
     """Probability that the bound from ``runs`` runs exceeds the claim."""
     from scipy.stats import binom
 
+    # A tenth of alpha bounds the number of runs that leak with probability delta each.
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
     # The number of guesses is binomial; its mass at 201 points is enough.
@@ -167,7 +177,10 @@ def guess_test_power(
 def _promising_cuts(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> list[float]:
-    """The cuts that need the fewest runs by the normal approximation."""
+    """The two cuts, or fewer, that need the fewest runs by the normal approximation.
+
+    Each is a little below a loss in size, so that this loss is guessed; 700 stands for infinity.
+    """
     from scipy.special import ndtri
 
     sizes = np.unique(np.abs(pair.losses[np.isfinite(pair.losses)]))

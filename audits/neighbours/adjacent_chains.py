@@ -22,7 +22,7 @@ from audits.neighbours.value_spaces import Box, Relation, ValueMoves, random_nei
 # Records of floats at which arithmetic often fails: no number, infinities, huge numbers,
 # minus zero, and the smallest number.
 EXTREME_RECORDS = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
-Step = tuple[str, Any]  # how a data set was made, and the data set
+Step = tuple[str, Any]  # a link of a chain: how a data set was made, and the data set
 
 
 def bounding_box(data: Array) -> Box:
@@ -73,7 +73,7 @@ def _neighbour_steps(
     box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
 ) -> Iterator[Iterable[Step]]:
     """Yield random neighbours of one data set, and, if ``hostile``, some with extreme records."""
-    for _ in range(min(len(value), 16)):
+    for _ in range(min(len(value), 16)):  # no more than 16, which bounds the time
         neighbour = random_neighbour(box, relation, value, rng)
         yield [("a neighbour of the data", value), ("a neighbour of the data", neighbour)]
     if hostile and not box.whole:
@@ -133,6 +133,7 @@ def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
     """
     values = dict(box.patterns())
     for name, value in values.items():
+        # The largest few sizes and the smallest, where a division by the size changes most.
         sizes = [n for n in range(len(value), -1, -1) if n < 12 or n > len(value) - 4]
         for size in sizes:
             shorter = value[len(value) - size :]

@@ -1,5 +1,7 @@
 """Structured pairs of neighbours: all equal, one different, extremes, halves, ties.
 
+An audit tries them where no worst pair is known, as violations of a claim often show at such pairs.
+
 Reference: Ding, Wang, Wang, Zhang & Kifer (2018), Table 2, for patterns of query answers.
 """
 
@@ -23,7 +25,7 @@ from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, R
 class NeighbourPair:
     """Two neighbours, and how they were made."""
 
-    kind: str
+    kind: str  # how they were made, in words
     first: Any
     second: Any
 

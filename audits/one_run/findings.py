@@ -23,8 +23,8 @@ class OneRunFinding(TableDisplay):
     Parameters
     ----------
     outcome : Outcome
-        FALSIFIED if the claim is contradicted at ``confidence``, INCONCLUSIVE if so few coins
-        could not have contradicted it.
+        FALSIFIED if the claim is contradicted at ``confidence``, INCONCLUSIVE if there are too few
+        coins to contradict it.
     epsilon_lower : float
         Lower bound on the true epsilon at ``delta``, rounded down; it holds with probability
         ``confidence``.
@@ -47,7 +47,7 @@ class OneRunFinding(TableDisplay):
     guesses : int
         Number of its guesses.
     provable : float
-        The epsilon at ``delta`` that so many coins would have proved had every guess been right.
+        The epsilon at ``delta`` that these coins would have proved had every guess been right.
     mu_lower : float, optional
         For a Gaussian claim: every smaller mu is refuted at the same confidence, rounded down.
 

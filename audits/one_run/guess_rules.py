@@ -31,8 +31,11 @@ PLANNED, EVERY = 0.5, 0.125
 # A rule of the ladder guesses LADDER_STEP times fewer coins than the one before it, and none
 # guesses fewer than LEAST_GUESSES.
 LEAST_GUESSES, LADDER_STEP = 8, 4
-PLANNED_LINES = 32  # a rule is planned with about so many lines of the claim's curve
+# A rule is planned with 32 to 63 lines of a claim's curve, or fewer if it has fewer.  More lines
+# would plan a little better and take longer; the test itself uses all lines.
+PLANNED_LINES = 32
 # Distances of the mean scores "in" and "out", in standard deviations, that a rule is planned for.
+# They decide which rule is chosen, never whether it is valid.
 SHIFTS = np.geomspace(0.02, 12.0, 160)
 
 
@@ -190,7 +193,7 @@ def _normal_accuracy(coins: int) -> tuple[Array, Array]:
 
     half_octaves = LEAST_GUESSES * 2.0 ** np.arange(0, 40, 0.5)
     sizes = np.unique(np.append(np.round(half_octaves[half_octaves < coins]), coins))
-    cut = np.linspace(0.0, 20.0, 4001)
+    cut = np.linspace(0.0, 20.0, 4001)  # the cut of each number is interpolated between these
     rows = []
     for shift in SHIFTS:
         right, wrong = ndtr(shift / 2 - cut), ndtr(-shift / 2 - cut)

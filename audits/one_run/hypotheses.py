@@ -1,10 +1,11 @@
 """Tests of privacy claims from one training run: of (epsilon, delta), a curve, and any Gaussian.
 
 Each canary was put into the training data by a fair coin.  A guess rule (`guess_rules`) guesses
-some of the coins by the canaries' scores; `single_run` bounds the chance of so many right guesses
-if a hypothesis on the privacy of the run is true.  A hypothesis is refuted if for some rule this
-bound is at most the rule's share of the allowed error alpha.  Lower bounds on epsilon and on the mu
-of a Gaussian come from families of hypotheses, each tested in increasing order.
+some of the coins by the canaries' scores; `single_run` bounds the chance of at least the number of
+right guesses that was seen, if a hypothesis on the privacy of the run is true.  A hypothesis is
+refuted if for some rule this bound is at most the rule's share of the allowed error alpha.  Lower
+bounds on epsilon and on the mu of a Gaussian come from families of hypotheses, each tested in
+increasing order.
 
 A hypothesis is given by lines, the points (epsilon, delta) of its privacy curve; it claims them
 all.  Proofs: docs/proofs/one_run.md.
@@ -32,9 +33,13 @@ from audits.statistics.single_run import (
     tail_of_right_guesses,
 )
 
-LINES, PLAN_LINES = 160, 64  # number of lines of a curve: of a loss, and of a plan
-BLOCK = 1.15  # ratio of the largest to the least hypothesis with the same planned rule
-# where searches start (epsilon in nats, and mu), and where that for mu ends
+# Number of lines of a curve: of a loss, and of a plan, where each line takes longer.  A test with
+# fewer lines is valid, and refutes a little less.
+LINES, PLAN_LINES = 160, 64
+# Ratio of the largest to the least hypothesis with the same planned rule.  A smaller one would plan
+# more rules, which takes longer, and each would fit its hypotheses better.
+BLOCK = 1.15
+# Where searches start (epsilon in nats, and mu), and where that for mu ends.
 LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
@@ -43,9 +48,11 @@ LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 class Evidence:
     """What one run has shown: the coins, ranked by the scores, and how they are tested.
 
+    A hypothesis is tested by the rules of a ladder, which serve scores of any shape, and by one
+    rule that is planned for it.
     ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
     chance at most.
-    ``one_way`` says whether some rules guess "in" alone, besides those that guess both ways.
+    ``one_way`` says whether some rules guess "in" alone, in addition to those that guess both ways.
     """
 
     coins: RankedCoins
@@ -98,6 +105,7 @@ class Evidence:
         )
 
     def _refutes_lines(self, lines: tuple[Array, Array], rules: tuple[GuessRule, ...]) -> bool:
+        """Whether one of the rules refutes these lines, all of them together."""
         epsilons, deltas = lines
         return any(
             refutes_curve(

@@ -3,7 +3,7 @@
 Canaries are records that an auditor puts into the training data, or leaves out, by a fair coin
 each.  A score says from what the run released how likely each canary is in.  Rules guess the coins
 of the most extreme scores (`guess_rules`); the number of right guesses bounds epsilon from below,
-and refutes a claim that would make so many unlikely (`hypotheses.Evidence`).  Where the number of
+and refutes a claim that makes such a number unlikely (`hypotheses.Evidence`).  Where the number of
 canaries inside is fixed, the coin is which of two matched canaries is inside.
 
 References: Steinke, Nasr & Jagielski (2023); Mahloujifar, Melis & Chaudhuri (2024);
@@ -40,7 +40,9 @@ from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
 from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
 
 LEAST_COINS = 10  # the least number of canaries, or of pairs of them, in an audit
-UNLIKELY = 1e-9  # numbers in and out are refused if fair coins are so uneven with less probability
+# Numbers in and out are refused if fair coins are at least as uneven with less probability: then
+# the canaries were not put in by coins of their own.
+UNLIKELY = 1e-9
 SPLITS = OneOf(("coins", "fixed"))
 
 
@@ -253,7 +255,7 @@ def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: fl
 
 @functools.lru_cache(maxsize=16)
 def _all_right(coins: int, alpha: float, one_way: bool, delta: float) -> tuple[Evidence, float]:
-    """The evidence that so many coins would give if every guess was right, and its epsilon."""
+    """The evidence that ``coins`` coins would give if every guess was right, and its epsilon."""
     counts = np.arange(coins + 1)
     perfect = Evidence(RankedCoins(counts, counts, coins // 2), alpha, one_way)
     return perfect, perfect.epsilon_lower(delta)
@@ -282,7 +284,7 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
-    """Words that say what the scores show, and what as many coins could have proved."""
+    """Words that say what the scores show, and what this number of coins could have proved."""
     extremes = "most extreme" if rule.both else "highest"
     score_kind = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"

@@ -2,6 +2,9 @@
 
 Each case takes a claim as a paper prints it.  Its provable epsilon is an upper bound by accounting;
 an attack gives a lower bound.  A claim is false if the lower bound is above it.
+
+A row's outcome is FALSIFIED where the claim is shown to be false.  SURVIVED also stands for a claim
+that is neither proved nor refuted.  `Outcome` in the table of `cases` is the one expected.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from audits.papers.sparse_regression import (
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 from mechanisms.gaussian import Gaussian
 
-DELTA = 1e-3  # the delta at which most of the claims are tested
+DELTA = 1e-3  # the delta at which most of the claims are taken
 NOT_A_NUMBER = float("nan")  # the claimed epsilon and delta of a row that claims neither
 
 
@@ -50,7 +53,7 @@ class AttackResult:
     sampled: float | None
     refuted: bool
     runs: int
-    description: str
+    description: str  # how it was attacked, for the row's evidence
 
 
 Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResult]
@@ -59,10 +62,14 @@ Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResul
 def cases() -> list[AuditCase]:
     """One case per published claim."""
     claims: list[tuple[PublishedClaim, Attacker, Outcome]] = [
+        # Label noise: epsilon, delta, sparsity s* of theta, bound C on the noise of y.  It is
+        # scaled to a sensitivity of 4 C, but a label moves by 2 (sqrt(s*) + C): more if C is below
+        # sqrt(s*).
         (printed_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 5, 1.0), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 4, 3.0), _gaussian, Outcome.SURVIVED),
         (public_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
+        # Frank-Wolfe: epsilon, delta, number of iterates.
         (printed_selections(1.0, 1e-6, 50), _selections, Outcome.SURVIVED),
         (
             printed_selections(1.0, 1e-6, 50, relation=Adjacency.ADD_REMOVE),
@@ -70,6 +77,7 @@ def cases() -> list[AuditCase]:
             Outcome.SURVIVED,
         ),
         (printed_selections(1.0, 1e-6, 50, "gumbel"), _selections, Outcome.SURVIVED),
+        # Selections of features: epsilon, delta, number of features that are selected.
         (printed_votes(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
         (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
         (printed_noisy_threshold(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
@@ -91,7 +99,10 @@ def cases() -> list[AuditCase]:
 
 
 def verdict_confidence() -> float:
-    """The confidence of each verdict with which all hold together at ``1 - FAMILY_ERROR``."""
+    """The confidence of each verdict at which all hold together at ``1 - FAMILY_ERROR``.
+
+    Each case may err with an equal part of the error (Bonferroni).
+    """
     return 1 - FAMILY_ERROR / len(cases())
 
 
@@ -102,6 +113,7 @@ def _published_row(
     settings: Settings,
     rng: np.random.Generator,
 ) -> ReportRow:
+    """The row of a claim with a plan: what is provable, and what its attack shows."""
     start = time.perf_counter()
     provable, attacked = claim.true_epsilon, attack(claim, settings, rng)
     shown = max((x for x in (attacked.computed, attacked.sampled) if x is not None), default=None)
@@ -168,6 +180,7 @@ def _not_attacked(
 
 
 def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> AuditCase:
+    """The case of a printed algorithm whose coin would need a probability above 1."""
     name = f"gradient reports, s=s*={sparsity}, C={noise_bound:g}"
     source = "Wang & Xu (2021), Algorithms 1 and 4"
 
@@ -187,6 +200,8 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
 
 
 def _rate_case(rate: PrintedRate) -> AuditCase:
+    """The case of a printed rate of a risk, which is compared with the true one."""
+
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
         true_power, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"
@@ -201,6 +216,10 @@ def _rate_case(rate: PrintedRate) -> AuditCase:
 def _computed_row(
     subject: str, witness: str, evidence: str, false: Any, settings: Settings
 ) -> ReportRow:
+    """The row of a claim that is not about epsilon; ``false`` says that a computation refutes it.
+
+    All such claims here are expected to be false.
+    """
     outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
     return ReportRow(
         subject=subject,

@@ -63,9 +63,9 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
 
     In every round the first candidate is ahead by ``gap``, in units of the noise scale, on one data
     set, and by ``gap + e0`` on the neighbour: both scores move by the sensitivity, in opposite
-    directions, so e0 = 2 sensitivity / scale.  So the number of
-    its wins is binomial on both, with different probabilities.  The largest epsilon over 21 gaps
-    from -1 to 1 and both directions is returned.
+    directions, so e0 = 2 sensitivity / scale.  The number of its wins is then binomial on both data
+    sets, with different probabilities.  The largest epsilon over 21 gaps from -1 to 1 and both
+    directions is returned; each is a valid lower bound.
     """
     plan: Any = claim.plan
     e0 = 2 * plan.part.sensitivity / plan.part.scale

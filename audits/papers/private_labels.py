@@ -25,10 +25,10 @@ from algorithms.label_privacy.label_randomizers import CLASSES, second_moments
 class PrintedRate:
     """A printed claim that a squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
 
-    name: str
-    source: str
-    power: float
-    squared_risk: Callable[[float], float]
+    name: str  # of the row in reports
+    source: str  # where it is printed
+    power: float  # as printed
+    squared_risk: Callable[[float], float]  # from epsilon, up to a constant factor
 
     @property
     def true_power(self) -> float:
@@ -40,6 +40,7 @@ class PrintedRate:
     @property
     def holds(self) -> bool:
         """True if the risk grows no faster than printed."""
+        # The 0.01 allows for the slope at a small epsilon, which is only near the power.
         return self.true_power <= self.power + 0.01
 
 

@@ -40,9 +40,9 @@ class PublishedClaim:
 
     name: str
     source: str
-    epsilon: float
+    epsilon: float  # as claimed, at delta
     delta: float
-    plan: Plan
+    plan: Plan  # with the noise as printed and the true sensitivity
 
     @property
     def true_epsilon(self) -> float:
@@ -56,7 +56,11 @@ class PublishedClaim:
 
 
 def label_bound(true_sparsity: int, noise_bound: float, link: str | Link = "identity") -> float:
-    """The largest label of the model: ``max |f(+-sqrt s*)| + C``."""
+    """The largest label ``f(<x, theta>) + noise``: ``max |f(+-sqrt s*)| + C``.
+
+    The features are signs, theta has ``true_sparsity`` s* entries and norm 1, f is the link
+    function and C the ``noise_bound``.
+    """
     ends = link_of(link).function(math.sqrt(true_sparsity) * np.array([-1.0, 1.0]))
     return float(np.abs(ends).max()) + noise_bound
 
@@ -115,7 +119,8 @@ def printed_probability(
     sparsity: int, true_sparsity: int, noise_bound: float, link: str | Link = "identity"
 ) -> float:
     """The probability that the printed norm bound implies: ``1/2 + |gradient| / (2 bound)``."""
-    # a gradient is x f' (f(<x, theta>) - y): sqrt p b (b (sqrt s + sqrt s*) + C) over b C sqrt p
+    # A gradient x f' (f(<x, theta>) - y) has at most the norm sqrt p b (b (sqrt s + sqrt s*) + C),
+    # with b the largest slope f' and s entries of the iterate.  The printed bound is b C sqrt p.
     reach = link_of(link).high * (math.sqrt(sparsity) + math.sqrt(true_sparsity))
     return 0.5 + (reach + noise_bound) / (2 * noise_bound)
 

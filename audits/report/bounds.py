@@ -57,6 +57,7 @@ def print_bounds(
 
 
 def _print_problem(answer: ProblemReport, console: Console) -> None:
+    """Print the facts of one problem, and a table of the project's algorithms on it."""
     console.print(facts_table(answer.problem, bound_facts(answer)))
     if answer.gaps:
         table = borderless_table("Algorithms of this project on the hard family")

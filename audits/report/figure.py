@@ -28,6 +28,7 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
     # Dashed lines are drawn over the solid one, so that all are visible where they agree.
     lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
     visible = [d for values in lines.values() for d in values if d >= MIN_DELTA]
+    # The 1e-9 puts the lowest tick below the smallest delta also where that is a power of ten.
     lowest_tick = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(visible, default=1e-2)) - 1e-9))
     tick_step = 1 if lowest_tick > 1e-5 else 2
     delta_scale = LogScale(min(lowest_tick, 1e-2), 1.0, (1,), tick_step, _format_power)
@@ -81,7 +82,7 @@ def _epsilon_scale(epsilons: Sequence[float]) -> LinearScale:
 
 
 def _within(scale: LogScale, points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points, those beyond an end of the scale moved to that end."""
+    """The points; those beyond an end of the scale are moved to that end."""
     return [(x, min(max(y, scale.low), scale.high)) for x, y in points]
 
 

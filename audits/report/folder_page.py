@@ -23,7 +23,7 @@ from audits.claims.findings import Outcome
 from audits.report.summary import verdict_sentence
 from audits.results.result_file import Result, read_result
 
-SQLITE_HEADER = b"SQLite format 3\x00"
+SQLITE_HEADER = b"SQLite format 3\x00"  # the first bytes of every SQLite file, such as a ledger
 MAX_FILES = 10_000  # of a folder; more are refused
 SKIPPED = ("site-packages", "node_modules")  # folders whose name begins with a dot are too
 
@@ -43,8 +43,8 @@ class IndexedPlan:
     """A plan file: what it costs at its budget's delta; the budget is None if it names none."""
 
     file: IndexedFile
-    releases: int
-    epsilon: float | None
+    releases: int  # their number
+    epsilon: float | None  # None without a budget, as no delta is known
     budget: Budget | None
 
     @property
@@ -105,6 +105,7 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of the folders in it, in order; hidden ones are left out."""
     count = 0
     for directory, folders, names in os.walk(folder):
         folders[:] = sorted(x for x in folders if not x.startswith(".") and x not in SKIPPED)
@@ -137,6 +138,7 @@ def _add_document(index: FolderIndex, file: IndexedFile, path: Path) -> None:
 
 
 def _plan(file: IndexedFile, plan_file: PlanFile) -> IndexedPlan:
+    """The entry of a plan; its cost is computed if the file states a budget."""
     if plan_file.budget is None:
         return IndexedPlan(file, sum(release.count for release in plan_file.releases), None, None)
     lines = lines_of_file(plan_file, plan_file.budget)

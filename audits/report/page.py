@@ -47,7 +47,7 @@ HEAD = ("subject", "claimed epsilon", "delta", "exact", "at least", "interval", 
 class EpsilonAxis:
     """Epsilons from 0 to ``high``, spaced as ln(1 + epsilon); positions in units of a viewBox."""
 
-    high: float
+    high: float  # the largest epsilon of the axis
     width: ClassVar[int] = 220
     height: ClassVar[int] = 24
     left: ClassVar[int] = 8
@@ -83,9 +83,9 @@ class IntervalBar:
     """Positions of a row's bar from the least epsilon upwards, its claim and its exact value."""
 
     start: float
-    claim: float | None
+    claim: float | None  # None where there is none, or it is infinite
     exact: float | None
-    words: str
+    words: str  # the bar in words, for readers who do not see it
 
 
 def epsilon_axis(rows: Iterable[ReportRow]) -> EpsilonAxis:
@@ -97,6 +97,7 @@ def epsilon_axis(rows: Iterable[ReportRow]) -> EpsilonAxis:
         for value in (row.verdict_lower, row.claim[0], row.exact_epsilon)
     ]
     finite_values = [value for value in values if value is not None and math.isfinite(value)]
+    # 12 % more than the largest value, so that its mark lies within the axis.
     return EpsilonAxis(1.12 * (max(finite_values, default=0.0) or 1.0))
 
 

@@ -33,12 +33,12 @@ class Power:
     ``tested`` is how many of the runs test, the others learn; ``alpha`` the error of one verdict.
     """
 
-    claim: float
+    claim: float  # the claimed epsilon, at delta
     delta: float
     runs: int
     tested: int
     alpha: float
-    least: float | None
+    least: float | None  # the smallest true epsilon that is detected
 
     @property
     def truths(self) -> tuple[float, ...]:

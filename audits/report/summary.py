@@ -74,7 +74,7 @@ def violation(row: ReportRow) -> str:
 
 
 def power_sentence(result: Result, power: Power | None) -> str:
-    """What so many runs, or coins, would have seen."""
+    """What the runs of a report, or the coins of an audit of one run, would have seen."""
     if power is not None:
         return power.sentence
     shown = [
@@ -101,7 +101,7 @@ def first_rows(rows: Sequence[ReportRow]) -> list[ReportRow]:
 
 
 def needs_summary(rows: Sequence[ReportRow]) -> bool:
-    """Whether there is so much that its tables do not fit one screen."""
+    """Whether there are so many rows that their tables do not fit one screen."""
     return len(rows) > FEW_ROWS
 
 

@@ -93,7 +93,10 @@ def _print_verdict(result: Result, console: Console) -> None:
 
 
 def _counts(rows: Sequence[ReportRow]) -> Table:
-    """The table that counts the audits of each kind, and their outcomes."""
+    """The table that counts the audits of each kind, and their outcomes.
+
+    A kind is named by its title, without what follows a colon or stands in parentheses.
+    """
     table = borderless_table("Counts")
     table.add_column("kind", overflow="fold")
     for name in ("audits", *(outcome.name for outcome in Outcome), "as expected"):

@@ -20,7 +20,8 @@ TITLES = {
 }
 CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
-SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
+# A curve is shown at the epsilons nearest to these shares of its greatest one.
+SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 # `FAMILY_ERROR` in words: the error probability that all verdicts of a run share.
 ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
 

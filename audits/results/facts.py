@@ -20,9 +20,10 @@ def algorithm_facts(
     from sklearn.metrics import r2_score
 
     (x, y), (x_test, y_test) = data.train, data.test
+    # A fit without privacy, to compare with; alpha is the weight of its penalty.
     non_private = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
-    node = result.plan.part
-    yield "plan", f"{result.plan.count} x {node!r}"
+    part = result.plan.part
+    yield "plan", f"{result.plan.count} x {part!r}"
     yield (
         "rounds",
         f"{result.plan.count} (the utility bound's optimum T* is {lasso.best_rounds(x.shape)})",

@@ -26,7 +26,7 @@ from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1  # the version of the file format
 PARTIAL_SUFFIX = ".part"  # at the end of the name of a file with the rows of an unfinished audit
-MAX_BYTES = 100_000_000  # a larger file is refused
+MAX_BYTES = 100_000_000  # a larger file is refused, before it fills the memory
 VERSIONED = ("dp-attest", "numpy", "scipy")  # packages whose versions every result states
 PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")  # the code that is digested
 NOT_FOUND = "its file was not found"  # takes the place of a digest
@@ -37,13 +37,13 @@ NOT_FOUND = "its file was not found"  # takes the place of a digest
 class Request:
     """What was asked of an audit: the command, its names and options, and the numbers it needs."""
 
-    command: str
-    names: tuple[str, ...]
-    samples: int
+    command: str  # the subcommand of ``python -m audits``
+    names: tuple[str, ...]  # its arguments, such as names of subjects
+    samples: int  # runs of each audit
     confidence: float
     seed: int
-    curves: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    curves: bool = False  # whether rows have the curve of a profile
+    options: dict[str, Any] = field(default_factory=dict)  # further options of the command, by name
 
     @property
     def repeat_command(self) -> str:
@@ -183,6 +183,7 @@ def without_times(result: Result) -> str:
 
 
 def _finding(row: ReportRow) -> dict[str, Any]:
+    """The fields of a row that a document has in "findings"."""
     return {
         "subject": row.subject,
         "kind": row.kind,
@@ -199,6 +200,7 @@ def _finding(row: ReportRow) -> dict[str, Any]:
 
 
 def _detail(row: ReportRow) -> dict[str, Any]:
+    """The fields of a row that a document has in "details": all others."""
     curve: dict[str, list[float | None]] | None = None
     if row.curve is not None:
         names = [column.name for column in dataclasses.fields(row.curve)]
@@ -216,6 +218,7 @@ def _detail(row: ReportRow) -> dict[str, Any]:
 
 
 def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
+    """The row from its two parts in a document; the inverse of `_finding` and `_detail`."""
     claim = tuple(math.nan if x is None else float(x) for x in row["claim"].values())
     curve, guesses = details["curve"], details["guesses"]
     outcome = Outcome[row["outcome"].upper()]

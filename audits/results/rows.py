@@ -18,9 +18,8 @@ import numpy as np
 from audits.claims.findings import Outcome, as_expected
 
 FAMILY_ERROR = 1e-6  # probability that at least one honest row of a whole run is called falsified
-OWN_KINDS = frozenset(
-    {"target", "scores", "record"}
-)  # kinds of the user's own subjects, which have no expected outcome
+# Kinds of the user's own subjects, which have no expected outcome.
+OWN_KINDS = frozenset({"target", "scores", "record"})
 
 
 def no_progress(subject: str) -> None:
@@ -96,8 +95,8 @@ class ReportRow:
     runs: int
     outcome: Outcome
     expected: Outcome
-    witness: str
-    evidence: str
+    witness: str  # what was seen, in words, for files
+    evidence: str  # the same in fewer words, for tables
     seconds: float
     verdict_lower: float | None = None
     guesses: tuple[int, int, int] | None = None
@@ -139,8 +138,8 @@ class AuditCase:
     """A subject that is still to be audited, with its expected outcome."""
 
     subject: str
-    kind: str
-    about: str
+    kind: str  # the kind of subject, such as "paper", by which reports group rows
+    about: str  # what the subject is, in words
     expected: Outcome
     check: Callable[[Settings, np.random.Generator], ReportRow]
 

@@ -48,6 +48,7 @@ def _written(node: ast.expr, *, names: bool) -> str:
         return repr(float(f"{node.value:.{DIGITS}g}"))
     if not isinstance(node, ast.Call) or fields is None or node.args:
         return ast.unparse(node)
+    # ``order`` has the names of the fields, up to the first one that is left out.
     parts, order = [], list(fields)
     for position, argument in enumerate(node.keywords):
         if argument.arg is None or ast.unparse(argument.value) == fields.get(argument.arg):

@@ -28,7 +28,9 @@ from audits.statistics.binomial_bounds import max_correct_probability
 # odds exceed the claim, but not by how much; so three sizes are tried.
 EXPERT_EXCESSES = (0.12, 0.3, 1.0)
 CLAIM_MARGIN = 0.1  # in log-odds
-MAX_EXCESS = 5.0  # largest log-odds above the claim on which a stake depends
+# Larger log-odds above the claim count as these, so that stakes have an upper limit, ``most``, as a
+# positive delta needs.
+MAX_EXCESS = 5.0
 
 
 def log_mean_wealth(log_wealth: Array) -> Array:
@@ -54,7 +56,9 @@ def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Arr
     q = max_correct_probability(epsilon)
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
     largest_stake = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
-    # the factor is least for a wrong guess with the greatest stake: it stays above zero
+    # The factor is least for a wrong guess with the greatest stake L: 1 - L e^eps - L delta, where
+    # e^eps = q / (1 - q) and L e^eps < 1.  With a delta all stakes are scaled so that it stays
+    # above zero; the 1e-6 keeps the division safe where L e^eps rounds to 1.
     scale = (
         1 / (1 + largest_stake * delta / max(1 - largest_stake * q / (1 - q), 1e-6))
         if delta

@@ -25,10 +25,11 @@ BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
 # which the rule is tested.
 BLOCK_SHARES = (0.1, 0.2), (0.3, 0.7)
 # With a delta, the runs that reveal their value (leaks) are rare, so more runs are for learning:
-# the smaller of 30 % of the runs, and 10 % of them plus 15,000.  The first two are percentages.
+# the smaller of 30 % of the runs, and 10 % of them plus 15,000.  The first two are per cent.
 LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
 MAX_LEARNING_RUNS = 100_000  # most runs from which a rule is learned
-# A lower normal score of the first block, in standard deviations, is replaced by this one.
+# A lower normal score of the first block, in standard deviations, is replaced by this one.  If it
+# were higher, a poor first rule would harm less, and both blocks together would prove less.
 MIN_FIRST_SCORE = -0.5
 QUADRATURE = legendre(64)  # nodes and weights of Gauss-Legendre quadrature on [-1, 1]
 MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested in one block, by one rule

@@ -2,11 +2,16 @@
 
 Under (epsilon, delta)-DP a run reveals its value with probability delta, independently; L runs do.
 Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, for any pattern of
-guesses and leaks.  Let a budget h(l) be fixed beforehand with ``E h(L) <= alpha``.  The test that
-rejects only if the binomial tail without l leaks is at most h(l), for every l, errs with
-probability at most ``E h(L)``.  A budget shaped like the tail of leaks and guesses together, with
-the share of right guesses that the expected counts only just refute, loses no power by their
-separation.  Reference for the leaks: Kairouz, Oh & Viswanath (2015).
+guesses and leaks.  Let a budget h(l) of error for each count l of leaks be fixed beforehand, with
+``E h(L) <= alpha``.  Take l leaks off the right guesses and off all guesses; the test rejects only
+if, for every l, the binomial tail of the others is at most h(l).  It errs with probability at most
+``E h(L)``.
+
+A budget that is shaped like the tail of the sum of leaks and right guesses loses no power by
+treating the two apart.  The tail is taken at the largest probability of a right guess that the
+expected counts only just refute.
+
+Reference for the leaks: Kairouz, Oh & Viswanath (2015).
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from accountant.numerics import Array
 from accountant.numerics.search import greatest_float_that, least_float_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower, leak_count_quantile
 
-MAX_LEAK_COUNTS = 64
+MAX_LEAK_COUNTS = 64  # counts of leaks with a budget of their own, at most
 ExpectedGuesses = tuple[float, float]  # guesses, and the share of them that is right
 
 
@@ -45,6 +50,8 @@ def leak_error_budget(
     """Counts of leaks and the error allowed up to each, which is ``alpha`` on average.
 
     More leaks than the last count have probability at most alpha / 1000; that error is given up.
+    The normal law and the expected counts only shape the budget: any budget is valid whose average
+    over the exact law of leaks, ``chance``, is at most the rest of alpha.
     """
     from scipy.special import bdtr, ndtr
 
@@ -62,14 +69,14 @@ def leak_error_budget(
         law: Array = ndtr((leaks + others * q - right) / np.sqrt(others * q * (1 - q)))
         return law
 
-    # the largest chance that is refuted by half a standard error less than the expected count
+    # The largest q that is refuted by a count half a standard error below the expected one.
     count, allowed = max(expected[0] - 0.5 * math.sqrt(expected[0]), 1.0) * share, alpha - rare
     q = greatest_float_that(
         lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
     )
     mean, spread = leaks + others * q, np.sqrt(others * q * (1 - q))
     lowest, highest = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
-    # the threshold at which the error is alpha on average
+    # The threshold t on right guesses at which the error is ``allowed`` on average over leaks.
     t = least_float_that(
         lambda t: float(chance @ error(q, t)) <= allowed, lowest, highest, steps=80
     )

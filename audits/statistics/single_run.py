@@ -27,7 +27,8 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-MOST_EPSILON = 60.0  # the search for epsilon ends here: no number of guesses proves more
+# The search for epsilon ends here; e^60 right guesses, about, would be needed to prove more.
+MOST_EPSILON = 60.0
 FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
 
 
@@ -51,13 +52,18 @@ def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) ->
 def tail_of_right_guesses(
     right: Array | int, guesses: Array | int, epsilons: Array, leaks: Array
 ) -> Array:
-    """Upper bound on the chance of so many right guesses, elementwise; 1 if none is right."""
+    """Upper bound on the chance of at least ``right`` right guesses; 1 if none is right.
+
+    It is the first bound of the module's docstring, elementwise.
+    """
     from scipy.special import bdtrc
 
     v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
     q = 1 / (1 + np.exp(-epsilons))
     tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
-    # the tail over its first mass: 1 + s + s s' + ..., with falling factors s = (r-v) e^eps/(v+1)
+    # B(v) / b(v), the tail over its first mass, is 1 + s + s s' + ... with falling factors, the
+    # first one s = (r-v) e^eps / (v+1): at most 1 / (1 - s).  The smaller of both is taken, as the
+    # mass may be too small for a float.
     first_factor = (r - v) / (v + 1) * np.exp(epsilons)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         geometric = np.where(first_factor < 1, 1 / (1 - first_factor), np.inf)
@@ -70,14 +76,17 @@ def tail_of_right_guesses(
 
 
 def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float) -> bool:
-    """Whether so many right guesses have a chance of at most ``alpha`` under the whole curve.
+    """Whether at least ``right`` right guesses have a chance of at most ``alpha`` under the curve.
 
     The curve is given by lines, ``epsilons`` falling, each with its leak.
     """
     if np.any(tail_of_right_guesses(right, guesses, epsilons, leaks) <= alpha):
         return True  # one line is enough
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
-    # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
+    # Suppose that P(R >= right) is alpha.  ``rights`` and ``wrongs`` are the least expected numbers
+    # of right and of wrong guesses in the event R >= k, from k = right downwards.  Each line asks
+    # that the wrong ones in R >= k be at least e^-epsilon (the right ones in R >= k + 1 - leak).
+    # Those that are missing come from R = k, with k right guesses for each guesses - k wrong ones.
     rights, wrongs = right * alpha, (guesses - right) * alpha
     last_line, line, rounding_factor = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):

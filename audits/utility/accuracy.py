@@ -200,8 +200,8 @@ def audit_accuracy(
     noise_factor = None
     if tries:
         noise_factor = largest_falsified_factor(
-            lambda part: (
-                task.decode_runs(runs, part, most_right, search_stream.spawn(1)[0])[1]
+            lambda factor: (
+                task.decode_runs(runs, factor, most_right, search_stream.spawn(1)[0])[1]
                 <= 1 - confidence
             ),
             tries,

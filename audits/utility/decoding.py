@@ -1,5 +1,9 @@
 """The task of an accuracy audit: decode a point of a family from the data of n users.
 
+A family is a finite set of points, each with a distribution of data.  A run draws a point, then
+data from its distribution, gives them to the audited algorithm, the *subject*, and decodes the
+answer to a point.  Privacy bounds the probability that the decoded point is right.
+
 The sparse-regression family `audits.minimax.SignedBasis` has features and targets, and its bound
 depends on what is private and on the interaction; any other family has a bound of its own.
 """
@@ -28,7 +32,7 @@ from audits.statistics.binomial_bounds import clopper_pearson_lower
 PRIVATE = OneOf(("records", "labels"))
 INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
 MIN_EPSILON = 1e-12  # stands for 0 in bounds that need a positive epsilon
-MAX_ENTRIES = 1 << 29  # largest n * p of one run
+MAX_ENTRIES = 1 << 29  # largest n * p of one run, whose features are 4 GB of floats
 SEPARATION = Interval(0.0, 1.0, "(]")
 LABEL_MODEL_TEXT = "labels private, features public, every user once"
 
@@ -61,14 +65,17 @@ class DecodableFamily(Protocol):
 class DecodingTask:
     """One family and one subject: how a run is decoded, and how often privacy allows that."""
 
-    adapter: EstimatorAdapter
+    adapter: EstimatorAdapter  # how the subject is run
     points: int
+    # From a point, the noise factor, and generators of the subject and of the data to the decoded
+    # point of one run.
     decode: Callable[[int, float, np.random.Generator, np.random.Generator], int]
-    plan: Callable[[], Plan | None]
+    plan: Callable[[], Plan | None]  # the subject's plan, whose cost is the claim; None without one
+    # From epsilon to the largest probability of a right decode under (epsilon, delta)-DP.
     bound: Callable[[float], float]
     delta: float
-    description: str
-    model: str
+    description: str  # the family in words
+    model: str  # the privacy model in words
 
     def decode_runs(
         self, runs: int, noise: float, most_right: float, rng: np.random.Generator
@@ -193,7 +200,7 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
         return family.decode(subject.release_result(family.sample(which, n, ours), theirs, noise))
 
     def plan() -> Plan | None:
-        if subject.kind != "gate":
+        if subject.kind != "gate":  # only an algorithm with ``plan`` and ``run`` declares a plan
             return None
         return declared_plan(algorithm, family.sample(0, n, np.random.default_rng(0)), None)
 

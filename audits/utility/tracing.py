@@ -202,9 +202,9 @@ def audit_tracing(
     claimed = setting.claimed_epsilon(epsilon, delta)
     audit_stream, search_stream = source.spawn(2)
 
-    def trace(part: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
-        """Scores of members and of other rows, the right guesses, and the bound on epsilon."""
-        members, others, right = setting.scores(part, rng)
+    def trace(factor: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
+        """Scores of members and of others, right guesses, and the bound, at a noise factor."""
+        members, others, right = setting.scores(factor, rng)
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         return members, others, right, lower
 
@@ -214,7 +214,7 @@ def audit_tracing(
         if claimed is None:
             raise ParameterError("search", search, "0: there is no claim to falsify")
         noise_factor = largest_falsified_factor(
-            lambda part: trace(part, search_stream.spawn(1)[0])[3] > claimed, tries
+            lambda factor: trace(factor, search_stream.spawn(1)[0])[3] > claimed, tries
         )
     falsified = claimed is not None and lower > claimed
     traced = Traced(
@@ -245,9 +245,9 @@ def audit_tracing(
 class _TracingSetup:
     """The fits of one subject: the data of a run, the scores of its rows, the claim."""
 
-    subject: EstimatorAdapter
-    family: BernoulliProducts
-    rows: int
+    subject: EstimatorAdapter  # the audited algorithm
+    family: BernoulliProducts  # from which rows are drawn
+    rows: int  # places of the data, each with one of two rows
     runs: int
 
     def scores(self, noise: float, rng: np.random.Generator) -> tuple[Array, Array, int]:
@@ -270,7 +270,10 @@ class _TracingSetup:
         return members, others, int(np.count_nonzero((members > others) | ties))
 
     def data(self, rng: np.random.Generator) -> tuple[Array, Array, Array, Array, Array]:
-        """x, y, the rows that are in, those that are not, and the columns' means."""
+        """The data x and y, the rows that are in them, those that are not, and the columns' means.
+
+        The data also have the rows of a ridge, which makes large coefficients expensive.
+        """
         means = self.family.means(rng)
         candidates = self.family.sample(means, 2 * self.rows, rng).reshape(2, self.rows, -1)
         coins, places = rng.integers(2, size=self.rows), np.arange(self.rows)

@@ -1,8 +1,9 @@
 """Honest specimens, most of them exactly at their claim: a FALSIFIED verdict is a false alarm.
 
 A specimen is a release function with known truth, by which audits are tested.  Its docstring says
-why it is honest.  The claim is 1-DP where `specimens` states no other; it also has the two values
-that an audit is to tell apart, and their true epsilon.
+what it releases.  `specimens` states of each function the two values that an audit is to tell
+apart, their true epsilon, and the kind of audit: the guess test where none is named.  The claim is
+1-DP where no other is stated.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Specimens with broken noise on numbers and vectors: too little, of the wrong shape or norm.
 
 A specimen is a release function with known truth, by which audits are tested.  Its docstring says
-what is wrong with it.  The claim is 1-DP where `specimens` states no other; it also has the two
-values that an audit is to tell apart, and their true epsilon, which is None where it is infinite or
-not known.  The comments derive the true epsilons.
+what is wrong with it.  `specimens` states of each function the two values that an audit is to tell
+apart, and their true epsilon, which is None where it is infinite or not known.  The comments derive
+it.  The claim is 1-DP where no other is stated.
 """
 
 from __future__ import annotations

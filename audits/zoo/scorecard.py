@@ -1,8 +1,9 @@
 """The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds.
 
-The zoo has specimens whose true privacy is known.  Each is audited with more and more runs until
-its claim is falsified, then once for the verdict, and some times more to count false alarms.  The
-scorecard has a JSON file, from which an interrupted scoring can continue.
+The zoo has specimens, broken or honest releases and algorithms whose true privacy is known.  A
+broken one is audited with more and more runs until its claim is falsified.  Then each specimen is
+audited once for the verdict, and some times more to count false alarms.  The scorecard has a JSON
+file, from which an interrupted scoring can continue.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # so many specimens share the error rate, so that all verdicts hold together
+# The verdicts on up to 100 specimens all hold together with probability 1 - FAMILY_ERROR, as each
+# gets an equal part of this error.
+MAX_SPECIMENS = 100
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 
@@ -62,9 +65,9 @@ class Verdict:
     """The verdict of the audit that a specimen names."""
 
     outcome: Outcome
-    epsilon_lower: float | None
-    runs: int
-    witness: str
+    epsilon_lower: float | None  # the lower bound on epsilon; None where the audit has none
+    runs: int  # runs, or what the kind of audit counts in their place
+    witness: str  # what was seen, in words
     seconds: float
 
 
@@ -80,11 +83,11 @@ class SpecimenScore:
     """
 
     name: str
-    kind: str
-    caught_by: str
+    kind: str  # "honest" or "broken"
+    caught_by: str  # the kind of audit
     expected: Outcome
-    claim: float
-    true_epsilon: float | None
+    claim: float  # the claimed epsilon at the claimed delta
+    true_epsilon: float | None  # None where it is infinite or not known
     outcome: Outcome
     detected_at: int | None
     epsilon_lower: float | None
@@ -92,7 +95,7 @@ class SpecimenScore:
     alarms: int
     repeats: int
     seconds: float
-    witness: str
+    witness: str  # what was seen, in words
 
     @property
     def subject(self) -> str:
@@ -185,6 +188,7 @@ def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = 
             finding.witness,
         )
     elif audit_kind == "timing":
+        # A timed pair takes longer than a run, so there are fewer of them; 100 to 500.
         pairs = min(max(runs // 40, 100), 500)
         timed = audit_timing(broken, pair, pairs, 1, confidence, source)
         outcome, runs_used, witness = timed.outcome, 2 * pairs, timed.witness
@@ -301,9 +305,10 @@ def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]
     try:
         request, scores = request_of(contents), []
         for score in contents["scores"]:
-            sides = {name: Outcome[score[name].upper()] for name in ("outcome", "expected")}
+            outcomes = {name: Outcome[score[name].upper()] for name in ("outcome", "expected")}
+            # A claim is never None: null stands for a NaN or infinite one.
             claim = math.nan if score["claim"] is None else score["claim"]
-            scores.append(SpecimenScore(**{**score, **sides, "claim": claim}))
+            scores.append(SpecimenScore(**{**score, **outcomes, "claim": claim}))
     except MALFORMED:
         allowed = "scores of schema 1 with their request, written by zoo --json"
         raise ParameterError(argument, path, allowed) from None

@@ -19,7 +19,7 @@ from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
 Output = NDArray[Any]
-# of five answers the last one alone is high; in its neighbour, 1 minus it, all others are
+# Of these five answers the last one alone is high; in the neighbour, 1 minus them, all others are.
 FIFTH_ANSWER_HIGH = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
 
 

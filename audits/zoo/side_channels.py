@@ -1,15 +1,14 @@
 """Specimens that leak by side channels: bits, types, lengths, errors, exact answers, time.
 
-A specimen is a release function, or a query without noise, with known truth, by which audits are
-tested.  Its docstring says what is wrong with it.  The claim is 1-DP, or the declared sensitivity
-of a query, where `specimens` states no other; it also has the two values that an audit is to tell
-apart, and their true epsilon, which is None where it is infinite or not known.  The comments derive
-the true epsilons.
+A specimen is a function with a known flaw, by which audits are tested.  It releases a value once or
+``size`` times; the last functions are queries without noise, whose declared sensitivity is wrong.
+The first line of its docstring is the flaw that reports show.
 
-Each function is a broken specimen on which the audits are tested: it releases a value once, or
-``size`` times, and the first line of its docstring is the flaw that reports show.  Comments derive
-the true epsilon, the largest log ratio of an outcome's probabilities for the two values, that
-`specimens` states.  The last functions are queries without noise, whose sensitivity is wrong.
+`specimens` states of each function the two values that an audit is to tell apart, and their true
+epsilon, the largest log-ratio of an outcome's probabilities; it is None where it is infinite or not
+known.  Comments derive it.  Then comes the name of the kind of audit that finds the flaw, the guess
+test where none is named.  The claim is 1-DP, or the sensitivity of a query, where no other is
+stated.
 
 References: Mironov (2012); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
 """
@@ -38,6 +37,7 @@ def grid_of_floats(value: float, rng: Generator, size: int) -> Output:
 
 def grid_of_gaussians(value: float, rng: Generator, size: int) -> Output:
     """Gaussian noise of floats."""
+    # The scale is that of (1, 1e-5)-DP at sensitivity 1, by Balle & Wang (2018).
     return value + rng.normal(scale=3.7306317, size=size)
 
 

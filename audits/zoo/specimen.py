@@ -16,7 +16,7 @@ from accountant.plans.adjacency import Adjacency
 from audits.claims.findings import Outcome
 from audits.neighbours.value_spaces import Box
 
-PURE_CLAIM = PureLoss(1.0)
+PURE_CLAIM = PureLoss(1.0)  # what a specimen claims where nothing else is stated
 
 
 @final
@@ -28,7 +28,7 @@ class Specimen:
     two data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
     "sensitivity", "replay" or "privacy losses".  ``true_epsilon`` is that of the pair at the
     claim's delta, None if it is infinite or not an epsilon; an honest specimen is ``expected`` to
-    survive, and ``description`` says why it is honest.
+    survive.  ``description`` is its flaw, or what an honest one releases.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Query:
     """The deterministic part of a release, with its space and its declared sensitivity."""
 
     query: Callable[[Any], Any]
-    space: Box
-    declared: float
-    relation: str = Adjacency.REPLACE_ONE
-    hostile: bool = False
+    space: Box  # the data sets that are tried
+    declared: float  # the sensitivity, in the units of the query
+    relation: str = Adjacency.REPLACE_ONE  # which data sets are neighbours
+    hostile: bool = False  # whether records that are no numbers or infinite are tried too
 
 
 def specimen(

@@ -46,7 +46,7 @@ def dense_direction(value: float, rng: Generator, size: int) -> Output:
 def spread_of_one_number(value: float, rng: Generator, size: int) -> Output:
     """Two hundred noises, of which one is twice as wide for one value; no mean moves."""
     noise = rng.normal(size=(size, 200))
-    noise[:, 137] *= 1 + value
+    noise[:, 137] *= 1 + value  # any one of them
     return noise
 
 

@@ -57,20 +57,20 @@ def two_valued(numbers, epsilon, rng):
 
 def label_iht(data, epsilon, seed, **settings):
     made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=sparsity_of(data),
-                    label_bound=bound(data), random_state=seed, **settings)  # fmt: skip
+                    y_bound=bound(data), random_state=seed, **settings)  # fmt: skip
     return error(data, made.fit(*data.train).coef_)
 
 
 def label_lasso(data, epsilon, seed):
-    made = LabelLasso(epsilon=epsilon, delta=1e-5, label_bound=bound(data), noise_bound=NOISE,
+    made = LabelLasso(epsilon=epsilon, delta=1e-5, y_bound=bound(data), noise_bound=NOISE,
                       random_state=seed)  # fmt: skip
     return error(data, made.fit(*data.train).coef_)
 
 
 def noisy_labels(data, epsilon, seed):
     """Features, the two-valued labels that ours fits to, and the deviation of a label's noise."""
-    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, label_bound=bound(data), rounds=1, step=1.0,
-                    noise="bounded", random_state=seed)  # fmt: skip
+    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, y_bound=bound(data), rounds=1, step=1.0,
+                    randomizer="bounded", random_state=seed)  # fmt: skip
     labels = np.asarray(made.fit(*data.train).transcript_[0].output)
     return data.train[0], labels, bound(data) / math.tanh(epsilon / 2)
 
@@ -180,8 +180,8 @@ def unbiased_minimum(data, epsilon, seed, penalty=1.0):
 IHT = (
     Method("LabelIHT", Kind.OURS, label_iht),
     Method("two-valued noise, thresholded steps, refit", Kind.PEER, thresholded_labels),
-    Method("LabelIHT(noise='gaussian', step=.958)", Kind.PEER,
-           partial(label_iht, noise="gaussian", step=default_step())),
+    Method("LabelIHT(randomizer='gaussian', step=.958)", Kind.PEER,
+           partial(label_iht, randomizer="gaussian", step=default_step())),
 )  # fmt: skip
 LASSO = (
     Method("LabelLasso", Kind.OURS, label_lasso),

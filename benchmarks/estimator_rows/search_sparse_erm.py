@@ -33,7 +33,7 @@ def score(data, loss, clip, noise, epsilon, seeds):
     for seed in range(seeds):
         made = SparseERM(
             loss=loss, epsilon=epsilon, delta=DELTA, sparsity=min(10, x.shape[1]), rounds=rounds,
-            residual_clip=clip, random_state=seed, classes=np.unique(y),  # benches hold public data
+            slope_bound=clip, random_state=seed, classes=np.unique(y),  # benches hold public data
         )  # fmt: skip
         found.append(made.fit(x[fitted], y[fitted]).score(x[scored], y[scored]))
     return float(np.mean(found))

@@ -80,8 +80,8 @@ def excesses(problem: Problem, users: int, seed: int) -> dict[str, float]:
 
     def fitted(**settings: Any) -> LabelSGD:
         return LabelSGD(
-            classes=problem.classes, loss=problem.loss, diameter=problem.diameter,
-            batch_size=problem.batch_size, random_state=seed, **settings,
+            k=problem.classes, loss=problem.loss, diameter=problem.diameter,
+            batch=problem.batch_size, random_state=seed, **settings,
         ).fit(x, y)  # fmt: skip
 
     made = {name: fitted(epsilon=EPSILON, randomizer=name) for name in WORDS}
@@ -94,7 +94,7 @@ def excesses(problem: Problem, users: int, seed: int) -> dict[str, float]:
     return {WORDS[name]: excess(one.coef_) for name, one in made.items()} | {
         FREE: excess(free),
         ZERO: excess(np.zeros_like(free)),
-        UPPER: unary.excess_bound(users, unary.lipschitz_),
+        UPPER: unary.utility_bound(users, unary.lipschitz_),
         LOWER: paper.lower_bound(problem.classes, EPSILON, users, problem.diameter, length),
     }
 

@@ -83,8 +83,8 @@ class CentralStudy:
                 x, y, least, _ = data
                 made = SparseERM(
                     epsilon=setting.epsilon, delta=delta, sparsity=setting.sparsity,
-                    rounds=math.isqrt(len(y)), step=step, penalty=PENALTY, random_state=seed,
-                    residual_clip=1.0, classes=[-1, 1], fit_intercept=False,
+                    rounds=math.isqrt(len(y)), step=step, ridge=PENALTY, random_state=seed,
+                    slope_bound=1.0, classes=[-1, 1], fit_intercept=False,
                 )  # fmt: skip
                 return loss(made.fit(x, y).coef_, x, y) - least
 

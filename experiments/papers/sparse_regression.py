@@ -67,7 +67,7 @@ class PrintedNoise(LabelIHT):
     def mechanism(self) -> Gaussian:
         """Labels within the bound, noise for labels that move by 4 C."""
         plan: Any = printed_noise(self.epsilon, self.sparsity, self.link).plan
-        return Gaussian(plan.scale, 2 * self.label_bound)
+        return Gaussian(plan.scale, 2 * self.y_bound)
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class LabelStudy(Regression):
                 x, y, theta = data
                 made = kind(
                     epsilon=setting.epsilon, delta=DELTA, sparsity=setting.sparsity,
-                    label_bound=label_bound(setting.sparsity, NOISE_BOUND, self.link),
+                    y_bound=label_bound(setting.sparsity, NOISE_BOUND, self.link),
                     rounds=default_rounds(*x.shape), step=step, link=self.link, random_state=seed,
-                    noise="gaussian",
+                    randomizer="gaussian",
                 )  # fmt: skip
                 return relative_error(made.fit(x, y).coef_, theta)
 

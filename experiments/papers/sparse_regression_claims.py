@@ -40,7 +40,7 @@ def noiseless(
     x, y, theta = model(SETTING, users, seed, link, unit)
     made = kind(
         epsilon=math.inf, non_private=True, delta=DELTA, sparsity=SETTING.sparsity,
-        label_bound=1e6, rounds=100, step=step, link=link,
+        y_bound=1e6, rounds=100, step=step, link=link,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of privacy and steps that are wrong on purpose
@@ -64,9 +64,9 @@ def accuracies(options: Options) -> Iterator[str]:
         free = accuracy(math.inf, rounds=MAX_ROUNDS)
     # as many as add noise of an eighth: 105 of step 7.2 on the whole sample
     few = affordable_rounds(2 * 7.2 / len(train), x.shape[1], 2.0, 1e-5, 0.125)
-    longer = {"rounds": 40, "step": 20.0, "residual_clip": 1.0}
+    longer = {"rounds": 40, "step": 20.0, "slope_bound": 1.0}
     for name, settings in (
-        ("with few rounds", {"rounds": few, "residual_clip": 1.0}),
+        ("with few rounds", {"rounds": few, "slope_bound": 1.0}),
         ("40 rounds of step 20", longer),
     ):
         found = [accuracy(2.0, seed, **settings) for seed in options.seeds]

@@ -37,7 +37,7 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
         instances = cls.instances()
         example = instances[0]
         names = ", ".join(parameters_of(cls))
-        kinds = sorted(
+        kinds = sorted(  # IDEALISED before EXACT
             {Arithmetic(instance.arithmetic).name for instance in instances}, reverse=True
         )
         bound_note = " (an upper bound)" if example.loss_is_upper_bound else ""
@@ -47,7 +47,11 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
 
 
 def _claim_text(mechanism: Mechanism) -> str:
-    """Return the loss as text; for a long list of outcomes, their number and epsilon."""
+    """Return the loss as text; for a list of outcomes, their number and epsilon.
+
+    Epsilon is the pure one; that of a list of more than 8 outcomes is at a delta, unless an outcome
+    is possible on one neighbour only.
+    """
     loss = mechanism.loss
     if isinstance(loss, PairLoss):
         size = len(loss.p)

@@ -21,7 +21,7 @@ COST_MARKS = (
     "<!-- cost of exactness: made by `make table` -->\n",
     "<!-- end of cost -->",
 )
-# heads of the cells that are the same on every machine, and of those that are measured
+# Heads of the cells that are the same on every machine, and of those that are measured.
 COST_HEAD = ("mechanism", "epsilon, exact", "idealised")
 TIMES_HEAD = ("ns a draw, exact", "exact, by the system's key", "idealised")
 AT_DELTA = 1e-4  # the delta at which epsilons are compared

@@ -209,7 +209,7 @@ class Mechanism(Release):
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
         """Return why the mechanism cannot have released these outputs, one for each user.
 
-        A gate asks it of what workers return that it did not start itself.
+        It is asked of what worker processes return, before a ledger hands that out as a release.
 
         Parameters
         ----------
@@ -456,7 +456,10 @@ def draw_shape(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def sum_log_density(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
-    """Return log-densities summed over the last ``value_axes`` axes; ``each`` keeps the batch."""
+    """Return log-densities summed over the last ``value_axes`` axes; ``each`` keeps the batch.
+
+    The batch is the first of these axes, which ``each`` leaves out of the sum.
+    """
     axes = tuple(range(each - value_axes, 0)) if value_axes else ()
     result: Array = terms.sum(axis=axes) if axes else terms
     return result

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-MAX_CELLS = 1 << 22  # cells that are listed, at most
+MAX_CELLS = 1 << 22  # cells that are listed, at most; time and memory grow with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Cells:
     the part of each cell, where quadrature sums several cells to one part.
     """
 
-    outputs: NDArray[Any]
-    measure: Array
+    outputs: NDArray[Any]  # one for each cell, along the first axis
+    measure: Array  # a number for each cell; its mass is the measure times the density
     locate: Callable[[NDArray[Any]], NDArray[np.intp]]
     parts: NDArray[np.intp] | None = None
 

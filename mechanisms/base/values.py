@@ -50,8 +50,8 @@ class Reals:
     """Real numbers or vectors; neighbours are within ``sensitivity`` in the declared norm."""
 
     sensitivity: float
-    axes: int | None = None
-    dimension: int | None = None
+    axes: int | None = None  # as in `Values`
+    dimension: int | None = None  # coordinates of a vector, at most; None for any number
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -77,8 +77,8 @@ class Integers:
     """Integers or vectors of integers; neighbours differ by at most ``sensitivity``."""
 
     sensitivity: float
-    axes: int | None = None
-    dimension: int | None = None
+    axes: int | None = None  # as in `Values`
+    dimension: int | None = None  # coordinates of a vector, at most; None for any number
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -213,7 +213,7 @@ class Ball:
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
             raise PrivateValueError("value", allowed)
         size = self._relative_norms(vectors)
-        longer = size > 1 + 1e-12  # a smaller excess is rounding
+        longer = size > 1 + 1e-12  # a smaller excess is round-off of the norm
         if not longer.any():
             return vectors, size
         if not self.clip:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 Bits = NDArray[np.bool_]
-Bounds = Callable[[int], tuple[Fraction, Fraction]]  # of p, to a number of decimal digits
+# From a number of decimal digits to a lower and an upper bound of p, computed with these digits.
+Bounds = Callable[[int], tuple[Fraction, Fraction]]
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
@@ -81,11 +82,12 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
 def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
     """Return bits that are 1 with exactly the probability p in (0, 1) that ``bounds`` closes in on.
 
-    ``bounds(digits)`` returns two fractions around p, computed with so many decimal digits.  64
-    binary digits of a uniform number decide, unless p may have the same: then more digits of both
-    do.
+    ``bounds(digits)`` returns two fractions around p, computed with this number of decimal digits.
+    64 binary digits of a uniform number decide, unless p may have the same: then more digits of
+    both do.
     """
-    # 64 binary digits are 19.3 decimal ones, so that bounds of 40 digits are seldom too wide.
+    # 64 binary digits are 19.3 decimal ones.  Bounds of about twice as many digits seldom lie on
+    # two sides of a uniform number; the number of digits decides the speed alone.
     low, high = bounds(40)
     uniform_words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
     bits = uniform_words < np.uint64(math.floor(low * 2**64))

@@ -34,6 +34,7 @@ IndexArray = NDArray[np.intp]
 
 ENTRIES_PER_CHUNK = 1 << 15  # entries of a chunk of rows, which fit into the processor's cache
 # How many of the 2^63 words the ranges of a table add up to before their lengths are rounded up.
+# The 2^-20 of them that is left is room for this; words in it are drawn again.
 WORDS_USED = 2.0**63 * (1 - 2.0**-20)
 
 
@@ -59,12 +60,12 @@ class WeightTable:
     ``heights[r]`` in floats, and no more than the length of the range.
     """
 
-    scores: Array
+    scores: Array  # (rows, candidates)
     scale: float
-    counts: NDArray[Any] | None  # whole numbers
-    tops: Array
-    heights: Array
-    ends: WordArray
+    counts: NDArray[Any] | None  # whole numbers, (rows, candidates); None if all are 1
+    tops: Array  # the ``top`` of each row
+    heights: Array  # (rows, candidates)
+    ends: WordArray  # (rows, candidates)
 
     @classmethod
     def of(cls, scores: Array, scale: float, counts: NDArray[Any] | None = None) -> WeightTable:
@@ -193,6 +194,7 @@ def flipped_heads(
 ) -> Bits:
     """Return coins of heads with probability ``exp(-gap)`` for the rows of a chunk."""
     shape = (rows.stop - rows.start, scores.shape[1])
+    # A word of 64 bits has four numbers of 16 bits.
     uniform_words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
     digits = uniform_words[: shape[0] * shape[1]].reshape(shape)
     heads: Bits = digits < low

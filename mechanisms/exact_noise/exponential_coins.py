@@ -90,8 +90,8 @@ def exponential_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fractio
     """
     if energy == 0:
         return Fraction(1), Fraction(1)
-    # e^-energy is then below 2^(-16 digits), far below the precision that was asked for
     if energy > 16 * digits:
+        # e^-energy is below 2^(-16 digits), far below the precision that was asked for.
         return Fraction(0), Fraction(1, 1 << (16 * digits))
     bounds = []
     # The lower bound takes the quotient rounded up, and the upper bound takes it rounded down.

@@ -6,7 +6,10 @@ are shifted along the axis, and accepted with the chance that corrects for the s
 a comparison where their error bound allows it, otherwise whole numbers do.
 
 References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
-shifted law; proofs in docs/proofs/vectors.md.
+shifted law; proofs in docs/proofs/vectors.md, section 5.
+
+In several functions (4 p + 64) 2^-53 bounds the relative error of floats in a sum of p products, as
+a share of the product of the two vectors' lengths, with the few operations that follow it.
 """
 
 from __future__ import annotations
@@ -31,13 +34,13 @@ from mechanisms.exact_noise.integer_noise import IntegerNoise
 WIDTH_BITS = 44  # coordinates have the width 2^44; floats represent such whole numbers exactly
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
 MOST_SHIFT = 64  # in widths; sums of coordinates and shifts are then exact in floats
-TRIALS_AT_ONCE = 1 << 16  # numbers that are drawn at once
+TRIALS_AT_ONCE = 1 << 16  # coordinates that are drawn at once; it changes time and memory only
 
 
 def cap_mass_error(dimension: int) -> float:
     """Return a bound on how far the probability of a cap is from its share of the sphere.
 
-    It holds for every axis.
+    It holds for every axis; docs/proofs/vectors.md, section 5, has the constant.
     """
     return 320 * math.sqrt(dimension) / 2.0**WIDTH_BITS
 
@@ -51,6 +54,7 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
     # One of every two opposite proposals is tried, and about 3/4 of all vectors are long enough.
+    # The last term is what the shift gains; docs/proofs/vectors.md, 5, has the exact share.
     return math.log(1.5) + log_mass + shift * (edge - shift / 2)
 
 
@@ -86,15 +90,17 @@ def directions(
     """
     vectors = np.empty(axes.shape)
     batch_rows = max(1, TRIALS_AT_ONCE // axes.shape[1])
+    # A quarter of the expected trials of a vector are drawn at once: those after the first accepted
+    # one are drawn in vain.
     for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
         pending = np.flatnonzero(rows)
         while pending.size:
             current = pending[:batch_rows]
             tried = np.repeat(current, max(1, min(at_once, batch_rows // current.size)))
-            drawn, right = proposals(axes, tried, cap, law, rng)
+            drawn, accepted = proposals(axes, tried, cap, law, rng)
             # The first accepted proposal of each vector is taken.
-            accepted_rows, first_accepted = np.unique(tried[right], return_index=True)
-            vectors[accepted_rows] = drawn[right][first_accepted]
+            accepted_rows, first_accepted = np.unique(tried[accepted], return_index=True)
+            vectors[accepted_rows] = drawn[accepted][first_accepted]
             pending = np.concatenate(
                 [current[~np.isin(current, accepted_rows)], pending[batch_rows:]]
             )
@@ -113,10 +119,11 @@ def proposals(
     tried_axes = axes[tried]
     tilt, towards = Tilt.towards(tried_axes, height, law), sides(drawn, tried_axes)
     drawn = towards[:, None] * drawn + tilt.shifts
-    right = (towards != 0) & long_enough(drawn, law)
-    right[right] = in_cap(drawn[right], tried_axes[right], height)
-    right[right] = tilt_coins(drawn[right], tilt.at(right), law, rng)
-    return drawn, right
+    # Each test is made of the proposals that pass the tests before it.
+    accepted = (towards != 0) & long_enough(drawn, law)
+    accepted[accepted] = in_cap(drawn[accepted], tried_axes[accepted], height)
+    accepted[accepted] = tilt_coins(drawn[accepted], tilt.at(accepted), law, rng)
+    return drawn, accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +134,8 @@ class Tilt:
     product with the axis for all of them.
     """
 
-    shifts: Array
-    least: Array
+    shifts: Array  # a row for each axis
+    least: Array  # a number for each axis
 
     @classmethod
     def towards(cls, axes: Array, height: float, law: IntegerNoise) -> Tilt:
@@ -136,16 +143,20 @@ class Tilt:
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
         shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
         # shift = factor axis + r with |r| <= sqrt(p), where r is the rounding of the product.
-        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
+        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.  The 2 sqrt(p)
+        # and 1.001 sqrt(p) below pay for r, with round-off.  Where no bound is positive, nothing
+        # is shifted.
         edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
         factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
         along = height * factor * norm * (1 - relative_error)
         lower_bounds = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - relative_error))
-        right = lower_bounds > 0
+        is_shifted = lower_bounds > 0
         if edge <= 0:
-            right = np.zeros_like(right)
-        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, lower_bounds, 0.0))
+            is_shifted = np.zeros_like(is_shifted)
+        return cls(
+            np.where(is_shifted[:, None], shifts, 0.0), np.where(is_shifted, lower_bounds, 0.0)
+        )
 
     def at(self, places: Bits) -> Tilt:
         """Return the shifts and bounds of some rows."""
@@ -204,7 +215,6 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     """Return whether ``<u, t> >= height |u| |t|`` for rows of whole numbers; exact."""
     product = np.einsum("ij,ij->i", vectors, axes)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes))
-    # A sum of p products errs by at most p units in the last place of the product of the lengths.
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
     inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):

@@ -80,6 +80,7 @@ class IntegerNoise:
         draws = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
+            # Some proposals are rejected, so that a few more than needed are made.
             accepted = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
                 : size - done
             ]

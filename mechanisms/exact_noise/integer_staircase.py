@@ -31,9 +31,9 @@ class IntegerStaircase:
     ``b = e^(-1 / width)``.
     """
 
-    stair: int
-    upper: int
-    width: float
+    stair: int  # cells of each level but the first
+    upper: int  # cells of the first level, on each side of 0
+    width: float  # 1 / width is the logarithm of the factor from each level to the next
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""

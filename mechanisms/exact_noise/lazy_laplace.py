@@ -47,8 +47,8 @@ def draw_noisy_max(
 ) -> IndexArray:
     """Return indices of the largest ``score + scale noise``: one of each row.
 
-    If ``size`` is given there is a single row, and so many indices.  The distribution is exactly
-    that of independent continuous Laplace noise.
+    If ``size`` is given there is a single row, and ``size`` indices of it.  The distribution is
+    exactly that of independent continuous Laplace noise.
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
@@ -60,7 +60,8 @@ def draw_noisy_max(
         noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
         leaders = noisy.argmax(axis=1)
-        # A row with a single score this near to its largest one, all precise, is decided.
+        # A row with a single score this near to its largest one, all precise, is decided: the
+        # margin is above the errors of two draws, and rounding.
         top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
         rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
         rivals |= imprecise.any(axis=1)
@@ -83,7 +84,8 @@ def exact_winner(
 ) -> int:
     """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
     top = noisy[~imprecise].max(initial=-math.inf)
-    # Scores further below lose to the top score: floats have a relative error below 2^-50.
+    # Scores further below lose to the top score: precise noise is within 2^-32 of the draw, and
+    # floats have a relative error below 2^-50.
     with np.errstate(invalid="ignore"):  # the top is minus infinity if all draws are imprecise
         rivals = np.flatnonzero(imprecise | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
     best = float(scores.max())
@@ -116,6 +118,7 @@ def draw_first_above(
             # A difference of two infinities is NaN and counts as unsure.
             away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
         above = away > 0
+        # The margin is above the errors of one draw and of twice another, and rounding.
         unsure = imprecise[:, 1:] | imprecise[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
         for i in np.flatnonzero(unsure.any(axis=1)):
             row = answers[0 if size is not None else rows.start + i]
@@ -165,6 +168,7 @@ class LazyLaplace:
 
     def bounds(self) -> tuple[Bound, Bound]:
         """Return two numbers with the draw between them; more digits bring them closer."""
+        # A bit is 0.301 of a decimal digit; the 20 further digits are for cancellation.
         precision = self.bits // 3 + 20
         two = log_bounds(2, precision)
         lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]

@@ -19,8 +19,10 @@ import numpy as np
 from accountant.numerics import Array
 from mechanisms.exact_noise.integer_noise import IntegerArray, IntegerNoise
 
-GRID_BITS = 40  # the noise scale is 2^40 to 2^41 steps
-MAX_GRID_STEPS = 2.0**62  # larger numbers of steps may overflow 64 bits
+# The noise scale is 2^40 to 2^41 steps.  A finer grid adds less to the sensitivity, but fewer
+# values then fit into 64 bits.
+GRID_BITS = 40
+MAX_GRID_STEPS = 2.0**62  # larger numbers of steps may overflow 64 bits when noise is added
 
 
 def grid_exponent(scale: float) -> int:
@@ -55,7 +57,9 @@ def widened_scale(scale: float, sensitivity: float, moved: float) -> float:
     if moved > sensitivity:
         return scale
     share = moved / sensitivity
-    # (sensitivity + moved) / wider <= (sensitivity / scale) (1 - 2^-46): docs/proofs/discrete.md
+    # By docs/proofs/discrete.md, 4, (sensitivity + moved) / wider is at most
+    # (sensitivity / scale) (1 - 2^-46).  The 2^-30 pays for discrete in place of continuous Laplace
+    # noise, the 2^-44 for the same of Gaussian noise and for round-off.
     return scale * (1 + share * (1 + 2.0**-30) + 2.0**-44)
 
 

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from accountant.correlated_noise.strategy import Strategy
 from accountant.numerics import Array
 
-ENTRY_BITS, PIECE_BITS = 31, 16  # bits of an entry of the matrix, and of its lower piece
+# Bits of an entry of the matrix, and of its lower piece.  With more bits the rounded matrix is
+# nearer to the matrix, and values are cut into more pieces.
+ENTRY_BITS, PIECE_BITS = 31, 16
 LARGEST_STEPS = 2.0**1000  # larger values, in steps, are clipped to it: no two values move apart
-FLOAT_BITS = 52  # sums below 2^52 are exact in any order
+FLOAT_BITS = 52  # sums of whole numbers below 2^52 are exact in floats, in any order
 
 
 def entry_exponent(strategy: Strategy) -> int:
@@ -35,6 +37,7 @@ def product_in_steps(strategy: Strategy, values: Array, k: int) -> NDArray[Any]:
     exponent = entry_exponent(strategy)
     with np.errstate(over="ignore"):
         remaining = np.clip(np.rint(np.ldexp(values, -k)), -LARGEST_STEPS, LARGEST_STEPS)
+    # A sum over the columns of products of two pieces is below 2^52.
     bits = FLOAT_BITS - PIECE_BITS - strategy.columns.bit_length()
     total, shift = np.zeros((strategy.rows, *values.shape[1:]), dtype=object), 0
     while remaining.any():
@@ -60,7 +63,7 @@ def as_floats(steps: NDArray[Any], k: int) -> Array:
 
 
 def _piece_product(strategy: Strategy, piece: Array, exponent: int) -> NDArray[Any]:
-    """Return the rounded C, times 2^F, times whole numbers of few bits."""
+    """Return the rounded C, times 2^F, times whole numbers of few bits; F is ``exponent``."""
 
     def whole(entries: Array) -> Array:
         return np.rint(np.ldexp(entries, exponent))

@@ -125,7 +125,7 @@ class RealNoise(AdditiveNoise):
         Parameters
         ----------
         coordinates : int
-            Of the value; what a mechanism declares as ``dimension`` comes before it.
+            Number of coordinates of the value; a declared ``dimension`` is used in its place.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class RealNoise(AdditiveNoise):
         Raises
         ------
         PrivateValueError
-            If rounding so many coordinates moves neighbours apart by more than the sensitivity.
+            If rounding all coordinates moves neighbours apart by more than the sensitivity.
         """
         if self.arithmetic is not EXACT:
             return self.scale
@@ -159,6 +159,8 @@ class RealNoise(AdditiveNoise):
         if self.arithmetic is EXACT:
             if self.drawn_scale > self.scale:
                 return self.sensitivity / self.scale
+            # The noise is not widened, so that rounding counts as sensitivity.  The 2^-80 pays for
+            # discrete in place of continuous noise (docs/proofs/discrete.md, 4).
             moved = round_up(self.sensitivity + self._rounding_moves(self.dimension or 1))
             return round_up(moved / self.scale + 2.0**-80)
         return round_up_ratio(self.sensitivity, self.scale)

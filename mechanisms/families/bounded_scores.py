@@ -21,7 +21,10 @@ IndexArray = NDArray[np.intp]
 
 
 class BoundedScores(Protocol):
-    """Scores of candidates 0, 1, ...; no score exceeds the bound of its level."""
+    """Scores of candidates 0, 1, ...; no score exceeds the bound of its level.
+
+    The *place* of a candidate is its number 0, 1, ... in its level.
+    """
 
     def levels(self) -> tuple[Array, IndexArray]:
         """Return the bounds of the levels, and the positive number of candidates in each."""

@@ -1,5 +1,8 @@
 """Unbiased reports of numbers and vectors: how to decode them, and their variance.
 
+In the local model each user reports an own value with noise; the mean of all reports estimates the
+mean of the values.  Subclasses are the mechanisms that draw such reports.
+
 References: Duchi, Jordan & Wainwright (2018).
 """
 
@@ -18,7 +21,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
-ROUND_OFF = 1e-9  # relative error of a length
+ROUND_OFF = 1e-9  # relative error up to which a report has the length that it should have
 
 
 class MeanOracle(Mechanism):
@@ -122,7 +125,7 @@ def out_of_range(what: str) -> Any:
 
 def relative_norm(vectors: Array, radius: float) -> Array:
     """Return ``|vector| / radius``; extreme lengths are divided first, so no square overflows."""
-    safe = 1e-100 < radius < 1e100
+    safe = 1e-100 < radius < 1e100  # then squares of norms near the radius are normal floats
     return norms(vectors, 2) / radius if safe else norms(vectors / radius, 2)
 
 
@@ -138,7 +141,7 @@ def stochastic_round(
 
 
 def on_sphere(output: Array, radius: float) -> NDArray[np.bool_]:
-    """Return which outputs lie on the sphere, up to rounding."""
+    """Return which outputs lie on the sphere, up to 1e-6 of the radius, far more than round-off."""
     within: NDArray[np.bool_] = np.abs(norms(output / radius, 2) - 1) < 1e-6
     return within
 

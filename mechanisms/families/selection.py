@@ -24,7 +24,8 @@ from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Candidates, Mechanism, Scores, draw_shape
 from mechanisms.exact_noise import rounding_grid as grid
 
-LARGEST_GAP = 1e300  # differences of scores, over the scale, are cut to this, a finite float
+# Differences of scores, over the scale, are cut to this, so that sums of two are still finite.
+LARGEST_GAP = 1e300
 # from scores (a row for each user), a scale, a size and a generator to the indices of winners
 Sampler = Callable[[Array, float, int | None, np.random.Generator], NDArray[np.intp]]
 
@@ -220,7 +221,8 @@ def worst_gap(range_: float, epsilon: float) -> float:
     epsilon.  They differ by the range, hence are t and t - range with t = (epsilon + range) / 2.
     """
     t = (epsilon + range_) / 2
-    # e^gap = (e^{range - t} - 1) / (1 - e^{-t}), but e^{range - t} may overflow for large ranges.
+    # e^gap = (e^{range - t} - 1) / (1 - e^{-t}).  For large ranges e^{range - t} may overflow; both
+    # terms 1 and e^{-t} are then left out, which changes the pair a little and no privacy claim.
     return math.log(math.expm1(range_ - t) / -math.expm1(-t)) if range_ < 700 else range_ - t
 
 

@@ -1,8 +1,9 @@
 """Reports on a sphere whose density depends only on the height along the value, in steps.
 
-A mechanism such as PrivUnit reports a point of a sphere, more likely in a cap around the value.  A
+A mechanism such as PrivUnit reports a point of a sphere, more likely in a cap around the value.
+Planes across the value at a few heights cut the sphere into *slices* of constant density.  A
 hockey-stick divergence of two values is then a sum over finitely many cells, the intersections of
-the slices around both; this file has the shares of the sphere that these cells have.
+the slices of both; this file has the shares of the sphere that these cells have.
 """
 
 from __future__ import annotations
@@ -41,8 +42,10 @@ class SphereSupport(Support):
         axis = values[longer] / length[longer] if length[longer] else np.eye(len(first))[0]
         other_axis = values[1 - longer] / (length[1 - longer] or 1.0)
         across = other_axis - (other_axis @ axis) * axis
+        # Values less apart than this lie along one line, up to rounding.
         if np.sqrt(across @ across) > 1e-9:
             return self._cap_intersections(axis, other_axis)
+        # Each slice has the point at its middle height, in the direction `orthogonal` to the axis.
         edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
         measure = np.diff(self._share_below(edges))
         ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
@@ -54,7 +57,11 @@ class SphereSupport(Support):
         return Cells(outputs, measure, lambda output: self._slice_index(output, axis))
 
     def _cap_intersections(self, axis: Array, other_axis: Array) -> Cells:
-        """Return the intersections of the slices along two axes."""
+        """Return the intersections of the slices along two axes, for a single height h.
+
+        The slices along an axis are the cap below -h, the middle and the cap above h; for h = 0
+        there is no middle.
+        """
         # In the plane of both lines a uniform point has a uniform angle, and length above r with
         # probability (1 - r^2)^((p-2)/2).  So caps whose centres are an angle t apart share
         # 1/pi int_{t/2}^{arccos h} (1 - h^2 / cos^2 x)^((p-2)/2) dx of the sphere.
@@ -67,6 +74,7 @@ class SphereSupport(Support):
         separation, reach = float(np.arccos(np.clip(axis @ other_axis, -1, 1))), math.acos(height)
 
         def lens(angle: float) -> float:
+            """Return the share of the sphere that two caps at this angle have in common."""
             # With x = arccos h - s^2 the integrand is smooth in s; panels get finer towards 0.
             end = math.sqrt(max(reach - angle / 2, 0.0))
             nodes, weights, _ = gauss_legendre_panels(
@@ -76,6 +84,9 @@ class SphereSupport(Support):
             power = np.maximum(inside, 0.0) ** ((self.dimension - 2) / 2)
             return float(weights @ (2 * nodes * power)) / math.pi
 
+        # A cap of one axis overlaps the cap of the other axis on the same side (`near_share`) and
+        # the one on the opposite side (`far_share`).  The rest of it is in the middle slice of the
+        # other axis.
         near_share, far_share = lens(separation), lens(math.pi - separation)
         cap = 1 - float(self._share_below(height))
         side = max(cap - near_share - far_share, 0.0)
@@ -84,9 +95,10 @@ class SphereSupport(Support):
             [[near_share, side, far_share], [side, middle, side], [far_share, side, near_share]]
         )
         if slices == 2:
-            table = table[::2, ::2]
-        # The points are one off the plane and one of every arc between cuts.  Later points
-        # overwrite earlier ones, so the longest arc comes last.
+            table = table[::2, ::2]  # without the middle slices
+        # Each cell needs a point in it.  On the circle in the plane of the axes, the slices change
+        # at eight angles, the cuts.  The points are one off the plane and one of every arc between
+        # cuts.  A later point replaces an earlier one of the same cell, so the longest arc is last.
         cuts = np.add.outer([start, start + np.pi, end, end + np.pi], [-reach, reach]).ravel()
         cuts = np.sort(cuts % (2 * np.pi))
         arcs = np.diff(cuts, append=cuts[0] + 2 * np.pi)

@@ -64,7 +64,7 @@ def test_local_iht_by_coordinates_is_pure():
     ],
 )
 def test_label_iht(noise, epsilon):
-    made = LabelIHT(epsilon=epsilon, delta=1e-5, noise=noise, label_bound=2.0, **ROUNDS)
+    made = LabelIHT(epsilon=epsilon, delta=1e-5, randomizer=noise, y_bound=2.0, **ROUNDS)
     return made, UP, DOWN, X
 
 
@@ -73,7 +73,7 @@ def test_label_iht(noise, epsilon):
 def test_label_sgd(randomizer):
     labels = (Y > 0).astype(int)
     other = np.where(FIRST, 1 - labels, labels)
-    made = LabelSGD(epsilon=1.0, classes=3, diameter=5.0, batch_size=4, randomizer=randomizer)
+    made = LabelSGD(epsilon=1.0, k=3, diameter=5.0, batch=4, randomizer=randomizer)
     return made, labels, other, X
 
 

@@ -39,7 +39,7 @@ def test_private_mean(delta):
 @pytest.mark.dp(epsilon=1, runs=FEW)
 def test_local_histogram(oracle):
     other = np.where(FIRST[:, 0], 3, LABELS)
-    return LocalHistogram(k=4, epsilon=1.0, oracle=oracle), LABELS, other
+    return LocalHistogram(k=4, epsilon=1.0, randomizer=oracle), LABELS, other
 
 
 @pytest.mark.dp(epsilon=1, runs=FEW)
@@ -50,7 +50,7 @@ def test_private_selection():
 @pytest.mark.parametrize("quantiles", [0.9, [0.2, 0.5]])
 @pytest.mark.dp(epsilon=1, runs=FEW)
 def test_private_quantiles(quantiles):
-    made = PrivateQuantiles(quantiles=quantiles, lower=-1.0, upper=1.0, epsilon=1.0)
+    made = PrivateQuantiles(quantiles=quantiles, low=-1.0, high=1.0, epsilon=1.0)
     return made, UP[:, :1], DOWN[:, :1]
 
 

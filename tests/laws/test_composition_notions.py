@@ -141,7 +141,7 @@ def test_a_notion_holds_no_total(name):
     assert notion.charge(start, loss) == notion.charge(start, loss)
     assert notion.charge(start, loss) == notion.add(start, notion.cost(loss))
     with pytest.raises(BudgetExceeded):
-        notion.spend(start, Repeat(loss, 10**9))
+        notion.charge(start, Repeat(loss, 10**9))
     assert notion.encode(start) == words
     assert (notion, hash(notion)) == (made(name), hash(made(name)))
     assert notion != composition_notions.notion_of(name, Budget(7.0, 1e-6))
@@ -157,12 +157,12 @@ def test_a_plan_costs_its_parts_and_a_parallel_its_largest(name):
     one_by_one = start
     for loss in (few, many, many, many):
         one_by_one = notion.charge(one_by_one, loss)
-    whole = notion.spend(start, Sequential([few, Repeat(many, 3)]))
+    whole = notion.after(start, Sequential([few, Repeat(many, 3)]))
     step_by_step = [float(x) for x in numbers(one_by_one)]
     assert [float(x) for x in numbers(whole)] == pytest.approx(step_by_step, 1e-13)
     parts = [few, Repeat(many, 3), few]
     for order in itertools.permutations(parts):
-        parallel = notion.spend(start, Parallel(order, by="index"))
-        ends = [notion.spend(start, part) for part in parts]
+        parallel = notion.after(start, Parallel(order, by="index"))
+        ends = [notion.after(start, part) for part in parts]
         largest = [max(column) for column in zip(*map(numbers, ends), strict=True)]
         assert numbers(parallel) == largest

@@ -208,7 +208,7 @@ def test_label_regressions_are_least_squares_on_the_columns_they_keep(name):
     rows = X / np.sqrt(np.mean(X**2, axis=0))
     free = LinearRegression(fit_intercept=False).fit(rows, y).predict(rows)
     tolerance = 0.02 * y.var()  # columns that noise alone would explain are left out
-    both = {"label_bound": 2.0, **INFINITE}
+    both = {"y_bound": 2.0, **INFINITE}
     for made in (
         LabelIHT(sparsity=FEATURES, **both), LabelLasso(noise_bound=0.1, **both),
     ):  # fmt: skip
@@ -224,7 +224,7 @@ def test_label_regressions_are_least_squares_on_the_columns_they_keep(name):
 def test_label_classifier_is_scikit_learns_on_prepared_rows(name):
     X, labels, _ = design(name)
     given = {"epsilon": np.inf, "non_private": True, "random_state": 0}
-    made = quiet_fit(LabelPrivateClassifier(classes=CLASSES, penalty=0.5, **given), X, labels)
+    made = quiet_fit(LabelPrivateClassifier(classes=CLASSES, ridge=0.5, **given), X, labels)
     rows = made.prepared(X)
     # two rows of coefficients, w / 2 and -w / 2, have a quarter of the penalty of w
     peer = LogisticRegression(C=2 / 0.5, fit_intercept=False, tol=1e-10, max_iter=50_000)
@@ -233,7 +233,7 @@ def test_label_classifier_is_scikit_learns_on_prepared_rows(name):
     assert (made.coef_.shape, made.intercept_.shape) == ((1, FEATURES), (1,))
     three = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.7]))
     if len(np.unique(three)) == 3:
-        made = quiet_fit(LabelPrivateClassifier(classes=[0, 1, 2], penalty=5.0, **given), X, three)
+        made = quiet_fit(LabelPrivateClassifier(classes=[0, 1, 2], ridge=5.0, **given), X, three)
         rows = made.prepared(X)
         peer = LogisticRegression(C=1 / 5.0, fit_intercept=False, tol=1e-10, max_iter=50_000)
         wanted = peer.fit(rows, three).predict_proba(rows)
@@ -245,7 +245,7 @@ def test_label_classifier_is_scikit_learns_on_prepared_rows(name):
 
 def test_one_pass_of_labels_keeps_its_bound():
     X, labels, _ = design("coins")
-    sgd = LabelSGD(epsilon=np.inf, non_private=True, classes=2, diameter=4.0, batch_size=10,
+    sgd = LabelSGD(epsilon=np.inf, non_private=True, k=2, diameter=4.0, batch=10,
                    random_state=0)  # fmt: skip
     quiet_fit(sgd, X, labels)
     free = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10).fit(X, labels)
@@ -254,7 +254,7 @@ def test_one_pass_of_labels_keeps_its_bound():
         free.decision_function(X), labels
     )
     # the expected excess; one run of 200 steps varies by less than half of it
-    assert -1e-9 <= excess <= 1.5 * sgd.excess_bound(RECORDS, sgd.lipschitz_)
+    assert -1e-9 <= excess <= 1.5 * sgd.utility_bound(RECORDS, sgd.lipschitz_)
 
 
 @pytest.mark.parametrize("mutant", mutants.AT_THE_OPTIMUM, ids=lambda one: one.__name__)

@@ -125,13 +125,13 @@ UNARY = {"randomizer": "unary"}  # the best of all takes longer to choose than t
 CASES = {
     "FrankWolfe": of_pairs(FrankWolfe("squared", L1Ball(1.0), **CLAIM, rounds=2)),
     "GaussianFrankWolfe": of_pairs(GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=2)),
-    "LabelIHT": of_labels(LabelIHT(**CLAIM, **SPARSE, label_bound=1.0)),
-    "LabelLasso": of_labels(LabelLasso(**CLAIM, label_bound=1.0, noise_bound=0.1)),
+    "LabelIHT": of_labels(LabelIHT(**CLAIM, **SPARSE, y_bound=1.0)),
+    "LabelLasso": of_labels(LabelLasso(**CLAIM, y_bound=1.0, noise_bound=0.1)),
     "LabelPrivateClassifier": of_labels(
         LabelPrivateClassifier(1.0, classes=[0, 1], **UNARY), LABELS, CODES),
     "LabelPrivateClassifier, words": of_labels(
         LabelPrivateClassifier(1.0, **PAIR, **UNARY), WORDS, NAMES),
-    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, classes=2, diameter=1.0, **UNARY),
+    "LabelSGD": of_labels(LabelSGD(epsilon=1.0, k=2, diameter=1.0, **UNARY),
                           {k: v for k, v in LABELS.items() if k != "text"}, CODES),
     "LocalHistogram": Fits(LocalHistogram(epsilon=1.0, k=2), CODES,
                            {"rare": with_first(CODES, 10**9), "text": ["a", *CODES[1:].tolist()]}),
@@ -151,7 +151,7 @@ CASES = {
         PrivateLogisticRegression(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
     "PrivateMean": of_rows(PrivateMean(**CLAIM)),
     "PrivateQuantiles": Fits(
-        PrivateQuantiles(lower=0.0, upper=1.0, epsilon=1.0), X[:, [1]], COLUMN),
+        PrivateQuantiles(low=0.0, high=1.0, epsilon=1.0), X[:, [1]], COLUMN),
     "PrivateSearchCV": of_pairs(PrivateSearchCV(
         PrivateLasso(1.0, 0.0, rounds=2), {"radius": [0.1, 1.0]}, epsilon=3.0,
         tries=GeometricTries(0.5)), most=2),
@@ -160,13 +160,13 @@ CASES = {
         epsilon=3.0, tries=GeometricTries(0.5)), LABELS, CODES, most=2),
     "PrivateSelection": of_rows(PrivateSelection(epsilon=1.0)),
     "PrivateTopK": Fits(PrivateTopK(k=2, categories=[1, 2, 3, 4], epsilon=1.0), CATEGORIES, TOP),
-    "SignVote": of_machines(SignVote(**CLAIM, select=1), MACHINES, ODD_MACHINES),
+    "SignVote": of_machines(SignVote(**CLAIM, k=1), MACHINES, ODD_MACHINES),
     "SparseERM": of_pairs(SparseERM(**BOTH, **SPARSE, rounds=2), LABELS, CODES),
     "SparseERM, squared": of_pairs(SparseERM(loss="squared", **CLAIM, **SPARSE, rounds=2)),
     "ThresholdedMean": of_machines(
-        ThresholdedMean(**CLAIM, select=1, bound=1.0), MACHINES, ODD_MACHINES),
+        ThresholdedMean(**CLAIM, sparsity=1, x_bound=1.0), MACHINES, ODD_MACHINES),
     "ThresholdedRegression": of_machines(
-        ThresholdedRegression(**CLAIM, select=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2),
+        ThresholdedRegression(**CLAIM, sparsity=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2),
         PAIRS, {name: (one, Y[:10]) for name, one in ODD_MACHINES.items()}),
 }  # fmt: skip
 

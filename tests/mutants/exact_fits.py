@@ -43,8 +43,8 @@ class BallOfTheConstantToo(PrivateLasso):
 class ConstantThresholded(SparseERM):
     """Lets the constant compete with features for a place."""
 
-    def _next(self, theta, gradient, step, penalty):
-        moved = super()._next(theta, gradient, step, penalty)
+    def _next(self, theta, gradient, step, ridge):
+        moved = super()._next(theta, gradient, step, ridge)
         moved[-1] = 0.0
         return moved
 

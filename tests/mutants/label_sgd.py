@@ -16,7 +16,7 @@ X = RNG.normal(size=(40, 3))
 Y = RNG.integers(0, 4, 40)
 OTHER = Y.copy()
 OTHER[0] = (Y[0] + 1) % 4
-SETTINGS = {"epsilon": 1.0, "classes": 4, "diameter": 5.0, "batch_size": 5, "randomizer": "unary"}
+SETTINGS = {"epsilon": 1.0, "k": 4, "diameter": 5.0, "batch": 5, "randomizer": "unary"}
 
 
 class TwiceTheEpsilon(LabelSGD):
@@ -56,7 +56,7 @@ class SpanOfTrueLabelOnly(LabelSGD):
 
     def _run_sgd(self, ledger, executor):
         def own(labels):
-            span = GradientSpan.regular_simplex(self.classes)
+            span = GradientSpan.regular_simplex(self.k)
             return span.label_corners(labels) * (1 + labels[:, None])
 
         ledger.release_each(ledger.plan.parts[0], own)

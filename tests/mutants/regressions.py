@@ -20,11 +20,11 @@ RNG = np.random.default_rng(8)
 X = RNG.choice([-1.0, 1.0], (60, 4))
 Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 60)
 FIRST = np.arange(60) == 0
-LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2,
-          "step": 1.0, "noise": "gaussian"}  # fmt: skip
+LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "y_bound": 1.2, "rounds": 2,
+          "step": 1.0, "randomizer": "gaussian"}  # fmt: skip
 LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
 NUMBERS = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1}
-PUBLIC = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.2}
+PUBLIC = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "y_bound": 1.2}
 CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10,
            "fit_intercept": False}  # fmt: skip
 LINEAR = {"epsilon": 1.0, "delta": 1e-5, "method": "descent", "rounds": 5}
@@ -244,7 +244,7 @@ REFUTED = {
 
 # Huber's loss is steepest at a far label: a row at its bound then moves the sum by all of it
 STEEP = (X, np.full(60, 1e3))
-BATCHES = {"loss": "squared", "batch_rate": 0.05, **CENTRAL}
+BATCHES = {"loss": "squared", "rate": 0.05, **CENTRAL}
 WITHOUT = (np.where(FIRST[:, None], 0.0, X), STEEP[1])  # the record adds nothing
 TURNED = (X, np.where(FIRST, -1e3, 1e3))
 SENSITIVITIES = {

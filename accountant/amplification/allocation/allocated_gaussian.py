@@ -42,7 +42,9 @@ NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
 # Values of mu whose profile is integrated; beyond them there are closed bounds alone.
 INTEGRATED_MU = (1e-3, 6.0)
 NEGLIGIBLE = -90.0  # ln delta, below which a closed bound is good enough
-MARGIN = 0.1  # in ln delta, by which a probe of the inverse is put below the root
+# How far, in ln delta, a probe of the inverse is put before the root, so that the excess there is
+# positive in spite of the rough slope.
+MARGIN = 0.1
 
 
 @final
@@ -50,8 +52,9 @@ MARGIN = 0.1  # in ln delta, by which a probe of the inverse is put below the ro
 class AllocatedGaussian(Loss):
     """The mean of ``steps`` products, N(mu, 1) in one factor, against N(0, 1) in all.
 
-    ``added``: seen from the data without the record.  The profile is rounded up by its proved
-    error, or down where ``below`` is set, so that both certify.
+    ``added``: seen from the data without the record, the same pair in reverse.  The profile is
+    rounded up by its proved error, or down where ``below`` is set: the two losses give the upper
+    and the lower end of a certificate.
     """
 
     mu: float

@@ -14,12 +14,15 @@ standard normal without the record.  With K = t e^epsilon,
 - contours (here): integrals along vertical lines of the transform (`lognormal_inversion`);
 - `lognormal_lattice`: laws on a lattice on either side of V, where lines are long.
 
-A contour is exact only near its saddle point.  `Tilts` finds which line serves which K, and where
-E(S - K)_+ is better split by whether some V exceeds a cut M, a jump:
+A contour (a `Line`, with a constant real part, its tilt) is exact only near its saddle point.
+`Tilts` finds which line serves which K, and where E(S - K)_+ is better split by whether some V
+exceeds a cut M, a jump:
 
     E(S - K)_+ = E[(S - K)_+; no jump] + E[(K - S)_+; a jump] + E[S - K; a jump].
 
-A ``gap`` is K - t, the distance of K from the mean of S.
+The first part is an integral of the law `Law.NO_JUMPS`, the second of `Law.JUMPS`, and the third is
+a formula; `Law.WHOLE` is S without a split.  A ``gap`` is K - t, the distance of K from the mean of
+S.
 
 Proof: `docs/proofs/random_allocation.md`.
 """
@@ -43,8 +46,12 @@ from accountant.numerics.lognormal_lattice import excess_bounds
 from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.numerics.rounding import ULP
 
-CUTS = np.arange(1.5, 31.0, 0.25)  # the cuts M, given as values of the normal variable x
-RATIO = 2.0**0.375  # of the tilts of neighbouring lines; the tilt of a line is its real part
+# The cuts M that are tried, given as values of the normal variable x: every cut gives valid bounds,
+# and of more of them the best is better.
+CUTS = np.arange(1.5, 31.0, 0.25)
+# The ratio of the tilts of neighbouring lines: nearer to 1, a line is nearer to each saddle point,
+# and more lines are computed.
+RATIO = 2.0**0.375
 
 # Differences of ln delta between the two bounds.  Where they are at most this, no further method is
 # asked.
@@ -57,20 +64,23 @@ NEGLIGIBLE_IN_SUMS = -50.0  # ln delta: below it a composition takes closed boun
 
 # Where a method is tried, in mu and in the number of steps t; see `lattice_is_quicker` and
 # `one_decides`.
-# A lattice is proved from the first on; with so many steps it takes about ten seconds.
+# A lattice is proved for mu from the first number on; with as many steps as the second number it
+# takes about ten seconds, and with more of them it is not tried.
 LATTICE_MIN_MU, LATTICE_MAX_STEPS = 0.19, 20_000
 LATTICE_STEPS_PER_MU = 3.2  # if the record is added, a lattice is quicker up to t = 3.2 mu
 LOG_STEPS_PER_MU = 4.0  # up to ln t = 4 mu a large S is mostly one large V
 MAX_STEPS_IN_SUMS = 3  # most steps of `few_steps` where thousands of epsilons are asked for
 LARGE_EPSILON = 0.7  # above this epsilon one V decides, whatever the number of steps
-OCTAVES_IN_SUMS = 2  # octaves of K that one lattice serves in a composition; otherwise one
+# Octaves of K that one lattice serves in a composition, which so needs fewer; otherwise one.
+OCTAVES_IN_SUMS = 2
 
 # For lines through a saddle point:
-DIGITS = 28.0  # e-foldings by which a part of the split must be smaller to be negligible
+DIGITS = 28.0  # e-foldings by which a part of the split must be smaller to be negligible: 7e-13
 # The largest gap for which the line of jumps is computed if the other part is negligible, over the
 # widest gap of the whole law's lines.
 FARTHEST_GAPS = 150.0
-# Beyond the last line an estimate of epsilon grows by so many times what the last slope says.
+# Where delta is below those of all lines, an estimate of epsilon grows by 1.5 times what the last
+# slope says, as ln delta falls less and less steeply there.
 EXTRAPOLATION = 1.5
 Bounds = tuple[Array, Array]
 
@@ -186,7 +196,7 @@ def _improve(
 
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
-    """Return about the epsilon at ``delta``: a start for a search."""
+    """Return about the epsilon at ``delta``: a start for a search, of which nothing is proved."""
     if one_decides(mu, steps, added=added):
         # One V is large, the others are about 1:  S = e^{epsilon of one step} + t - 1.
         step_epsilon = GaussianLoss(mu).inverse_profile(delta)
@@ -199,11 +209,13 @@ def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
         else:
             tilt = float(tilts.line_below(np.zeros(1))[0])
             line = _line(Law.WHOLE, mu, steps, tilt, math.inf)
+            # In units of mu / sqrt(t), about the mu of the epoch for many steps.
             epsilon = mu / math.sqrt(steps) * np.geomspace(0.01, 50.0, 150)
             if not line.usable:
                 return rough_epsilon(mu, steps, delta, added=True)
             value, error, height = line.excess(steps * (np.exp(epsilon) - line.centre))
             excess = value * np.exp(height) - steps * np.expm1(epsilon)
+            # Where the difference is below the errors it is not used.
             log_delta = np.where(
                 excess > 3 * error * np.exp(height), np.log(excess / steps), np.nan
             )
@@ -223,12 +235,15 @@ class Tilts:
     """Which vertical line serves which K, from rough saddle points of the three kinds of lines.
 
     ``tilt`` are the real parts a of lines of the whole law, ``gap`` the K - t of their saddles and
-    ``height`` the logarithms of their excess there; ``jump_tilt`` are those, -b, of the law without
-    jumps, and each row of its tables is for one of `CUTS`.
+    ``height`` the logarithms of their excess there.  ``jump_tilt`` are the b of lines Re s = -b of
+    the law without jumps.  Of its tables each row is for one of `CUTS`: `_jump_middle` has the gaps
+    half way between neighbouring saddles, `_jump_height` the logarithms of the excess without the
+    factor e^{-b gap}, `_log_jump` that of the chance of a jump, and ``value`` the cuts M.
     """
 
     def __init__(self, mu: float, steps: int) -> None:
         self.mu, self.steps = mu, steps
+        # A rough quadrature over x, of which no bound is derived: it only chooses lines.
         x = np.arange(-60.0, 31.0, 0.1)
         value = np.exp(np.minimum(mu * x - mu * mu / 2, 700.0))
         mass = 0.1 * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -263,6 +278,8 @@ class Tilts:
             beyond = mass[::-1].cumsum()[::-1][at_cut]
             self._log_jump = np.log(-np.expm1(steps * np.log1p(-np.minimum(beyond, 0.999))))
             self.value = value[at_cut]
+        # The gaps at half and at twice the inverse of mu sqrt(t), for a small mu the deviation of
+        # S.
         end_tilts = np.array([0.5, 2.0]) / (mu * math.sqrt(steps))
         self.widest_gap, self.least_gap = np.interp(end_tilts, self.tilt, self.gap)
 
@@ -273,6 +290,7 @@ class Tilts:
         jumps is not integrated, and Chernoff's bound on it must be negligible.
         """
         margin, wide = (DIGITS, FARTHEST_GAPS) if jumps_alone else (0.0, 1.0)
+        # Rows are cuts and columns are gaps, 64 at a time to spare memory.
         best = np.empty(gap.size, dtype=np.intp)
         for start in range(0, gap.size, 64):
             gaps = gap[start : start + 64]
@@ -323,7 +341,8 @@ def _by_line(
     error = np.full(tilt.shape, np.inf)
     for line_tilt in np.unique(tilt):
         on_line = tilt == line_tilt
-        # A line with a larger tilt, farther from the saddle, is less exact and has fewer nodes.
+        # A line with a larger tilt, farther from the saddle, is less exact and has fewer nodes: up
+        # to nine neighbours farther are tried, every third.
         exponents = (0,) if law is Law.NO_JUMPS else (0, 3, 6, 9)
         candidates = (
             _line(law, tilts.mu, tilts.steps, float(line_tilt) * RATIO**n, cut) for n in exponents
@@ -337,7 +356,7 @@ def _by_line(
 def _excess_below(tilts: Tilts, epsilon: Array) -> Bounds:
     """Return bounds on ``ln E(K - S)_+``, K = t e^epsilon."""
     t = tilts.steps
-    plain = t * np.expm1(epsilon)
+    plain = t * np.expm1(epsilon)  # K - t without cancellation
 
     def gap(line: Line, on_line: NDArray[np.bool_]) -> Array:
         if line.centre == 1:
@@ -387,6 +406,7 @@ def _split_excess(tilts: Tilts, gap: Array, cut: float, *, jumps_alone: bool) ->
     )
     size = np.exp(jump_height)
     total = jump_part - gap_part + jump * size
+    # The tails of the normal law are inexact by ulps of cut mu, and their terms by a few more.
     total_error = jump_error * size + (16 + abs(cut) * mu) * ULP * (
         t * no_other_jump * (mean + mass) + gap_part
     )

@@ -27,13 +27,13 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_square
 
-MAX_ORDER = 64  # largest order of a bound where the record is removed
+MAX_ORDER = 64  # largest order of a bound where the record is removed: time grows with its square
 # A smaller power p takes the divergence of this one, which is larger.
 MIN_POWER = 0.5
 REACH = 12.0  # standard deviations of x up to which the law above V, in Chernoff's bound, is listed
-TILTS = np.geomspace(0.01, 1e10, 240)  # the values of a that are tried in Chernoff's bound
+TILTS = np.geomspace(0.01, 1e10, 240)  # values of a in Chernoff's bound: each gives a valid one
 BLOCK_SIZE = 2**11  # epsilons whose bounds at all tilts are in memory together: 4 MB
-EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 of the integral
+EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 = 2e-15 of the integral
 # Values of mu for which the Gamma integral is computed.  Below them its rule misses more than mu^2,
 # and above them it is long.
 INTEGRATED_MU = (1e-6, 25.0)
@@ -140,10 +140,12 @@ def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
     """
     d = min(mu * math.sqrt(2 * EFOLDINGS / steps), 1.5)
     h = 2 * math.pi * d / (EFOLDINGS + steps * d * d / (2 * mu * mu))
+    # What lies beyond these ends is bounded in `renyi_absent`, from how the terms fall there.
     low, high = -math.log(steps) - 2 * (EFOLDINGS + 6), 10 * mu + mu * mu / 2 + 7
-    h = max(h, (high - low) / 20_000)
+    h = max(h, (high - low) / 20_000)  # at most 20,000 points: a longer step misses more
     missed = 2 * math.exp(min(steps * d * d / (2 * mu * mu) - 2 * math.pi * d / h, 700.0))
     y = np.arange(low, high, h)
+    # A trapezoid rule over x for E e^{-e^y V} - 1, which does not cancel where it is small.
     step = 0.1 * min(1.0, 1 / mu)
     x = np.arange(-12.0, 12.0, step)
     value = np.exp(mu * x - mu * mu / 2)

@@ -30,12 +30,15 @@ from accountant.numerics.rounding import ULP
 # contours are quicker.
 MU_RANGES = {2: (0.0, 3.0), 3: (0.0, 1.5), 4: (0.0, 0.7), 5: (0.3, 0.4)}
 NEEDS_RECORD = 5  # steps that are served only where the record is removed: else cells are finer
-# The lattice ends where the density of v is e^-66; at e^-120 where that leaves too much out.
+# The lattice ends where the density of v is e^-66; at e^-120, with more points, where that leaves
+# too much out.
 LOG_DENSITY_RANGES = (66.0, 120.0)
 NARROW = 1e-9  # between the bounds on ln delta, before the larger range is tried
 # E-foldings of aliases below the sum, or, where the record is added, below K.
 DIGITS, ALL_DIGITS = 32.0, 64.0
-TURN = 1.45  # radians, of e^{mu v_j} off the real space: below pi / 2
+# The largest angle of e^{mu v_j} off the real space, in radians: below pi / 2, so that G(v) has no
+# zero there.
+TURN = 1.45
 BLOCK_SIZE = 2**18  # entries of a matrix of epsilons and points: 2 MB
 
 
@@ -61,6 +64,7 @@ def serves(mu: float, steps: int, *, added: bool) -> bool:
 def few_steps_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> tuple[Array, Array]:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons."""
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
+    # The 1.01 of `lattice_across`, with room for round-off.
     aliases = 1.02 * steps * (steps - 1) * math.exp(-ALL_DIGITS if added else -DIGITS)
     for log_range in LOG_DENSITY_RANGES:
         wide = np.flatnonzero(~(high - low <= NARROW))
@@ -93,7 +97,7 @@ def _sums(
     from scipy.special import erfcx
 
     root, sign = math.sqrt(steps), -1.0 if added else 1.0
-    slope = mu / root  # of ln S in u
+    slope = mu / root  # the derivative of ln S in u
     size = np.abs(epsilon)[:, None] + mu * mu / 2
     b = (sign * epsilon[:, None] + mu * mu / 2 - lattice.log_mean) / slope
     x = sign * b

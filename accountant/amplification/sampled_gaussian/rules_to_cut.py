@@ -38,7 +38,9 @@ from accountant.numerics.logspace import log_mixture_at, logsumexp
 STRIP = 0.97 * math.pi / 4  # d, half-width in Im t; Re x <= c on strips of up to pi / 4 (h = w)
 STRIP_NATS = 45.0  # 2 pi d / step: the rule errs by about e^-45 = 3e-20 of integrals on its edges
 LAST_PARAMETER = 36.0  # the largest t of a rule: x is then within w e^-36 of the cut
-STRIP_DEPTH = 2.5  # the largest |Im x| on a strip, where |n| is up to e^{2.5^2 / 2} = 23 n(Re x)
+# The largest |Im x| on a strip, where |n| is up to e^{2.5^2 / 2} = 23 n(Re x): a larger one allows
+# wider curves, with fewer points, and adds to the bounds on errors.
+STRIP_DEPTH = 2.5
 # ln r(c)^p for the largest real power p that the rule on the real line is made for.  The last point
 # of the rule depends on p; e^250 is far above all moments that are asked for.
 LOG_PEAK = 250.0

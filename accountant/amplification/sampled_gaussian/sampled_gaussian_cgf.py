@@ -42,7 +42,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
 
-BISECTIONS = 20  # steps of the search in `rough_epsilon`
+BISECTIONS = 20  # steps of the search in `rough_epsilon`, which needs only an estimate
 SQRT_TWO = math.sqrt(2)
 # A rule of at most 700 points serves all smaller powers at once.  A longer one serves only those of
 # its class, because shorter rules are enough for the others.

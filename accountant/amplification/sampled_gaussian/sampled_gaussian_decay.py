@@ -24,7 +24,9 @@ from accountant.numerics.rounding import ULP
 
 # Heights, as shares of the highest one: each is 2^-0.9 of the one before, down to 2^-23.
 LINE_LADDER = 2.0 ** -np.arange(0, 24, 0.9)
-WINDOW = np.arange(5)  # rungs of the ladder that are tried at a frequency, from the best guess
+# Rungs of the ladder that are tried at a frequency, from twice the height that a guess calls best:
+# every height gives a valid bound, and the least is taken.
+WINDOW = np.arange(5)
 
 
 class Decay:

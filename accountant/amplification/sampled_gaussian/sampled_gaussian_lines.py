@@ -32,7 +32,9 @@ HIGHEST_LINE = 1.25  # eta: e^{eta^2 / 2} = 2.2 is what a line may add to the ro
 # Below the power -64 the bound M <= cos(mu d / 2)^p E r^p asks for a far too short step, so that M
 # is summed instead.
 SUMMED_STRIP_POWER = 64.0
-MAX_LOG_SIZE = 2.0  # ln of the integral of |n r^s| on a raised line, over that on the real one
+# ln of the integral of |n r^s| on a raised line, over that on the real one, at most: on a higher
+# line longer steps do, but its larger terms add to the round-off.
+MAX_LOG_SIZE = 2.0
 FARTHEST_OUTPUT = 1e4  # x; an order whose mass lies beyond it is out of reach
 
 
@@ -42,7 +44,9 @@ class Line(NamedTuple):
     ``loss_error`` bounds the round-off of each loss, in ulps of 1.  ``missed`` bounds the error of
     the sum and what lies beyond its ends, relative to the moment at Re s; or, where ``edge`` is
     given, to ``sum_j e^{edge_mass_j + Re s edge_j}``, the integral of |n r^s| on the edges of a
-    strip.  ``lost`` is the mass of outputs that are cut off (`rules_to_cut`).
+    strip.  ``lost`` is the mass of outputs that are cut off (`rules_to_cut`).  The first four
+    fields have an entry for each point, the first three of them real on the real line and else
+    complex.
     """
 
     x: Any

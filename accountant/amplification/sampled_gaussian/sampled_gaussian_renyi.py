@@ -12,7 +12,8 @@ nothing cancels in the sum of a trapezoid rule:
     removed:  I = E e^t [psi(zt) + z psi(-t)]        added:  I = E [psi(-zt) + z psi(t)].
 
 In both, I = E g, and the integrand is g e^{-x^2/2} / sqrt(2 pi).  Orders that move its mass little
-share one grid.  Larger ones have windows: around x = 0 and around the peak of r^p e^{-x^2/2}.
+share one grid.  Larger ones have windows: around x = 0 and around the peak of r^p e^{-x^2/2}.  The
+rule's error is that of a strip |Im x| < d in which the integrand is analytic; angle means mu d.
 
 References: Mironov, Talwar & Zhang (2019); Trefethen & Weideman (2014), Theorem 5.1; the errors of
 the rule, of windows and of floats: `docs/proofs/renyi.md`.
@@ -36,10 +37,12 @@ from accountant.numerics.rounding import ULP
 MAX_MU = 25.0
 # Points of the grid of one order, at most: 16 MB.  An order that needs more has no bound here.
 MAX_POINTS = 2**21
-NATS = 37.0  # the rule misses about e^-37 of I
-# Ends of a grid, left and right, beyond which the integral is bounded and added to the error.
+NATS = 37.0  # the rule misses about e^-37 = 9e-17 of I, less than an ulp
+# Factors of the left and of the right tail, what lies beyond the ends of a grid, in the error.
 NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)
-SHARED_REACH = 64.0  # deviations: orders that move the mass no farther share one grid
+# Orders that move the mass no farther, in deviations, share grids; for larger ones a grid over the
+# whole range would be long, and most of it negligible.
+SHARED_REACH = 64.0
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
 TINY = 1e-300  # stands for a divergence that is not 0, but too small for a float
 
@@ -74,9 +77,11 @@ class SampledGaussianRenyi:
         if self.record_added:  # The bound -ln(1 - q) of all orders is enough.
             return np.full(z.shape, np.inf)
         half = mu * (mu / 2)
-        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
+        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}, of which 1 - q
+        # is left out where the exponent is above 600.
         norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
-        norm = np.where(z * half > 600, (z + 1) * (math.log(q) / z + half), norm)
+        log_far = np.logaddexp(math.log1p(-q), math.log(q) + z * half)  # where e^{z half} overflows
+        norm = np.where(z * half > 600, (z + 1) * (log_far / z), norm)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
         # B = q e^w.  E A^a - 1 + E B^a is written by psi, as it may be small.
         log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
@@ -90,6 +95,8 @@ class SampledGaussianRenyi:
     def _by_quadrature(self, z: Array) -> Array:
         """Return ``ln(1 + I) / z``, I raised by its error; infinite where a grid is too long."""
         log_moment, error = np.full(z.shape, np.inf), np.zeros(z.shape)
+        # Orders whose reach is in one octave share a grid; those with the largest reach have
+        # windows.
         reach = self._reach(z)
         shared = reach <= max(SHARED_REACH, 2 * self.mu)
         octaves = np.ceil(np.log2(np.maximum(reach, 32.0)))
@@ -100,16 +107,18 @@ class SampledGaussianRenyi:
         far = np.flatnonzero(~shared)
         if far.size:
             peak = self._peak(z[far])
+            # Windows that reach two deviations farther than needed on either side of the peak.
             around = np.stack((peak - self._tail - 2, peak + self._tail + 2), axis=1)
             of_far = self._of_one_bump if self.record_added else self._of_two_bumps
             log_moment[far], error[far] = of_far(z[far], peak, around)
+        # For I > e^30, ln(1 + I) < ln I + 1e-13.
         total = np.where(
             log_moment < 30, np.log1p(np.exp(log_moment + error)), log_moment + error + 1e-13
         )
         return np.where(np.isnan(total), np.inf, total) / z
 
     def _reach(self, z: Array) -> Array:
-        """Return how far r^p moves the mass: to the right, or where the record is added, left."""
+        """Return about how far r^p moves the mass: to the right, or left where p is negative."""
         if not self.record_added:
             return self.mu * (z + 1)
         flat = np.log1p(z * self.rate / (1 - self.rate)) / self.mu
@@ -135,7 +144,7 @@ class SampledGaussianRenyi:
         return math.sqrt(2 * (48 + 2 * max(0.0, -math.log(self.mu))))
 
     def _edges(self, reach: float) -> tuple[float, float]:
-        """Return the ends of a grid that serves orders up to this reach."""
+        """Return the ends of a grid that serves orders up to this reach (see `_reach`)."""
         if self.record_added:
             return -reach - self._tail, 2 * self.mu + self._tail
         return -self._tail, max(reach, 2 * self.mu) + self._tail
@@ -160,6 +169,7 @@ class SampledGaussianRenyi:
         """
         edges = self._edges(0.0)
         value, error = self._sum_on(z, edges, LEFT_TAIL)
+        # Rows: the right end of the first window, and the left end of the second.
         x = np.stack([np.full(z.shape, edges[1]), around[:, 0]])
         height = (z + 1) * self._log_ratio(x) - x * x / 2
         rise = (z + 1) * self._slope(x) - x
@@ -208,7 +218,8 @@ class SampledGaussianRenyi:
         """Return the step of the rule, the half-width d of its strip, and the angle mu d.
 
         The rule misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
-        cos(mu d)^{x / mu} at the left end: the d is taken that allows the longest step.
+        cos(mu d)^{x / mu} at the left end.  Of some d, each of which gives a valid bound, the one
+        is taken that allows the longest step.
         """
         angles = np.array([0.1, 0.3, 0.6, 1.0, 1.3] if self.record_added else [2.6])
         d = np.minimum(np.append(angles / self.mu, [1.0, 2.0, 3.0, 6.0]), angles[-1] / self.mu)
@@ -222,7 +233,10 @@ class SampledGaussianRenyi:
     def _sum_block(
         self, z: Array, x: Array, rule: tuple[float, float, float], tails: tuple[float, float]
     ) -> tuple[Array, Array]:
-        """Return ``ln I`` of some orders by the points x, and a bound on its error."""
+        """Return ``ln I`` of some orders by the points x, and a bound on its error.
+
+        ``rule`` has the step, the half-width d of the strip, and the angle, as `_step` gives them.
+        """
         t = self._log_ratio(x)
         terms, top = self._terms(z, x, t)
         total = np.maximum(np.sum(terms, axis=1), 1e-300)
@@ -258,6 +272,8 @@ class SampledGaussianRenyi:
         self, z: Array, x: Array, weight: Array, rule: tuple[float, float, float]
     ) -> Array:
         """Return a bound on what the trapezoid rule misses, relative to I."""
+        # 2.1 and 4.2 are factors of 2 and 4 in the proof, section 2, raised for the -1 of e^nats -
+        # 1.
         step, d, angle = rule
         nats = 2 * math.pi * d / step - d * d / 2  # at least `NATS`
         if not self.record_added:
@@ -287,8 +303,9 @@ class SampledGaussianRenyi:
     def _tail_shares(self, z: Array, x: Array, weight: Array) -> Array:
         """Return bounds on what lies beyond either end of the grid, relative to I, times h.
 
-        Beyond an end ln g grows by at most ``growth`` a unit, so that the integrand f is at most
-        f(end) e^{-|x - end| (|end| - growth)}; its integral is f(end) / (|end| - growth).
+        Beyond an end ln g grows by at most ``growth`` a unit (proof, section 3), so that the
+        integrand f is at most f(end) e^{-|x - end| (|end| - growth)}; its integral is
+        f(end) / (|end| - growth), and unknown, 1e300, where |end| <= growth.
         """
         w = self.mu * x[[0, -1]] - self.mu**2 / 2
         powers = np.array([1.0 - z, z - 1.0]) if not self.record_added else np.array([z + 2, 0 * z])

@@ -10,7 +10,8 @@ in A costs more than epsilon, so that with P (record present) and Q (absent)
 `TruncatedSampledGaussians.sure_delta` is the first part, the certain violations.  The second is
 left to a contour integral (`accountant.composition.truncated_contour`), for which the class has
 the cumulant K(z) = sum_i ln E_P[e^{zL_i}; x_i <= c_i]: its losses are bounded, so that the contour
-through its saddle point is no larger than delta.  `least_return` is s.
+through its saddle point is no larger than delta.  `least_return` is s: how far below 0 the other
+losses may return, up to a chance that is added to delta.
 
 Proof: `docs/proofs/sampled_gaussian.md`, certain violations and the cut.
 """
@@ -55,7 +56,8 @@ RETURN_CHANCE = 1e-13
 RETURN_NATS = -math.log(RETURN_CHANCE)
 # For equal releases of so small mu and rates closed bounds on s are within a half of the best.
 CLOSED_BOUND_MU, CLOSED_BOUND_RATE = 0.6, 0.05
-# Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum.
+# Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum: each
+# gives a valid s, and the least is taken.
 CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
 DECAY_NATS = 60.0  # the product of all characteristic functions is bounded down to e^-60
 

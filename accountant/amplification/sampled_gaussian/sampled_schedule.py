@@ -35,7 +35,7 @@ from accountant.numerics.rounding import MAX_EXPONENT, ULP
 Index = NDArray[np.intp]
 # The grid ends where a normal density of 9.8 deviations does: e^{-9.8^2 / 2} / 2 is 7e-22.
 DEVIATIONS = 9.8
-LOG_LEFT_OUT = -48.0  # ln of the share of G that may lie beyond an end of the grid
+LOG_LEFT_OUT = -48.0  # ln of the share of G that may lie beyond an end of the grid, e^-48 = 1e-21
 LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G at Re p
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
@@ -45,7 +45,9 @@ BLOCK_SIZE = 2**20  # entries of a matrix that are in memory together: 8 MB
 # The most different releases that are treated one by one, which takes about a millisecond each.  Of
 # more of them, cumulants at real orders are bounded by those of corners (see `corners`).
 MAX_SEPARATE_LOSSES = 500
-CORNERS = 16  # cells to an octave of mu, and to a factor e of the odds
+# Cells to an octave of mu, and to a factor e of the odds: more cells bring the corners nearer to
+# the releases, so that the bound is closer, and leave more releases to compute.
+CORNERS = 16
 PRODUCT_TERMS = 128  # terms that `products` adds at a time, so that they stay in the cache
 
 
@@ -93,7 +95,7 @@ class SimilarSampledGaussians:
             at = magnitude == common
             bounds = corners.log_moments(a[at], weights) or corners.greatest_bound(a[at], weights)
             value[at], error[at] = bounds
-        # A cumulant lies between 0 and that of its corner.
+        # A cumulant lies between 0 and that of its corner: the middle of the two, and half of it.
         return (value, error) if corners is self else ((value + error) / 2, (value + error) / 2)
 
     def corners(self, counts: Array) -> tuple[SimilarSampledGaussians, Array, Index]:
@@ -104,10 +106,13 @@ class SimilarSampledGaussians:
         """
         if self.mu.size <= MAX_SEPARATE_LOSSES:
             return self, counts, np.arange(self.mu.size)
+        # Both indices of a cell are packed into one whole number, which `np.unique` sorts; that of
+        # the odds is counted from its least value, and below 2^20.
         steps = np.ceil(CORNERS * np.log2(self.mu)), np.ceil(CORNERS * self.log_odds)
         base = float(np.min(steps[1]))
         key, corner_index = np.unique(steps[0] * 2**20 + (steps[1] - base), return_inverse=True)
         mu_step = np.floor(key / 2**20)
+        # 1e-12 is above the round-off of the logarithms and powers.
         above = SimilarSampledGaussians(
             2.0 ** (mu_step / CORNERS) * (1 + 1e-12),
             (key - mu_step * 2**20 + base) / CORNERS + 1e-12 * abs(base),
@@ -117,7 +122,10 @@ class SimilarSampledGaussians:
         return above, corner_counts, corner_index
 
     def greatest_bound(self, a: Array, counts: Array) -> tuple[Array, Array]:
-        """Bound ``sum counts K(a)`` by the greatest mu and rate: the middle of [0, bound] twice."""
+        """Return ``sum counts K(a)`` and its error, by the greatest mu and rate of all releases.
+
+        The sum lies between 0 and that bound: both results are half of it.
+        """
         rate = float(1 / (1 + np.exp(-np.max(self.log_odds)))) * (1 + 4 * ULP)
         worst = SampledGaussian(float(np.max(self.mu)), min(rate, 1.0), self.record_added)
         value, error = worst.cgf(a)
@@ -125,7 +133,10 @@ class SimilarSampledGaussians:
         return half, half
 
     def quadrature_terms(self, frequency: float) -> float:
-        """Return how many products of a matrix a node of a contour up to ``frequency`` takes."""
+        """Return how many products of a matrix a node of a contour up to ``frequency`` takes.
+
+        The real part of the contour is not known when this is asked; 10 stands for it.
+        """
         grid = self.grid(np.array([self.powers(10.0)], dtype=float), frequency)
         points = MAX_POINTS if grid is None else grid[0].size
         return float(points * (1 + self.mu.size))
@@ -162,8 +173,9 @@ class SimilarSampledGaussians:
     def contour(self, z: Complex, counts: Array) -> tuple[float, float, Complex, Array] | None:
         """Return ``K(a)``, its error, ``e^{K(z) - K(a)}`` at nodes of Re z = a, and its error.
 
-        K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``.  None where
-        the grid is too long.
+        K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``, so that the
+        phases e^{iu ln(1 + e^y)} are products of one for the row and one for the column.  None
+        where the grid is too long.
         """
         a, rows, columns = z[0, 0].real, z[:, 0].imag, z[0].imag
         # e^{i u ln r} has the phase +u where the record is removed, -u where it is added.
@@ -268,9 +280,9 @@ class SimilarSampledGaussians:
     def _term_ulps(
         self, block: slice, y: Array, log_base: Array, power: float, terms: Array
     ) -> tuple[Array, Array]:
-        """Return the ulps of the sum of ``terms``, sizes of tilted masses; and a sum of them.
+        """Return the ulps of the sum of ``terms``, and ``sum terms ln(1 + e^y)``, for each release.
 
-        The second sum is ``sum terms ln(1 + e^y)``.
+        Terms are sizes of tilted masses, a row for each release and a column for each point.
         """
         exponent, square = self._exponents(block, y, log_base, power)
         top = np.abs(np.max(exponent, axis=1))
@@ -370,7 +382,9 @@ def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[f
     and without e^{u |h|} on the side where the phase falls.  So the strip lies on both sides of
     the real line, or between it and a line of twice the height.
     """
-    max_height = 3.0 if power >= 0 else 1.5  # below pi, and pi / 2
+    # Below pi, where 1 + e^{y + ih} has a zero; for p < 0 below pi / 2, as `_log_growth` demands.
+    max_height = 3.0 if power >= 0 else 1.5
+    # Half-widths d that are tried, in units of mu: around the real line, and of shifted strips.
     around = np.minimum(mu * np.array([4.0, 6.0, 8.7]), max_height)
     log_size_around = around**2 / (2 * mu * mu) + frequency * around
     log_size_around = log_size_around + _log_growth(around, power, log_odds)
@@ -379,6 +393,7 @@ def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[f
     log_size_above = (2 * shifted) ** 2 / (2 * mu * mu) + _log_growth(2 * shifted, power, log_odds)
     half_width = np.append(around, shifted)
     log_size = np.append(log_size_around, log_size_above)
+    # The error is e^{LOG_QUADRATURE_ERROR} where 2 pi / s is this rate.
     rate = (log_size - LOG_QUADRATURE_ERROR + math.log(4)) / half_width
     rate[np.append(0 * around, log_growth) > MAX_LOG_GROWTH] = math.inf
     best = int(np.argmin(rate))
@@ -386,7 +401,7 @@ def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[f
 
 
 def _log_growth(height: Array, power: float, log_odds: float) -> Array:
-    """Return a bound on ``ln |1 + e^{y + ih}|^p`` over that at h = 0, or over ``ln G``."""
+    """Return a bound on ``p ln |1 + e^{y + ih}|``, less its value at h = 0, or less ``ln G``."""
     if power >= 0:
         return np.zeros(height.shape)
     # |1 + e^{y + ih}| >= cos(h / 2) (1 + e^y); and it is >= 1 for h <= pi / 2, G >= (1 + o)^p
@@ -433,6 +448,7 @@ def product_of_powers(ratio: Complex, counts: Array) -> Complex:
         plain: Complex = np.multiply.reduce(ratio, axis=0)
         return plain
     product: Complex = np.multiply.reduce(ratio[~is_repeated], axis=0)
+    # 1e-300 stands for 0, whose powers are 0 too, so that no logarithm is infinite.
     log_ratio = np.log(np.where(ratio[is_repeated] == 0, 1e-300, ratio[is_repeated]))
     result: Complex = product * np.exp(np.einsum("i,i...->...", counts[is_repeated], log_ratio))
     return result

@@ -50,6 +50,7 @@ class HeadPin:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
+        """Open the file, locked against other processes, and yield its handle."""
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:

@@ -19,12 +19,18 @@ from functools import lru_cache
 from typing import Any
 
 BITS = 256  # bits of the hash of a key, and the depth of the trie
-Node = Sequence[Any]  # a key, and the path of the entry under it
+# A key, and the path of the entry under it.  At place k of the path is the number of the last entry
+# before it whose key has the first k bits in common with this key, and then differs; 0 for none.
+Node = Sequence[Any]
 NodesOf = Callable[[int], Sequence[Node]]  # the nodes of the entry with a number, oldest first
 
 
 def descend(key: str, root: int, nodes_of: NodesOf) -> tuple[int, list[int]]:
-    """Return the number of the last entry of a key (0: none), and the path of the next one."""
+    """Return the number of the last entry under a key, 0 for none, and the path of the next one.
+
+    The search begins at the entry ``root``.  The path is the one that a new entry under the key
+    would have.
+    """
     wanted, seq = _bits(key), root
     path: list[int] = []
     while seq:
@@ -51,7 +57,10 @@ def new_nodes(keys: Sequence[str], root: int, seq: int, nodes_of: NodesOf) -> li
 
 
 def _last_node(nodes: Sequence[Node], wanted: int, agreed: int) -> tuple[int, list[int]]:
-    """Return the path of the last node that has ``agreed`` bits in common, and how many it has."""
+    """Return how many bits the last fitting node has in common with a key, and the node's path.
+
+    A node fits if these are at least ``agreed`` bits; ``wanted`` is the hash of the key.
+    """
     for key, path in reversed(nodes):
         common = BITS - (_bits(key) ^ wanted).bit_length()
         if common >= agreed:

@@ -35,8 +35,9 @@ APPEND_ONLY = (
 # tables one waits for the other.  It is "dpat" in ASCII; any number that no other program locks
 # would do.
 CREATION_LOCK = 0x64706174
-# milliseconds after which the server ends a statement of a client that holds the lock, or
-# disconnects a client that is silent inside a transaction
+# Milliseconds after which the server ends a statement of a client that holds the lock, or
+# disconnects a client that is silent inside a transaction.  With a longer time a client that hangs
+# would keep all others waiting longer; a shorter one could end a charge on a slow server.
 HOLDING_TIMEOUT = 5000
 # Takes the writers' lock until the transaction ends; its commit will not wait for the flush.  From
 # the next statement on the time limit ``:most`` holds.
@@ -212,6 +213,10 @@ class Postgres:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
+        """Open a transaction by the statement ``begin``; after an error it is rolled back.
+
+        ``begin`` is sent together with the first statement of the transaction.
+        """
         with self._lock, self._translated_errors():
             if self._db is None or self._db.closed:
                 self._db = self._psycopg.connect(**self._parameters, autocommit=True)

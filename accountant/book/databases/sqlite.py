@@ -24,7 +24,7 @@ from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
-APPLICATION_ID = 0x64706174  # the number in the header of the file that marks it as a book
+APPLICATION_ID = 0x64706174  # "dpat" in ASCII: in the header of the file it marks a book
 LARGEST_NOTE = (1 << 31) - 1  # the number in the file's header has 32 bits and a sign
 # Triggers that refuse to change or delete entries.
 APPEND_ONLY = tuple(
@@ -64,6 +64,7 @@ class SQLite:
             raise
 
     def _connect(self) -> None:
+        """Open the file, and its write-ahead log if the book can be written."""
         if has_flipped_bit(self._beside("-wal")):  # SQLite drops all frames after a damaged one
             raise LedgerCorrupt(self.name, "its log ahead is damaged")
         mode = self._mode()
@@ -134,6 +135,7 @@ class SQLite:
 
     @contextmanager
     def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:
+        """Open a transaction by the statement ``begin``; ``after`` is called after its commit."""
         with self._lock, self._translated_errors():
             self._refuse_another_file()
             self._refuse_without_log()
@@ -172,6 +174,7 @@ class SQLite:
             raise LedgerCorrupt(self.name, f"{why}; close it and open it again")
 
     def _begin(self, begin: str) -> None:
+        """Begin a transaction; wait for other writers as long as the book allows."""
         # SQLite's own waiting sleeps up to 0.1 s at a time, but a charge takes less than 1 ms: this
         # loop sleeps 0.2 to 2 ms.
         give_up = time.monotonic() + self._wait
@@ -220,6 +223,7 @@ class SQLite:
             raise LedgerCorrupt(self.name, "the file was replaced while it was open")
 
     def _identity(self) -> tuple[object, ...] | None:
+        """Return what tells the file from one that replaces it; None if there is no file."""
         try:
             file_status = self._path.stat()
         except OSError:

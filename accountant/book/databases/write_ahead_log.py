@@ -50,15 +50,18 @@ def has_flipped_bit(path: Path) -> bool:
 
 
 def _has_flipped_bit(file: BinaryIO) -> bool:
+    """Follow the checksums from the header on, and judge what is wrong first, if anything is."""
     header = file.read(HEADER)
     if len(header) < HEADER:
         return False
     if not _is_header(header):
         return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
+    # The words are: magic number, version, page size, checkpoint number, two of salt, two sums.
     magic, _, page, _, *salt, checksum_1, checksum_2 = struct.unpack(">8I", header)
     frame_length, sums = FRAME_HEADER + page, (checksum_1, checksum_2)
     while raw := file.read(frame_length * FRAMES_PER_READ):
-        raw = raw[: len(raw) // frame_length * frame_length]
+        raw = raw[: len(raw) // frame_length * frame_length]  # a frame that is cut off is left out
+        # Words 2 to 5 of a frame's header are two of salt and the two sums.
         fields = np.frombuffer(raw, ">u4").reshape(-1, frame_length // 4)[:, 2:6].tolist()
         for (*frame_salt, stored_1, stored_2), frame_sums in zip(
             fields, _frame_sums(raw, page, magic), strict=True
@@ -75,7 +78,10 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
 
 
 def _is_header(header: bytes) -> bool:
-    """Return whether the magic number, the page size and the checksum of a header are right."""
+    """Return whether the magic number, the page size and the checksum of a header are right.
+
+    The checksum is over its first six words, which are three pairs.
+    """
     magic, _, page, _, _, _, *stored = struct.unpack(">8I", header)
     if magic not in MAGIC or not 512 <= page <= 65536 or page & (page - 1):
         return False
@@ -99,7 +105,7 @@ def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
 
 @cache
 def _weights(pairs: int) -> NDArray[np.uint32]:
-    """Return the weights of each word in s and t after so many pairs, in the order of the words.
+    """Return the weights of the words of that many pairs in the final s and t, in their order.
 
     If the pairs after a pair (x, y) take (s, t) to (a s + b t, c s + d t), then x, which is added
     to both sums, has the weights (a + b, c + d), and y, which is added to t, has (b, d).
@@ -114,7 +120,7 @@ def _weights(pairs: int) -> NDArray[np.uint32]:
 
 @cache
 def _carry(pairs: int) -> tuple[int, int, int, int]:
-    """Return (a, b, c, d): so many pairs of zeros take (s, t) to (a s + b t, c s + d t)."""
+    """Return (a, b, c, d): that many pairs of zeros take (s, t) to (a s + b t, c s + d t)."""
     a, b, c, d = 1, 0, 0, 1
     for _ in range(pairs):
         a, b, c, d = (a + b) % WORD, (a + 2 * b) % WORD, (c + d) % WORD, (c + 2 * d) % WORD
@@ -123,6 +129,7 @@ def _carry(pairs: int) -> tuple[int, int, int, int]:
 
 def _next_sums(before: Sums, frame_sums: list[int], page: int) -> Sums:
     """Return the checksum of a frame from the one before it and its own weighted sums."""
+    # two words and the page, which are 8 + page bytes, in pairs of 8 bytes
     (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
     return (a * s + b * t + frame_sums[0]) % WORD, (c * s + d * t + frame_sums[1]) % WORD
 
@@ -139,7 +146,7 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
         [(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32
     )
     weights = _weights((8 + page) // 8)
-    powers = np.uint32(1) << np.arange(32, dtype=np.uint32)
+    powers = np.uint32(1) << np.arange(32, dtype=np.uint32)  # 2^k for each bit k of a word
     word_changes = weights[:, :, None] * powers
     return bool(
         np.any(np.all(word_changes == difference[:, None], axis=1))

@@ -65,6 +65,7 @@ class Terms(NamedTuple):
         """Raise `DatasetClosed` if nothing may be spent any more."""
         self.refuse_if_closed(dataset)
         if self.is_over(now):
+            # the first 19 characters of a time are those up to its second
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
             raise DatasetClosed(dataset, why)
 

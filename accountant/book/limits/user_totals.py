@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import Total, largest_total
 
-Spend = Callable[[Total[Any]], Total[Any]]
+Spend = Callable[[Total[Any]], Total[Any]]  # returns the total after a spend from that before
 
 
 class UserTotals:
@@ -25,10 +25,10 @@ class UserTotals:
     """
 
     def __init__(self, users: int, zero: Total[Any]) -> None:
-        self._class = np.zeros(users, dtype=np.int32)
-        self._totals = [zero]
+        self._class = np.zeros(users, dtype=np.int32)  # the number of each user's class
+        self._totals = [zero]  # the total of each class
         self._sizes = [users]  # how many users each class has
-        self._number = {zero: 0}
+        self._number = {zero: 0}  # the number of the class of each total
         self._empty: list[int] = []  # numbers of classes without users, which new classes take
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
@@ -46,13 +46,14 @@ class UserTotals:
     def add(self, who: Users | None, spend: Spend) -> None:
         """Give the users in ``who`` the totals that `totals_after` returns for their classes."""
         ends = self.totals_after(who, spend)
+        # if all users pay, and no two classes reach the same total, no user changes the class
         if who is None and len(set(ends.values())) == len(ends):
             for class_number, total in ends.items():
                 self._totals[class_number] = total
             self._number = {total: class_number for class_number, total in ends.items()}
             return
         moved = self._sizes_within(who)
-        table = np.arange(len(self._totals), dtype=np.int32)
+        table = np.arange(len(self._totals), dtype=np.int32)  # the new class of each class's users
         for class_number, total in ends.items():
             table[class_number] = self._class_of(total)
         moved_users = slice(None) if who is None else who

@@ -17,7 +17,7 @@ from accountant.ledger.totals import CompositionNotion, Total
 
 MONTH, ROLLING = "month", "30 days"
 DAYS = 30  # length of a rolling window; a day ends at midnight, UTC
-CARRY = IntegerRange(0, 12)
+CARRY = IntegerRange(0, 12)  # windows before that may leave what they did not spend
 Parts = dict[str, Total[Any]]  # what was spent in each month, or on each day
 WHOLE = ""  # the only part of a data set without a window
 
@@ -28,9 +28,9 @@ class Window(NamedTuple):
     ``carry`` says how many windows before leave what they did not spend to a later one.
     """
 
-    kind: str
+    kind: str  # "month" or "30 days"
     carry: int
-    opened: str
+    opened: str  # the time of the opening, as the log states times
 
     @property
     def length(self) -> str:
@@ -38,7 +38,7 @@ class Window(NamedTuple):
         return "one calendar month" if self.kind == MONTH else f"{DAYS} days in a row"
 
     def label(self, now: str) -> str:
-        """Return the month, or the day, of a time."""
+        """Return the month, or the day, of a time, such as 2026-11 or 2026-11-28."""
         return now[:7] if self.kind == MONTH else now[:10]
 
     def age(self, label: str, now: str) -> int:
@@ -58,7 +58,7 @@ class Window(NamedTuple):
     def spent(
         self, notion: CompositionNotion[Any], parts: Parts, now: str, age: int = 0
     ) -> Total[Any]:
-        """Return what was spent in the window that is open, or in one before."""
+        """Return what was spent in the window that is open, or ``age`` windows before it."""
         window_totals = [parts[label] for label in sorted(parts) if self.age(label, now) == age]
         return reduce(notion.add, window_totals) if window_totals else notion.zero
 
@@ -67,6 +67,7 @@ class Window(NamedTuple):
     ) -> CompositionNotion[Any]:
         """Return the notion whose limit includes what earlier windows did not spend."""
         carried = notion
+        # The oldest window comes first: what it left, the next one may have spent.
         for age in range(self._before(now), 0, -1):
             carried = notion.with_more(carried.left(self.spent(notion, parts, now, age)))
         return carried
@@ -79,7 +80,11 @@ class Window(NamedTuple):
         return carried
 
     def _before(self, now: str) -> int:
-        """Return how many windows before this one carry over; the month of the opening is one."""
+        """Return how many windows before this one carry over.
+
+        The month of the opening counts as a whole one; a rolling window counts if none of its
+        days is before that of the opening.
+        """
         since = self.age(self.label(self.opened), now)
         if self.kind == ROLLING:  # a window counts from the opening on
             days = (date.fromisoformat(now[:10]) - date.fromisoformat(self.opened[:10])).days

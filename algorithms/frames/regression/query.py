@@ -17,7 +17,8 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
-from algorithms.base.intervals import LEVEL, normal_interval
+from algorithms.base.intervals import CONFIDENCE, normal_interval
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.frames.answer import FRAME_LEVEL
 from algorithms.frames.arguments import answered
 from algorithms.frames.bases import STEPS, Sensitivities
@@ -152,7 +153,8 @@ class RegressionAnswer(FramedAnswer):
             deviations.append(np.sqrt(np.maximum(variance, 0.0)))
         return np.array(deviations).reshape(self._shape)
 
-    def interval(self, level: float = 0.95) -> Array:
+    @renamed_arguments(level="confidence")
+    def interval(self, confidence: float = 0.95) -> Array:
         """Return intervals for the coefficients of the frame itself, clipped and cut as declared.
 
         To first order of the noise, and noise is all that they count: they say nothing of a
@@ -160,7 +162,7 @@ class RegressionAnswer(FramedAnswer):
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that each covers, in (0, 1).
 
         Returns
@@ -168,8 +170,9 @@ class RegressionAnswer(FramedAnswer):
         numpy.ndarray
             Lower and upper end, along the last axis; to nearest.
         """
-        level, value, deviation = LEVEL.check("level", level), self.value, self.deviation
-        ends = normal_interval(value.ravel(), deviation.ravel(), level)
+        confidence = CONFIDENCE.check("confidence", confidence)
+        value, deviation = self.value, self.deviation
+        ends = normal_interval(value.ravel(), deviation.ravel(), confidence)
         return ends.reshape(*self._shape, 2)
 
     def _columns(self) -> dict[str, list[Any]]:

@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from algorithms.base.intervals import LEVEL
+from algorithms.base.intervals import CONFIDENCE
+from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.frames.arguments import answered
 from algorithms.frames.cells import keys_of
 from algorithms.frames.conditions import Condition, checked_where
@@ -23,14 +24,15 @@ from algorithms.frames.top_query import TopQuery
 from algorithms.statistics.private_quantiles import SHARE
 
 
+@renamed_arguments(shares="quantiles", level="confidence")
 @answered("quantiles('age', [0.1, 0.9], epsilon=1.0)")
 def quantiles(
     column: str,
-    shares: Sequence[float],
+    quantiles: Sequence[float],
     *,
     epsilon: float,
     delta: float = 0.0,
-    level: float | None = 0.95,
+    confidence: float | None = 0.95,
     where: Condition | None = None,
     by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
@@ -40,14 +42,14 @@ def quantiles(
     ----------
     column : str
         A column of numbers.
-    shares : list of float
+    quantiles : list of float
         The quantiles, each in [0, 1].
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float or None
+    confidence : float or None
         Probability that an interval covers its quantile of the frame.  Intervals take at most a
-        share 1 - level of the cost, which is 5 % at 0.95, and a little for a count of the rows;
-        None asks for none.
+        share 1 - confidence of the cost, which is 5 % at 0.95, and a little for a count of the
+        rows; None asks for none.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
     by : str, list of str or dict
@@ -62,7 +64,7 @@ def quantiles(
     Examples
     --------
     >>> from algorithms.frames import Number, Schema, quantiles
-    >>> query = quantiles("age", [0.1, 0.5, 0.9], epsilon=1.0, level=None)
+    >>> query = quantiles("age", [0.1, 0.5, 0.9], epsilon=1.0, confidence=None)
     >>> print(query.explain(Schema({"age": Number(0, 100)}, person="id", rows_per_person=2)))
     quantile 0.1, 0.5, 0.9 of age
       age: clipped to 0 .. 100, rows without one do not count
@@ -71,20 +73,21 @@ def quantiles(
       2 times exponential mechanism of scale 4 on ranks
       costs epsilon 1
     """
-    listed: object = shares  # it may be anything, whatever its annotation says
+    listed: object = quantiles  # it may be anything, whatever its annotation says
     if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
-        raise ParameterError("shares", shares, "a list of numbers in [0, 1]")
-    return _quantiles(column, shares, epsilon, delta, level, where, by)
+        raise ParameterError("quantiles", quantiles, "a list of numbers in [0, 1]")
+    return _quantiles(column, quantiles, epsilon, delta, confidence, where, by)
 
 
+@renamed_arguments(share="quantile", level="confidence")
 @answered("quantile('age', 0.9, epsilon=1.0)")
 def quantile(
     column: str,
-    share: float,
+    quantile: float,
     *,
     epsilon: float,
     delta: float = 0.0,
-    level: float | None = 0.95,
+    confidence: float | None = 0.95,
     where: Condition | None = None,
     by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
@@ -94,11 +97,11 @@ def quantile(
     ----------
     column : str
         A column of numbers.
-    share : float
+    quantile : float
         The quantile, in [0, 1].
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float or None
+    confidence : float or None
         Probability that the interval covers the quantile of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
@@ -117,16 +120,17 @@ def quantile(
     >>> print(quantile("age", 0.9, epsilon=1.0, by="job"))
     quantile 0.9 of age by job
     """
-    return _quantiles(column, [share], epsilon, delta, level, where, by, single=True)
+    return _quantiles(column, [quantile], epsilon, delta, confidence, where, by, single=True)
 
 
+@renamed_arguments(level="confidence")
 @answered("median('age', epsilon=1.0)")
 def median(
     column: str,
     *,
     epsilon: float,
     delta: float = 0.0,
-    level: float | None = 0.95,
+    confidence: float | None = 0.95,
     where: Condition | None = None,
     by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> QuantileQuery:
@@ -138,7 +142,7 @@ def median(
         A column of numbers.
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float or None
+    confidence : float or None
         Probability that the interval covers the median of the frame; None asks for no interval.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
@@ -157,9 +161,10 @@ def median(
     >>> print(median("age", epsilon=1.0))
     quantile 0.5 of age
     """
-    return _quantiles(column, [0.5], epsilon, delta, level, where, by, single=True)
+    return _quantiles(column, [0.5], epsilon, delta, confidence, where, by, single=True)
 
 
+@renamed_arguments(level="confidence")
 @answered("top_k('job', 3, epsilon=1.0)")
 def top_k(
     column: str,
@@ -167,7 +172,7 @@ def top_k(
     *,
     epsilon: float,
     delta: float = 0.0,
-    level: float = 0.95,
+    confidence: float = 0.95,
     where: Condition | None = None,
     by: str | Sequence[str] | Mapping[str, Any] = (),
 ) -> TopQuery:
@@ -183,7 +188,7 @@ def top_k(
         How many labels, at least 1.
     epsilon, delta : float
         The privacy that the answer may cost.
-    level : float
+    confidence : float
         Probability that an interval covers its number of persons, at least.
     where : Condition, optional
         Which rows count, such as ``col("age") >= 18``.
@@ -208,34 +213,37 @@ def top_k(
     """
     cost = Guarantee(epsilon, delta)
     checked = checked_where(where)
-    count, chance = IntegerRange(1).check("k", k), LEVEL.check("level", level)
+    count, chance = IntegerRange(1).check("k", k), CONFIDENCE.check("confidence", confidence)
     return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance, keys_of(by))
 
 
 def _quantiles(
     column: str,
-    shares: Sequence[float],
+    quantiles: Sequence[float],
     epsilon: float,
     delta: float,
-    level: float | None,
+    confidence: float | None,
     where: Condition | None,
     by: str | Sequence[str] | Mapping[str, Any],
     *,
     single: bool = False,
 ) -> QuantileQuery:
     """Return the query of checked arguments; ``single`` answers one number without a list."""
-    for share in shares:
+    argument = "quantile" if single else "quantiles"
+    for share in quantiles:
         if isinstance(share, int | float) and 1 < share <= 100:
             raise ParameterError(
-                "shares", share, f"in [0, 1]: {share:g} per cent are {share / 100:g}"
+                argument, share, f"in [0, 1]: {share:g} per cent are {share / 100:g}"
             )
-    checked_shares = tuple(SHARE.check("shares", share) for share in shares)
+    checked_quantiles = tuple(SHARE.check(argument, share) for share in quantiles)
     cost = Guarantee(epsilon, delta)
-    chance = None if level is None else LEVEL.check("level", level)
+    chance = None if confidence is None else CONFIDENCE.check("confidence", confidence)
     checked = checked_where(where)
     keys = keys_of(by)
     limit = _epsilon_of(cost)
-    return QuantileQuery(column, checked_shares, single, keys, checked, limit, cost.delta, chance)
+    return QuantileQuery(
+        column, checked_quantiles, single, keys, checked, limit, cost.delta, chance
+    )
 
 
 def _epsilon_of(cost: Guarantee) -> float:

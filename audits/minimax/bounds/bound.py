@@ -1,4 +1,9 @@
-"""The value types of a lower bound: what it states, and the hard family behind it."""
+"""The value types of a minimax lower bound: what it states, and the hard family behind it.
+
+A hard family is a finite set of *points*, each with a distribution of data and a parameter.  The
+parameters lie far apart and the distributions do not, so that no private algorithm can estimate
+the parameter well at every point.
+"""
 
 from __future__ import annotations
 
@@ -127,5 +132,5 @@ class LowerBound:
 
 
 def round_down(x: float) -> float:
-    """A bound rounded down, past the rounding of its formula."""
+    """A bound rounded down by 1e-11 of itself, which is above the round-off of its formula."""
     return max(0.0, x * (1 - 1e-11))

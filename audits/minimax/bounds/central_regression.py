@@ -1,5 +1,9 @@
 """Sparse regression in the central model: a bound with constants, and the reference rate.
 
+A packing is a set of parameters theta that lie far apart.  An accurate estimate would tell which of
+them the records come from (decode it), but neither the records nor a private answer reveal that
+often enough.
+
 Reference: Cai, Wang & Zhang (2021) for the rate; the constants are ours, by a packing and group
 privacy (as Acharya, Sun & Zhang, 2021).
 """
@@ -119,7 +123,11 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
         raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} (the packing)")
     epsilon = TheoremDomain(_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
+    # The value of the bound, d, the signs and the squared distance of the packing, and the
+    # logarithm of its number of points.  Each packing that is tried gives a valid bound.
     best = (0.0, 0.0, 1, 1, 0.0)
+    # Vectors with the powers of two up to s as their numbers of signs, and with s, are tried, at
+    # eighths of the squared distance 2 signs of vectors that share no place.
     for signs in sorted({s, *(2**i for i in range(s.bit_length()))}):
         for squared_distance in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
             size = log_points(p, signs, squared_distance)
@@ -146,11 +154,11 @@ def _estimation_error(
 ) -> float:
     """Half the separation of the packing, times the least probability of a wrong decoding.
 
-    The parameters are theta = (d / signs) v, of l1 norm d, for the points v of the packing.  An
-    estimate nearer to theta than half the separation decodes v.
+    The parameters are theta = (d / signs) v, of l1 norm d, for the points v of the packing, which
+    has e^``size`` of them.  An estimate nearer to theta than half the separation decodes v.
     """
     half_separation = d / signs * math.sqrt(squared_distance) / 2
-    points = math.exp(min(size, 600.0))
+    points = math.exp(min(size, 600.0))  # a finite float; fewer points give a valid bound too
     # Without privacy: KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d.
     information = n * entropy_factor(d) * d * d / signs
     right = most_right_given_information(information, points)
@@ -166,7 +174,7 @@ def _right_by_group_privacy(
 ) -> float:
     """A bound on the probability of a right decoding, by group privacy of m records.
 
-    It is the least over some m of
+    It is the least over some m, the mean number of changed records and a few deviations more, of
     ``e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``.
     """
     probability = 1.0
@@ -174,7 +182,7 @@ def _right_by_group_privacy(
         changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
         tail = 0.0 if changed == n else _chernoff_tail(mean, changed)
         reach = changed * epsilon
-        if reach > 600:
+        if reach > 600:  # e^reach soon leaves the range of floats
             continue
         shared = math.exp(reach - size) + changed * math.exp(reach - epsilon) * delta
         probability = min(probability, shared + tail)

@@ -26,7 +26,8 @@ from audits.minimax.families.paired_shares import (
 from audits.minimax.information.sign_information import sign_error
 from audits.minimax.information.theorem_domains import USERS
 
-SHIFTS = np.geomspace(1e-6, 1.0, 500)  # the relative shifts of pairs, and widths of priors, tried
+# The relative shifts of pairs, and the widths of priors, that are tried; each gives a valid bound.
+SHIFTS = np.geomspace(1e-6, 1.0, 500)
 
 
 def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
@@ -88,6 +89,7 @@ def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
     informations = np.array([report_information(k, float(d), epsilon) for d in SHIFTS])
     risks = k // 2 * 2 * SHIFTS**2 / k**2 * sign_error(n * informations / (k // 2))
     best = int(np.argmax(risks))
+    # The 1e-12 of the risk that is taken off is far above its round-off.
     return float(risks[best]) * (1 - 1e-12), float(SHIFTS[best])
 
 
@@ -120,4 +122,4 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     share, inverse = np.clip(peak, low, high), math.exp(-epsilon)
     # Numerator and denominator are divided by E^2, so that no term overflows.
     spread = (1 - inverse) ** 2 * share * (1 - share) / (inverse + share * (1 - inverse)) ** 2
-    return round_up(float(spread.max()), 64)
+    return round_up(float(spread.max()), 64)  # by 64 units in the last place, for round-off

@@ -124,8 +124,8 @@ def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
 def _published_bound(n: int, k: int, epsilon: float) -> float:
     """The bound as published, in units of L D: ``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)``.
 
-    It is taken at the best ``d <= 1/2``.  Here
-    ``c = min((e^eps - 1)^2, 4 e^eps)``; at ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.
+    It is taken at the best ``d <= 1/2``.  Here ``c = min((e^eps - 1)^2, 4 e^eps)``; for
+    ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.
     """
     root = math.sqrt(2 * n * min(math.expm1(epsilon) ** 2, 4 * math.exp(epsilon))) / k
     d = min(0.5, 1 / (2 * root)) if root > 0 else 0.5

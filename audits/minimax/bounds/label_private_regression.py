@@ -23,7 +23,7 @@ from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USE
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
 _MAX_SIGNS = 512  # most non-zero signs of the packings tried; fewer than s are in the class too
-_SHOWN = 16  # points of a packing that the result shows
+_SHOWN = 16  # points of a packing that the result shows, at most
 
 
 def label_regression(
@@ -93,6 +93,7 @@ def label_regression(
 
     def right(norm: float, log_size: float) -> float:
         # The mean of ||theta - theta'||^2 over all pairs is at most 2 norm^2.
+        # The number of points is cut at e^600, a finite float; fewer points give a valid bound.
         information = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
         return most_right_given_information(information, math.exp(min(log_size, 600.0)))
 
@@ -132,9 +133,12 @@ def _published_bound(p: int, s: int, cost: float) -> float:
 def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
     """The (signs, squared distance, log-size) of the packing with the largest bound, by Fano.
 
-    It has e^log-size vectors with so many entries of -1 or 1, the others 0; any two of them have at
-    least this squared distance.
+    It has e^log-size vectors with ``signs`` entries of -1 or 1, the others 0; any two of them have
+    at least this squared distance.  ``cost`` times the squared norm of theta bounds the information
+    I of the reports.
     """
+    # The numbers of signs that are tried are the powers of two up to s, and s; the squared
+    # distances are twelfths of 2 signs, that of vectors that share no place.
     sizes = {s, *(2**i for i in range(s.bit_length()))}
     tried = []
     for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):
@@ -142,8 +146,8 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
             size = log_points(p, signs, squared_distance)
             log_ratio = size - math.log(2)
             if log_ratio > 0:
-                # With I <= cost norm^2:
-                # (norm^2 squared_distance / (4 signs)) (log_ratio - I) / size
+                # Fano's bound is (norm^2 squared_distance / (4 signs)) (log_ratio - I) / size, with
+                # I <= cost norm^2.  ``square`` is the best norm^2.
                 square = min(1.0, log_ratio / (2 * cost)) if cost > 0 else 1.0
                 worth = square * squared_distance / (4 * signs) * (log_ratio - cost * square) / size
                 tried.append((worth, signs, squared_distance, size))

@@ -22,7 +22,8 @@ from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON,
 _THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"
 _RECORDS = IntegerRange(1, 10**15)
 _PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)  # the parameters a that are tried
-_RARE = 1e-6  # probability that fewer columns agree than `_consensus_loss` counts with
+# Probability that fewer columns agree than `_consensus_loss` counts with; it is added to the loss.
+_RARE = 1e-6
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
@@ -66,6 +67,9 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
+    # The value of the bound, w, k, the weight and a; each choice of them gives a valid bound.  The
+    # number k of orthogonal rows is the order of a Hadamard matrix, one of the last eight powers of
+    # two below n and up to about 4 p.
     best = (0.0, 0, 0, 0.0, 0.0)
     orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
     for order in orders:
@@ -107,6 +111,7 @@ def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one 0.
     """
     log_two, small = math.log(2), max(epsilon, 1e-300)
+    # Each number of copies gives a valid bound; 1.3^129 is above 10^14.
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
     candidates = [
         (m / n * (1 - most_right_at_distance(log_two, m, small, delta)), m) for m in counts

@@ -29,8 +29,10 @@ from mechanisms.priv_unit import cap_mass
 
 MODEL = OneOf(("local", "central"))
 RADIUS = Interval(1e-150, 1e150)  # its square is a float
-SHIFTS = np.geomspace(1e-6, 1.0, 500)  # the means of signs, and the widths of priors, tried
-MAX_COUNTS = 300  # numbers of copies that are tried
+# The means of signs, and the widths of priors, that are tried; each gives a valid bound.
+SHIFTS = np.geomspace(1e-6, 1.0, 500)
+# Numbers of copies that are tried.  Each gives a valid bound; more could only raise the best one.
+MAX_COUNTS = 300
 
 
 def private_mean(
@@ -113,6 +115,7 @@ def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
     informations = [user_information(dimension, float(d), epsilon) for d in SHIFTS]
     risks = SHIFTS**2 * sign_error(n * np.array(informations) / dimension)
     best = int(np.argmax(risks))
+    # The 1e-12 of the risk that is taken off is far above its round-off.
     return float(risks[best]) * (1 - 1e-12), float(SHIFTS[best])
 
 
@@ -219,9 +222,10 @@ def cap_square(dimension: int, reach: float) -> float:
     if dimension == 1:
         return 1.0
     crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
-    if reach > 600:
+    if reach > 600:  # e^reach soon leaves the range of floats
         return crude
-    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.
+    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.  The
+    # 1e-9 that is added covers round-off.
     a = (dimension - 1) / 2
     h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
     tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))

@@ -2,8 +2,10 @@
 
 The hard family is `SignedBasis`: theta is d e_j or -d e_j, so that a report carries little
 information about j and the sign, but a wrong guess costs an error of the size of d.  Each bound is
-given twice: sharp, and as Wang & Xu publish it.  In both the labels are a or -a, with
-``a = noise_bound / 2``, and d is at most ``min(1, a)``.
+given twice: sharp, and as Wang & Xu publish it.  In both, the labels are a or -a, with
+``a = noise_bound / 2``, and d is at most ``min(1, a)``: theta lies in the unit ball, and the noise
+y - <x, theta> is at most a + d <= noise_bound in size.  Each d gives a valid bound.  The bound at
+the best d found is returned, which needs no proof that there is no better d.
 
 Reference: Wang & Xu (2021), Theorems 1 to 4.
 """
@@ -31,7 +33,10 @@ from audits.minimax.information.theorem_domains import (
 )
 
 _CLASS = "x uniform on {-1, 1}^p, y = <x, theta> + noise of mean 0, ||theta||_2 <= 1, 1-sparse"
-_CHI = Interval(0.0, 300.0)
+_ZCDP = Interval(0.0, 300.0)  # of rho and of xi
+# Exponents are cut here, as e^600 is a finite float.  It is far above p; for a chi-squared
+# divergence above p the sharp bound is that of the data, which a larger one does not change.
+_LARGEST_EXPONENT = 600.0
 
 
 def sparse_regression(
@@ -93,7 +98,7 @@ def sparse_regression(
     )
     epsilon = TheoremDomain(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
     noise_bound = TheoremDomain(SCALE, theorem).number("noise_bound", noise_bound)
-    label = noise_bound / 2
+    label = noise_bound / 2  # a, the size of every label
     high = min(1.0, label)
 
     def squared(d: float) -> float:
@@ -130,10 +135,13 @@ def sparse_regression(
 
 
 def _by_fano(cost: float, high: float, p: int) -> float:
-    """Fano's bound as published: ``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d."""
-    log_ratio = math.log(2 * p) - math.log(2)
-    square = min(high**2, 2 * log_ratio / cost) if cost > 0 else high**2
-    return square / 2 * (log_ratio - cost * square / 4) / math.log(2 * p)
+    """Fano's bound as published: ``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d.
+
+    The best ``d^2`` is ``2 ln p / cost``, where the derivative is 0, or ``high^2`` if that is less.
+    """
+    log_p = math.log(2 * p) - math.log(2)
+    square = min(high**2, 2 * log_p / cost) if cost > 0 else high**2
+    return square / 2 * (log_p - cost * square / 4) / math.log(2 * p)
 
 
 def _by_le_cam(cost: float, high: float, power: int) -> float:
@@ -184,10 +192,11 @@ def sparse_regression_zcdp(n: int, p: int, rho: float, xi: float = 0.0) -> Lower
     0.01957
     """
     theorem = "Theorem 4 of Wang and Xu"
-    rho = TheoremDomain(_CHI, theorem).number("rho", rho)
-    xi = TheoremDomain(_CHI, theorem).number("xi", xi)
-    # Renyi's divergence of order 2 is at most xi + 2 rho
-    return _by_chi_squared(n, p, math.expm1(min(xi + 2 * rho, 600.0)), f"({xi:g}, {rho:g})-zCDP")
+    rho = TheoremDomain(_ZCDP, theorem).number("rho", rho)
+    xi = TheoremDomain(_ZCDP, theorem).number("xi", xi)
+    # The Renyi divergence of order 2 is at most xi + 2 rho, and it is ln(1 + chi2).
+    chi2 = math.expm1(min(xi + 2 * rho, _LARGEST_EXPONENT))
+    return _by_chi_squared(n, p, chi2, f"({xi:g}, {rho:g})-zCDP")
 
 
 def sparse_regression_rdp(n: int, p: int, epsilon: float) -> LowerBound:
@@ -232,6 +241,10 @@ def sparse_regression_rdp(n: int, p: int, epsilon: float) -> LowerBound:
 
 
 def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
+    """Theorem 4 for reports whose chi-squared divergence between two inputs is at most ``chi2``.
+
+    ``privacy`` names the privacy claim in the statement of the bound.
+    """
     theorem = "Theorem 4 of Wang and Xu"
     n = TheoremDomain(USERS, theorem).whole("n", n)
     p = TheoremDomain(DIMENSION, theorem).whole("p", p)
@@ -240,7 +253,7 @@ def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
         family = SignedBasis(p, d)
         return family.separation**2 / 4 * (1 - most_right_chi_squared(family, n, chi2))
 
-    def printed(d: float) -> float:
+    def published(d: float) -> float:
         # (d^2 / 4)(1 - sqrt(n chi2 d^2 / (2 p (1 - d)))), by Pinsker
         divergence = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
         return d * d / 4 * (1 - math.sqrt(divergence / 2))
@@ -248,7 +261,7 @@ def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
     value, d = maximum_of_one_peak(sharp, 1.0)
     return LowerBound(
         value=round_down(value),
-        published=round_down(maximum_of_one_peak(printed, 1.0)[0]),
+        published=round_down(maximum_of_one_peak(published, 1.0)[0]),
         statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} locally {privacy} private "
         f"users, one after another ({theorem}, sharper constants)",
         construction=SignedBasis(p, d),

@@ -1,5 +1,12 @@
 """Every inequality against channels that can be enumerated: no exact value may exceed its bound.
 
+A channel is a table of the probabilities of a user's private reports, with a row for each input.
+The claims bound what reports say about the point of a hard family: the information I(V; Z), the
+divergence KL(M_0 || M_v) of the reports' laws, or the probability of decoding the point.  M_v is
+the law of all reports if the records come from point v, and M_0 if they come from P_0, the mixture
+of all points.  "Printed" claims are the papers' own, the others are this project's sharper ones.
+Users report at once, or in turn, each knowing the reports before.
+
 `enumerate_checks` returns the rows that the command line prints, of each claim the closest one.
 """
 
@@ -37,9 +44,12 @@ from audits.minimax.information.contraction import (
     le_cam_divergence,
 )
 
+# The most joint outcomes of all reports that are enumerated; more would only take longer.
 _OUTCOMES = 20_000
-# claim, what the closest is taken over, the rest of the case, exact, bound
+# The claim, the group of cases of which the closest one is shown, the rest of the case, the exact
+# value, and the bound.
 CheckRow = tuple[str, str, str, float, float]
+# From the probabilities of the reports so far, under each point, to the next user's channel.
 ChannelChoice = Callable[[Array], Array]
 
 
@@ -127,10 +137,14 @@ def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[C
 
 
 def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[CheckRow]:
+    """Yield the rows of all checks: constants of the family, reports at once, in turn, and others.
+
+    C_infinity and C_2 are the family's constants in the bounds; see `c_infinity` and `c_two`.
+    """
     for p in range(2, largest_p + 1):
         family, group = SignedBasis(p, 0.7), f"p = {p}"
         law = point_distributions(family)
-        if p <= 4:
+        if p <= 4:  # there are 2^(2^p - 1) functions g to try, 2^31 at p = 5
             yield "C_infinity", group, "", c_infinity(law), family.c_infinity
         yield "C_2", group, "", c_two(law), family.c_two
         for epsilon, d in itertools.product((0.1, 0.5, 1.0, 2.0, 4.0), (0.2, 0.7, 1.0)):
@@ -143,6 +157,7 @@ def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[
 def _noninteractive_rows(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[CheckRow]:
+    """Yield rows of 1 to ``users`` users who report at once, by each of several channels."""
     law, group = point_distributions(family), f"p = {family.p}"
     for name, channel in channels(family.p, epsilon, rng):
         # the largest chi-squared divergence between the reports of two inputs
@@ -150,13 +165,14 @@ def _noninteractive_rows(
         for n in range(1, users + 1):
             if channel.shape[1] ** n > _OUTCOMES:
                 break
-            # a sign of another coordinate of every user; the other channels are the same for all
+            # Every user has the channel on other coordinates, moved by one place: a channel that
+            # asks for one sign then asks each user for another coordinate.
             shifted = [
                 np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
                 for i in range(n)
             ]
             joint = joint_distribution(shifted)
-            none = joint_distribution([channel.mean(axis=0)[None]] * n)
+            reference = joint_distribution([channel.mean(axis=0)[None]] * n)
             drawn, at = f"d = {family.d:g}, {name}", f"epsilon = {epsilon:g}"
             case, case_at = f", n = {n}, {at}, {drawn}", f", {group}, n = {n}, {drawn}"
             information, nats = mutual_information(joint), fano_information(family, n, epsilon)
@@ -165,7 +181,7 @@ def _noninteractive_rows(
             yield "printed I(V; Z)", group, case, information, nats.published
             right = most_right(family, n, epsilon)
             yield "P(right decode), at once", group, case, best_decoding_rate(joint), right
-            divergence = float(kl_divergences(none, joint).mean())
+            divergence = float(kl_divergences(reference, joint).mean())
             if family.lean < 1:
                 nats = chi_squared_divergence(family, n, chi2)
                 yield "mean KL(M_0 || M_v) by chi^2", group, case, divergence, nats.sharp
@@ -177,10 +193,15 @@ def _noninteractive_rows(
 def check_sequential(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[CheckRow]:
-    """Rows of sequential protocols, which ask for the likeliest coordinate, any one, or sets."""
+    """Rows of sequential protocols, whose channels may depend on the reports so far.
+
+    Each user is asked for the likeliest coordinate, for a random one, or for a random set.
+    """
     p, group = family.p, f"p = {family.p}"
     questions = [coordinate_response(p, at, epsilon) for at in range(p)]
 
+    # ``reach`` has the probability of the reports so far under each of the 2p points; points j and
+    # p + j differ in the sign of coordinate j.
     def likeliest(reach: Array) -> Array:
         return questions[int(np.argmax(reach)) % p]
 
@@ -199,10 +220,10 @@ def check_sequential(
         ("random sets", random_set),
     )
     for name, ask in strategies:
-        joint, none = _report_tree(point_distributions(family), users, ask)
+        joint, reference = _report_tree(point_distributions(family), users, ask)
         case = f", n = {users}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
-        divergence = float(kl_divergences(none, joint).mean())
-        mixture = float(kl_divergences(none, joint.mean(axis=0)))
+        divergence = float(kl_divergences(reference, joint).mean())
+        mixture = float(kl_divergences(reference, joint.mean(axis=0)))
         nats = le_cam_divergence(family, users, epsilon)
         yield "mean KL(M_0 || M_v), in turn", group, case, divergence, nats.sharp
         yield "printed KL(M_0 || mean M_v), in turn", group, case, mixture, nats.published
@@ -211,16 +232,19 @@ def check_sequential(
 
 
 def _report_tree(law: Array, users: int, ask: ChannelChoice) -> tuple[Array, Array]:
-    """Distributions of all reports: (points, 2^users) under the points, (2^users,) under P_0."""
-    joint, none = np.ones((len(law), 1)), np.ones(1)
+    """Distributions of all reports: (points, 2^users) under the points, (2^users,) under P_0.
+
+    ``ask`` chooses the channel of each user, of two reports, at each node of the tree of reports.
+    """
+    joint, reference = np.ones((len(law), 1)), np.ones(1)
     for _ in range(users):
-        nodes, empty = [], []
-        for reach, chance in zip(joint.T, none, strict=True):
+        nodes, reference_nodes = [], []
+        for reach, chance in zip(joint.T, reference, strict=True):
             channel = ask(reach)
             nodes.append(reach[:, None] * (law @ channel))
-            empty.append(chance * channel.mean(axis=0))
-        joint, none = np.concatenate(nodes, axis=1), np.concatenate(empty)
-    return joint, none
+            reference_nodes.append(chance * channel.mean(axis=0))
+        joint, reference = np.concatenate(nodes, axis=1), np.concatenate(reference_nodes)
+    return joint, reference
 
 
 def subset_channel(k: int, size: int, epsilon: float) -> Array:
@@ -235,7 +259,9 @@ def subset_channel(k: int, size: int, epsilon: float) -> Array:
 def check_distances(rng: np.random.Generator) -> Iterator[CheckRow]:
     """Rows of random distributions on k labels, by the distances of their pairs."""
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
-        for _ in range(60):
+        for _ in range(60):  # random cases at each epsilon
+            # Small parameters of the Dirichlet law give distributions on few labels, large ones
+            # nearly uniform distributions.
             k, points = int(rng.integers(2, 7)), int(rng.integers(2, 6))
             law = rng.dirichlet(np.full(k, rng.choice([0.05, 0.5, 5.0])), points)
             channel = subset_channel(k, int(rng.integers(1, k)), epsilon)
@@ -266,6 +292,7 @@ def check_signs() -> Iterator[CheckRow]:
 
 def c_infinity(law: Array) -> float:
     """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, at which it is attained."""
+    # Functions g are the bits of a number; g and -g give the same, so half of them are tried.
     shift = law - law.mean(axis=0)
     inputs = law.shape[1]
     greatest = 0.0

@@ -84,6 +84,7 @@ def simulated_check(
     (True, 0.56)
     """
     right = count_right_decodes(family, n, epsilon, runs, rng)
+    # The error 1e-6 is so small that a failed check is no accident.
     rate = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), 1e-6))
     case = f"p = {family.p}, n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, "
     case += f"sign of a coordinate: {right} of {runs:,} runs"

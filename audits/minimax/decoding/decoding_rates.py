@@ -5,7 +5,8 @@ of p features and a label.  A point is drawn uniformly, n users draw records fro
 and each of them sends a private report.  To decode is to guess the point from the reports.
 
 In `most_right` and `most_right_chi_squared` whole records are private.  These bounds hold for every
-epsilon and are sharper than the papers'; proof: `docs/proofs/decoding_records.md`.
+epsilon and are sharper than those of Duchi, Jordan & Wainwright (2018) and Wang & Xu (2021), which
+the field ``published`` of the information bounds has; proof: `docs/proofs/decoding_records.md`.
 
 In `most_right_of_labels` labels alone are private, and features are public.  Given them a label is
 one of two values, and any (epsilon, delta)-private report of one of two values can be simulated
@@ -75,8 +76,9 @@ def most_right(
     """
     n = USERS.check("n", n)
     epsilon = LOCAL_EPSILON.check("epsilon", epsilon)
-    # The first inequality holds for sequential protocols.  One without interaction is a special
-    # case of these, so that both inequalities hold for it.
+    # The bound by divergence (Le Cam) holds for sequential protocols.  A protocol without
+    # interaction is a special case of these, so that it has this bound and the one by information
+    # (Fano), which is proved without interaction only.
     divergence = le_cam_divergence(family, n, epsilon).sharp
     bound = most_right_given_divergence(divergence, family.points)
     if is_sequential(interaction):
@@ -146,5 +148,6 @@ def label_information(family: SignedBasis, n: int, epsilon: float, delta: float 
     n = USERS.check("n", n)
     epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
     hidden_lean = min(1.0, family.lean * math.tanh(epsilon / 2))
+    # g(t) = t^2 entropy_factor(t)
     hidden, shown = (t * t * entropy_factor(t) for t in (hidden_lean, family.lean))
     return n * ((1 - delta) * hidden + delta * shown)

@@ -1,5 +1,8 @@
 """From the information in reports to the probability of a wrong decode: Fano and Le Cam.
 
+Records come from one of M points of a hard family; to decode is to guess the point from the users'
+private reports.
+
 References: Duchi, Jordan & Wainwright (2018); Wang & Xu (2021), Lemmas 8 to 11.
 """
 

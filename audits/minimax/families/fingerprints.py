@@ -1,5 +1,12 @@
 """Data on which a good fit must memorise rows: a code of traceable rows and a ridge.
 
+The *code* is a set of random sign vectors with target 1.  A fit that does well on them correlates
+with the vectors it saw more than with others, so that a vector can be traced.  The *ridge* is a set
+of orthogonal rows with target 0, which makes large coefficients expensive.
+
+In the certificate, by the paper's letters, w is the number of code rows of a data set, p that of
+columns and k that of ridge rows; tau = k / (w p) is 1 / w here, as k = p.
+
 References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
 """
 
@@ -34,7 +41,7 @@ class Certificate:
     orthogonal: bool
     unanimous: float
     tau: float
-    loss_factor: float
+    loss_factor: float  # the factor of the allowed loss, in (1, 2)
     agreement: float
 
 
@@ -178,7 +185,7 @@ class Fingerprints:
         ridge = hadamard(self.features)
         gram = ridge.T @ ridge  # sums of at most 2^14 signs: floats are exact
         unanimous = float(np.mean(np.abs(self.code.sum(axis=0)) == self.points))
-        tau = 1 / self.rows  # k / (w p) with k = p rows in the ridge
+        tau = 1 / self.rows  # k / (w p) with k = p
         return Certificate(
             bool((gram == self.features * np.eye(self.features)).all()),
             unanimous,

@@ -37,6 +37,7 @@ def log_points(p: int, s: int, squared: int) -> float:
     sets of vectors closer to the points of a largest packing cover all vectors.
     """
     closer = _log_ball_sizes(p, s)
+    # Vectors are closer if their squared distance, a whole number, is at most squared - 1.
     every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
     # A logarithm of the gamma function is right to 15 digits of the largest one, and 1e-13 of that
     # is taken off.
@@ -220,6 +221,7 @@ def least_distance(vectors: Signs) -> int:
 
 
 def _checked(p: int, s: int, points: int, distance: int) -> tuple[int, int, int, int]:
+    """The four arguments of a packing, each in its range, or `ParameterError`."""
     p = IntegerRange(1, 10**7).check("p", p)
     s = IntegerRange(1, p).check("s", s)
     points = IntegerRange(2, 10**6).check("points", points)
@@ -236,6 +238,10 @@ def _as_vectors(places: Iterator[tuple[Any, Any]], p: int) -> Iterator[Signs]:
 
 
 def _select_separated(batches: Iterator[Signs], points: int, distance: int, how: str) -> Signs:
+    """The first ``points`` vectors of the batches that keep the distance to all selected before.
+
+    ``how`` says in the error message where the vectors come from.
+    """
     selected: list[Signs] = []
     for batch in batches:
         too_close = np.zeros(len(batch), dtype=bool)

@@ -183,6 +183,7 @@ def report_information(k: int, shift: float, epsilon: float) -> float:
     uneven = share * (1 - inverse) ** 2 / (inverse + share * (1 - inverse)) ** 2
     spread = curve * shift**2 / k * float(uneven.max())
     sign_bound = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
+    # It is raised by 1e4 units in the last place, for the round-off of all these operations.
     return round_up(min(spread, sign_bound, posterior_divergence(epsilon)), 1e4)
 
 

@@ -1,5 +1,8 @@
 """The 2p points of sparse regression: labels that correlate with one coordinate, or its opposite.
 
+A hard family of a minimax lower bound: each point has a law of records, and the laws are so alike
+that private reports of records hardly tell which point it is.
+
 Reference: Wang & Xu (2021), the family of Theorems 1 to 4; every constant is exact here.
 """
 

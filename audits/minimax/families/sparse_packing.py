@@ -1,5 +1,8 @@
 """The packing of sparse parameters that private labels have to distinguish.
 
+A packing is a set of points that lie far apart: here vectors of s signs among zeros, which become
+parameters of a linear model.  An accurate estimate would tell which of them the data come from.
+
 Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
 """
 

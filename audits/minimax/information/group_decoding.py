@@ -1,5 +1,7 @@
 """Group privacy: the largest probability of telling data sets apart that differ in a few records.
 
+To *decode* is to guess from a private answer which of several data sets it came from.
+
 Proof: `docs/proofs/minimax_mean.md`, 6.
 """
 

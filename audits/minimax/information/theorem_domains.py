@@ -14,7 +14,7 @@ INTERACTION = OneOf(get_args(Interaction))
 LOSS = OneOf(get_args(Loss))
 USERS = IntegerRange(1)
 DIMENSION = IntegerRange(1, 10**9)
-# up to this epsilon the square of e^epsilon is a float
+# Up to this epsilon the square of e^epsilon is a finite float.
 LOCAL_EPSILON = Interval(0.0, 300.0)
 # The scale of noise, or a slope: products with those squares and any n are then floats.
 SCALE = Interval(1e-6, 1e6)

@@ -30,7 +30,11 @@ def squared_distance(estimate: Array, truth: Array) -> float:
 
 
 def uniform_index(points: int, rng: np.random.Generator) -> int:
-    """A uniform index below ``points``, which may be of any size."""
+    """A uniform index below ``points``, which may be of any size.
+
+    The random number has more than 64 bits more than needed, so that its remainder is uniform to
+    2^-64.
+    """
     return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
 
 
@@ -81,7 +85,7 @@ def label_sgd_loss(
     data, theirs = rng.spawn(2)
     which = uniform_index(family.points, data)
     model = LabelSGD(
-        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+        epsilon=setting["epsilon"], k=family.k, loss="linear", diameter=family.diameter
     )
     labels = family.sample(which, setting["n"], data)
     # The linear losses of LabelSGD and of the family have opposite signs.
@@ -148,6 +152,7 @@ def lasso_loss(
     data, theirs = rng.spawn(2)
     family = BernoulliProducts(p)
     rows = family.sample(family.means(data), n - p, data)
+    # Privacy limits the number of rounds; without noise a large one is taken.
     model = PrivateLasso(
         setting["epsilon"], setting["delta"], rounds=None if noise else 400, fit_intercept=False
     )
@@ -165,7 +170,7 @@ def least_ridge_loss(rows: Array) -> float:
     """The least `ridge_loss` over the l1 ball, by 500 accelerated gradient steps (Nesterov)."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
-    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
+    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)  # the largest curvature: steps are 1 over it
     for t in range(1, 501):
         gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
         after = project_to_l1_ball(ahead - gradient / smooth)
@@ -175,7 +180,7 @@ def least_ridge_loss(rows: Array) -> float:
 
 
 def project_to_l1_ball(vector: Array) -> Array:
-    """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    """The nearest point of the unit l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
     if np.abs(vector).sum() <= 1:
         return vector
     sizes = np.sort(np.abs(vector))[::-1]

@@ -1,7 +1,8 @@
 """The table of the project's algorithms, each with the minimax problem that it solves.
 
 For each entry a report compares three numbers: the mean loss of the algorithm on the problem's hard
-family, the upper bound on risk of its theorem if there is one, and the minimax lower bound.
+family (data from which the lower bound is proved), the upper bound on risk of its theorem if there
+is one, and the minimax lower bound.
 
 A setting has the sizes of a problem: n records or users, p or ``dimension`` coordinates, k labels
 or candidates, s non-zero coefficients, ``noise_bound`` on the labels' noise, and the privacy
@@ -63,7 +64,7 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
             sparsity=1,
             noise_bound=bound,
             rounds=1,
-            residual_clip=bound / 2 if clipped else None,
+            residual_bound=bound / 2 if clipped else None,
         )
 
     loss: LossFunction = estimator_loss(make)
@@ -79,8 +80,8 @@ def _label_iht(setting: Setting) -> Any:
         epsilon=setting["epsilon"],
         delta=0.0,
         sparsity=setting["s"],
-        noise="bounded",
-        label_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
+        randomizer="bounded",
+        y_bound=math.sqrt(setting["s"]) + setting["noise_bound"],
         step=default_step(),
     )
 
@@ -105,7 +106,7 @@ def _erm(setting: Setting) -> Any:
         row_bound=math.sqrt(setting["p"]),
         step=0.5,
         rounds=8,
-        residual_clip=1.0,
+        slope_bound=1.0,
         fit_intercept=False,
     )
 

@@ -30,9 +30,9 @@ class ProblemReport:
     """
 
     problem: str
-    setting: dict[str, Any]
+    setting: dict[str, Any]  # the parameters of the bound, by name
     bound: LowerBound
-    gaps: tuple[RiskGap, ...]
+    gaps: tuple[RiskGap, ...]  # one for each algorithm
     error: float | None = None
     users: int | None = None
 

@@ -78,6 +78,7 @@ def measure_risk_gap(
 
 
 def _mean_and_error(sample: tuple[float, ...]) -> tuple[float, float]:
+    """The mean and its standard error, NaN for a single run."""
     values = np.array(sample)
     error = values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
     return float(values.mean()), float(error)

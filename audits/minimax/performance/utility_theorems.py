@@ -1,7 +1,7 @@
 """The upper bounds on risk that theorems prove for the project's algorithms, with constants.
 
 `algorithm_table` compares them with the measured risk of an algorithm and with the minimax lower
-bound of its problem.  Each function has the signature of such an entry:
+bound of its problem.  Each function takes and returns the following:
 
 - ``setting`` has the sizes of the problem: n records or users, p or ``dimension`` coordinates,
   s non-zero coefficients, k labels or candidates, ``epsilon``, ``delta``, and ``noise_bound``, the
@@ -30,9 +30,11 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
 
     It is the squared distance of `LocalIHT` from the true theta, which has one coefficient of size
     |theta|, after one round with working sparsity 8 and step eta.  ``error`` is that of the mean of
-    n reported gradients.  Bernstein's inequality bounds each of its coordinates twice: in the mean
-    of n reports of length B, and in the mean of n noises of y times signs.  The bound is at most
-    4, the squared diameter of the unit ball.  Wang & Xu (2021), with constants made explicit.
+    n reported gradients; two iterates of 8 coefficients and theta have 17 coordinates at most, on
+    which its norm is at most sqrt(17) |error|_inf.  Bernstein's inequality bounds each of its
+    coordinates twice: in the mean of n reports of length B, and in the mean of n noises of y times
+    signs.  The bound is at most 4, the squared diameter of the unit ball.  Wang & Xu (2021), with
+    constants made explicit.
     """
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
@@ -91,9 +93,9 @@ def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
 
     family: Any = bound.construction
     model = LabelSGD(
-        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+        epsilon=setting["epsilon"], k=family.k, loss="linear", diameter=family.diameter
     )
-    return float(model.excess_bound(setting["n"], family.lipschitz))
+    return float(model.utility_bound(setting["n"], family.lipschitz))
 
 
 def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:

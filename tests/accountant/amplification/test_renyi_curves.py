@@ -94,6 +94,11 @@ def test_of_a_large_shift_it_is_the_gaussian_of_the_rate():
             assert truth * (1 - 1e-15) <= found <= truth * (1 + 1e-12)
 
 
+def test_a_large_shift_that_hardly_any_sample_has_still_costs():
+    # 8.2558e-11 by a quadrature of 60 digits; q e^{(a - 1) mu^2 / 2} is below 1 - q here
+    assert float(SampledGaussianRenyi(26.0, 1e-290, False).divergence(np.array(2.953))) > 8.25e-11
+
+
 def test_near_order_one_it_is_the_relative_entropy_on_both_sides_of_the_limit():
     # beyond mu = 25 the curve is a bound of its own: both must agree where they meet
     below, above = (

@@ -141,18 +141,15 @@ def test_row_23_answers_may_choose_what_comes_next(book):
 
 def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
     from accountant.errors import LedgerCorrupt
-    from accountant.ledger.totals import CompositionNotion
+    from accountant.ledger.composition_notions import notion_of
 
     book.dataset("d", Budget(1.0))
-    right = CompositionNotion.spend
+    notion = type(notion_of(None, Budget(1.0), None))
+    right = notion.add
     with book.ledger("d", DATA) as ledger, monkeypatch.context() as wrong:
         ledger.spend(TENTH)
         # the planted fault: only the last release counts, as if answers had not chosen it
-        wrong.setattr(
-            CompositionNotion,
-            "spend",
-            lambda self, _, plan, mechanism: right(self, self.zero, plan, mechanism),
-        )
+        wrong.setattr(notion, "add", lambda self, _, cost: right(self, self.zero, cost))
         ledger.spend(TENTH)
     with pytest.raises(LedgerCorrupt, match="not the sum of what was spent"):
         book.verify()

@@ -61,7 +61,18 @@ TOTAL, COST, PAID = (
     "paid",
 )
 TERMS_OTHER = "changes other terms than it says"
+PLACE = {"seq", "index", "root", "time", "latest", "key"}  # what belongs to the place of an entry
+
+
+def opened_again(forged):
+    """The facts of the opening of a data set, at the place of a later entry."""
+    return {
+        name: fact for name, fact in forged.find("plain", "dataset").items() if name not in PLACE
+    }
+
+
 CASES = [
+    Case("opens a data set for a second time", ("plain", "reserve", 2), opened_again),
     # the chain of charges and answers
     Case("does not name the charge before it", ("plain", "reserve", 1), {"before": 0}),
     Case("does not name the charge before it", ("plain", "reserve", 2), {"before": 2}),

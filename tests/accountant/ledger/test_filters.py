@@ -219,7 +219,7 @@ def test_a_spend_costs_the_same_however_many_there_were():
 def test_an_odometer_without_delta_takes_no_leaks():
     notion = Odometer(np.ones(3))._meter_of_epsilon.pure
     with pytest.raises(BudgetExceeded, match=r"needs delta 0\.1, and 0 is left"):
-        notion.spend(notion.zero, ApproxLoss(1.0, 0.1))
+        notion.charge(notion.zero, ApproxLoss(1.0, 0.1))
 
 
 def test_a_budget_that_a_notion_cannot_keep_is_refused():

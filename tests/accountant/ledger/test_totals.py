@@ -15,8 +15,8 @@ def test_repetitions_at_once_cost_what_they_cost_one_by_one(notion):
     for plan in (one, Parallel([one, least], by="index")):
         single = adding.zero
         for _ in range(37):
-            single = adding.spend(single, plan)
-        whole = adding.spend(adding.zero, Repeat(plan, 37))
+            single = adding.after(single, plan)
+        whole = adding.after(adding.zero, Repeat(plan, 37))
         assert float(whole.spent) == pytest.approx(float(single.spent), rel=1e-13)
         if notion == "pure":
             assert whole == single

@@ -68,12 +68,12 @@ FITS = {
     "GaussianFrankWolfe": (GaussianFrankWolfe("squared", L2Ball(1.0), **CLAIM, rounds=3), (X, Y)),
     "SparseERM": (SparseERM(**CLAIM, sparsity=1, rounds=2, classes=[0, 1]), (X, CODES)),
     "LocalIHT": (LocalIHT(epsilon=1.0, sparsity=1, noise_bound=0.1), (X, Y)),
-    "LabelIHT": (LabelIHT(**CLAIM, sparsity=1, label_bound=1.0), (X, Y)),
-    "LabelLasso": (LabelLasso(**CLAIM, label_bound=1.0, noise_bound=0.1), (X, Y)),
-    "LabelSGD": (LabelSGD(epsilon=1.0, classes=2, diameter=1.0), (X, CODES)),
+    "LabelIHT": (LabelIHT(**CLAIM, sparsity=1, y_bound=1.0), (X, Y)),
+    "LabelLasso": (LabelLasso(**CLAIM, y_bound=1.0, noise_bound=0.1), (X, Y)),
+    "LabelSGD": (LabelSGD(epsilon=1.0, k=2, diameter=1.0), (X, CODES)),
     "LabelPrivateClassifier": (LabelPrivateClassifier(1.0, classes=[0, 1]), (X, CODES)),
-    "SignVote": (SignVote(**CLAIM, select=1), (MACHINES,)),
-    "ThresholdedMean": (ThresholdedMean(**CLAIM, select=1, bound=1.0), (MACHINES,)),
+    "SignVote": (SignVote(**CLAIM, k=1), (MACHINES,)),
+    "ThresholdedMean": (ThresholdedMean(**CLAIM, sparsity=1, x_bound=1.0), (MACHINES,)),
     "LocalMean": (LocalMean(epsilon=1.0), (X,)),
     "LocalHistogram": (LocalHistogram(epsilon=1.0, k=2), (CODES,)),
     "PrivateMean": (PrivateMean(**CLAIM), (X,)),
@@ -146,7 +146,7 @@ def test_fits_add_up_in_a_filter_and_other_units_are_refused():
     assert gate.spent == pytest.approx(0.5)
     # labels stay labels, also where each user randomises one
     for noise in ("laplace", "bounded"):
-        made = LabelIHT(epsilon=0.1, delta=0.0, noise=noise, sparsity=1, label_bound=1.0)
+        made = LabelIHT(epsilon=0.1, delta=0.0, randomizer=noise, sparsity=1, y_bound=1.0)
         with pytest.raises(ParameterError, match="label-replace and replace-one"):
             made.fit(X, Y, ledger=gate)
         made.fit(X, Y, ledger=labels)

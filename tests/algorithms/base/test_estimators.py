@@ -15,8 +15,8 @@ from algorithms.base.non_private import NotPrivateWarning
 
 def test_clones_share_a_generator_and_an_executor():
     rng, x = np.random.default_rng(5), np.ones((30, 2))
-    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0, random_state=rng,
-                    noise="gaussian")  # fmt: skip
+    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, y_bound=1.0, random_state=rng,
+                    randomizer="gaussian")  # fmt: skip
     twins = [clone(made).fit(x, np.zeros(30)) for _ in range(2)]
     first, second = (one.transcript_[0].output for one in twins)
     assert not np.any(first == second)
@@ -28,7 +28,7 @@ def test_clones_share_a_generator_and_an_executor():
 
 def test_a_legacy_random_state_gives_more_than_a_short_seed():
     x, y = np.ones((30, 2)), np.zeros(30)
-    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0, noise="gaussian")
+    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, y_bound=1.0, randomizer="gaussian")
     made.random_state = np.random.RandomState(7)
     first = made.fit(x, y).transcript_[0].output
     made.random_state = int(np.random.RandomState(7).randint(2**31))
@@ -38,7 +38,7 @@ def test_a_legacy_random_state_gives_more_than_a_short_seed():
 def test_marks_follow_the_fit_and_not_the_parameters():
     x, y = np.ones((30, 2)), np.zeros(30)
     made = LabelIHT(
-        epsilon=math.inf, non_private=True, delta=1e-5, sparsity=1, label_bound=1.0, random_state=0
+        epsilon=math.inf, non_private=True, delta=1e-5, sparsity=1, y_bound=1.0, random_state=0
     )
     with pytest.warns(NotPrivateWarning):
         made.fit(x, y)

@@ -14,12 +14,12 @@ from audits import privacy_losses, replay
 from experiments.intervals import CASES, CENTRE, THETA, simulated_labels, simulated_vectors
 
 QUICK = {
-    "PrivateMean": (lambda seed: PrivateMean(epsilon=1.0, delta=1e-6, spread=0.2,
+    "PrivateMean": (lambda seed: PrivateMean(epsilon=1.0, delta=1e-6, variance_share=0.2,
                                              random_state=seed), simulated_vectors, 500),
-    "PrivateMean, pure": (lambda seed: PrivateMean(epsilon=1.0, spread=0.2, random_state=seed),
-                          simulated_vectors, 500),
+    "PrivateMean, pure": (lambda seed: PrivateMean(epsilon=1.0, variance_share=0.2,
+                                                   random_state=seed), simulated_vectors, 500),
     "LocalMean": (lambda seed: LocalMean(epsilon=1.0, random_state=seed), simulated_vectors, 300),
-    "LabelIHT": (lambda seed: LabelIHT(epsilon=1.0, delta=1e-6, sparsity=3, label_bound=1.4,
+    "LabelIHT": (lambda seed: LabelIHT(epsilon=1.0, delta=1e-6, sparsity=3, y_bound=1.4,
                                        random_state=seed), simulated_labels, 400),
 }  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_without_spread_an_interval_allows_the_largest_variance():
 
 def test_the_squares_are_paid_from_the_budget():
     for delta in (0.0, 1e-6):
-        made = PrivateMean(epsilon=1.0, delta=delta, spread=0.3, random_state=0)
+        made = PrivateMean(epsilon=1.0, delta=delta, variance_share=0.3, random_state=0)
         made.fit(np.full((100, 3), 0.1))
         assert 0.9999 < float(made.summary().split("(")[1].split(",")[0]) <= 1.0
         assert len(made.transcript_) == 2
@@ -84,9 +84,10 @@ def test_squares_move_by_what_is_declared():
     far, near = np.zeros((users, 2)), np.zeros((users, 2))
     far[0], near[0] = [radius, 0], [0, radius]
     moved = (far**2).mean(axis=0) - (near**2).mean(axis=0)
-    gaussian = PrivateMean(epsilon=1.0, delta=1e-6, radius=radius, spread=0.5).plan((users, 2))
+    made = PrivateMean(epsilon=1.0, delta=1e-6, row_bound=radius, variance_share=0.5)
+    gaussian = made.plan((users, 2))
     assert np.linalg.norm(moved) == pytest.approx(gaussian.parts[1].sensitivity, rel=1e-9)
-    laplace = PrivateMean(epsilon=1.0, radius=radius, spread=0.5).plan((users, 2))
+    laplace = PrivateMean(epsilon=1.0, row_bound=radius, variance_share=0.5).plan((users, 2))
     assert np.abs(moved).sum() == pytest.approx(laplace.parts[1].sensitivity, rel=1e-9)
 
 
@@ -106,17 +107,17 @@ def test_squares_leak_nothing_more_than_is_paid(delta):
     near = np.full((40, 2), 0.1)
     far = near.copy()
     far[0] = [30.0, 0.0]  # shortened inside
-    honest = PrivateMean(epsilon=1.0, delta=delta, spread=0.5)
+    honest = PrivateMean(epsilon=1.0, delta=delta, variance_share=0.5)
     assert replay(honest, near, far, rng=1).sound
     losses = privacy_losses(honest, near, far, 100, rng=2)
     assert np.mean(np.abs(losses) > 1.0 + 1e-9) <= (0.05 if delta else 0.0)
-    wrong = UnshortenedSquares(epsilon=1.0, delta=delta, spread=0.5)
+    wrong = UnshortenedSquares(epsilon=1.0, delta=delta, variance_share=0.5)
     assert np.abs(privacy_losses(wrong, near, far, 20, rng=2)).max() > 2.0
 
 
 def test_labels_of_any_form_give_the_same_intervals():
     (x, y), _ = simulated_labels(400, np.random.default_rng(1))
-    kind = {"epsilon": 2.0, "delta": 1e-6, "label_bound": 1.4, "random_state": 0}
+    kind = {"epsilon": 2.0, "delta": 1e-6, "y_bound": 1.4, "random_state": 0}
     dense = LabelIHT(**kind, sparsity=3).fit(x, y).interval()
     thin = LabelIHT(**kind, sparsity=3).fit(sparse.csr_matrix(x), y).interval()
     pieces = Chunks(lambda: ((x[s], y[s]) for s in (slice(0, 150), slice(150, 400))), x.shape)
@@ -128,7 +129,7 @@ def test_labels_of_any_form_give_the_same_intervals():
 
 def test_in_stages_they_are_made_of_labels_alone():
     (x, y), truth = simulated_labels(4000, np.random.default_rng(1))
-    kind = {"epsilon": 1.0, "delta": 1e-6, "label_bound": 1.4, "sparsity": 3, "random_state": 0}
+    kind = {"epsilon": 1.0, "delta": 1e-6, "y_bound": 1.4, "sparsity": 3, "random_state": 0}
     made = LabelIHT(**kind).fit(x, y)
     assert len(made.transcript_) > 1
     assert covers(made, truth, 0.999).all()
@@ -155,14 +156,14 @@ def test_behind_a_link_too():
     theta = np.array([0.5, 0.0, -0.3, 0.0])
     inner = x @ theta
     y = 8 * inner + np.cos(inner)
-    made = LabelIHT(epsilon=4.0, delta=1e-6, sparsity=2, label_bound=9.0, link="8x + cos x",
+    made = LabelIHT(epsilon=4.0, delta=1e-6, sparsity=2, y_bound=9.0, link="8x + cos x",
                     random_state=0).fit(x, y)  # fmt: skip
     assert covers(made, theta, 0.999).all()
 
 
 def test_what_has_no_interval_is_refused():
     (x, y), _ = simulated_labels(60, np.random.default_rng(1))
-    made = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=3, label_bound=1.4, random_state=0)
+    made = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=3, y_bound=1.4, random_state=0)
     with pytest.raises(ParameterError, match="at least 4 users for each feature"):
         made.fit(x, y).interval()
     (x, y), _ = simulated_labels(400, np.random.default_rng(1))
@@ -170,9 +171,9 @@ def test_what_has_no_interval_is_refused():
         pickle.loads(pickle.dumps(made.fit(x, y))).interval()
     mean = LocalMean(epsilon=1.0, random_state=0).fit(x / 5)
     for level in (0.0, 1.0, float("nan"), True, "all"):
-        with pytest.raises(ParameterError, match="level"):
+        with pytest.raises(ParameterError, match="confidence"):
             mean.interval(level)
-    with pytest.raises(ParameterError, match="spread"):
-        PrivateMean(epsilon=1.0, spread=1.0).fit(x)
+    with pytest.raises(ParameterError, match="variance_share"):
+        PrivateMean(epsilon=1.0, variance_share=1.0).fit(x)
     assert THETA.size == 20
     assert CENTRE.size == 5

@@ -27,8 +27,8 @@ from audits import replay
 OPEN = {"epsilon": math.inf, "non_private": True}
 KINDS = {
     LocalIHT: {"sparsity": 2, "noise_bound": 0.1, "rounds": 4},
-    LabelIHT: {"delta": 1e-3, "sparsity": 2, "label_bound": 3.0},
-    LabelLasso: {"delta": 1e-3, "label_bound": 3.0, "noise_bound": 0.1},
+    LabelIHT: {"delta": 1e-3, "sparsity": 2, "y_bound": 3.0},
+    LabelLasso: {"delta": 1e-3, "y_bound": 3.0, "noise_bound": 0.1},
     SparseERM: {"delta": 1e-5, "sparsity": 2, "rounds": 200, "loss": "squared", "row_bound": 9.0,
                 "step": 0.5},
     PrivateLasso: {"delta": 1e-6, "radius": 1.5, "y_bound": 2.0, "rounds": 200},

@@ -179,9 +179,9 @@ def test_a_search_draws_on_a_budget():
 @pytest.mark.parametrize(
     ("search", "words"),
     [
-        (PrivateSearchCV(LabelIHT(epsilon=1.0, delta=1e-6, sparsity=1, label_bound=1.0),
+        (PrivateSearchCV(LabelIHT(epsilon=1.0, delta=1e-6, sparsity=1, y_bound=1.0),
                          {"sparsity": [1]}, epsilon=1.0, delta=1e-6), "a central estimator"),
-        (PrivateSearchCV(LocalMean(epsilon=1.0), {"radius": [1.0]}, epsilon=1.0), "no delta"),
+        (PrivateSearchCV(LocalMean(epsilon=1.0), {"row_bound": [1.0]}, epsilon=1.0), "no delta"),
         (PrivateSearchCV(LASSO, {"epsilon": [1.0]}, epsilon=1.0, delta=1e-6), "epsilon"),
         (PrivateSearchCV(LASSO, {"depth": [1.0]}, epsilon=1.0, delta=1e-6), "depth"),
         (PrivateSearchCV(LASSO, 3, epsilon=1.0, delta=1e-6), "candidates"),

@@ -36,10 +36,10 @@ from mechanisms import Laplace
 
 USERS, FEATURES = 1100, 6
 LOCAL = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=3, random_state=0)
-LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=2, label_bound=2.0, rounds=4, random_state=0)
+LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=2, y_bound=2.0, rounds=4, random_state=0)
 CENTRAL = SparseERM(epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, classes=[-1, 1], random_state=0)
 SAMPLED = SparseERM(
-    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, batch_rate=0.3, loss="squared", random_state=0
+    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, rate=0.3, loss="squared", random_state=0
 )
 LASSO = PrivateLasso(epsilon=4.0, delta=1e-5, rounds=8, random_state=0)
 LOGISTIC = PrivateLogisticLasso(epsilon=4.0, delta=1e-5, rounds=8, classes=[-1, 1], random_state=0)
@@ -265,7 +265,7 @@ def test_chunks_say_what_is_wrong(data):
     with pytest.raises(ParameterError, match="the chunks are pairs"):
         LOCAL.fit(Chunks([(x, y)], x.shape), y)
     with pytest.raises(ParameterError, match="in memory"):
-        LabelLasso(epsilon=1.0, delta=1e-4, label_bound=1.0, noise_bound=0.1).fit(
+        LabelLasso(epsilon=1.0, delta=1e-4, y_bound=1.0, noise_bound=0.1).fit(
             Chunks(lambda: iter([data]), x.shape)
         )
 
@@ -277,7 +277,7 @@ def test_one_pass_over_private_labels_in_pieces_and_on_executors(monkeypatch, lo
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(430, 5)), rng.integers(0, 4, 430).astype(float)
     made = LabelSGD(
-        epsilon=1.0, classes=4, loss=loss, diameter=5.0, randomizer=randomizer, batch_size=10,
+        epsilon=1.0, k=4, loss=loss, diameter=5.0, randomizer=randomizer, batch=10,
         random_state=3,
     )  # fmt: skip
     expected = made.fit(x, y).coef_.tobytes()
@@ -300,7 +300,7 @@ OF_THE_ERM = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 3, "random_state": 0}
 @pytest.mark.parametrize(
     "made",
     [SparseERM(rounds=2, classes=[-1, 1], **OF_THE_ERM), PrivateLasso(1.0, 1e-5, rounds=2),
-     LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0),
+     LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, y_bound=1.0),
      LocalIHT(epsilon=1.0, sparsity=1, noise_bound=0.1)],
     ids=lambda one: type(one).__name__,
 )  # fmt: skip

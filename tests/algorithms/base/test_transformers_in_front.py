@@ -40,7 +40,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (60, 3))
 Y = X[:, 0]
 LASSO = PrivateLasso(1.0, 1e-6, rounds=2, random_state=0)
-LABELS = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0, random_state=0)
+LABELS = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, y_bound=1.0, random_state=0)
 BY_TARGET = SelectKBest(f_regression, k=2)
 OF_PAIRS = {"categories": [["a", "b"]]}
 

@@ -43,7 +43,7 @@ ASKED = [
     regression("change", ["age", "job", "owner"], epsilon=1.0, delta=1e-6),
     top_k("job", 2, epsilon=1.0),
     top_k("job", 1, by="owner", epsilon=1.0),
-    median("age", epsilon=1.0, level=None),
+    median("age", epsilon=1.0, confidence=None),
     quantiles("kids", [0.2], by="owner", epsilon=2.0),
     mean("age", by="shop", epsilon=3.0, delta=1e-3),
 ]  # fmt: skip
@@ -144,7 +144,7 @@ def test_rows_are_not_fetched(monkeypatch):
     # of a quantile the window of ranks that scores are of, and counts below as many points
     monkeypatch.setattr(ranks, "MOST_ASKED", 64)
     fetched.clear()
-    answered(median("change", epsilon=2.0, level=None), frame, declared())
+    answered(median("change", epsilon=2.0, confidence=None), frame, declared())
     assert sum(fetched) < 0.3 * 8 * 6_000
 
 

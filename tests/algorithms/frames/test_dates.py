@@ -56,7 +56,7 @@ def test_every_library_has_dates(name):
     assert found.value.tolist() == months.tolist()
     late = count(where=col("day") >= dt.date(2024, 6, 1), **QUIET)
     assert released(late, frame, DECLARED).value == sum(one.month >= 6 for one in clipped())
-    middle = median("day", epsilon=50.0, level=None)
+    middle = median("day", epsilon=50.0, confidence=None)
     value = middle.release(Filter(frame, Budget(1e3), rng=0), DECLARED).value
     assert abs(value - sorted(clipped())[len(clipped()) // 2]) <= dt.timedelta(3)
 

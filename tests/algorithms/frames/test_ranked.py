@@ -36,7 +36,7 @@ def test_quantiles_are_those_of_the_rows_that_count(facts):
     columns, declared = rows(90, 3, persons=30), schema(**facts)
     kept = counted_rows(columns, ["age", "job", "owner"], declared, lambda row: row["age"] > 10)
     query = quantiles("age", [0.2, 0.5, 0.9], by=["job", "owner"], where=col("age") > 10,
-                      epsilon=LOUD, level=None)  # fmt: skip
+                      epsilon=LOUD, confidence=None)  # fmt: skip
     found = {released(query, frame_of(one, columns), declared).value.tobytes() for one in LIBRARIES}
     assert len(found) == 1  # the same bits
     value = np.frombuffer(found.pop()).reshape(3, 2, 3)
@@ -61,7 +61,7 @@ def test_answers_are_frames_of_the_library_asked(library):
     assert answer.interval().shape == (2, 2, 2)
     assert (answer.interval()[..., 0] <= answer.value).all()
     assert answer.value.dtype.kind == "i"
-    with pytest.raises(ParameterError, match=r"level must be 0\.95, as asked"):
+    with pytest.raises(ParameterError, match=r"confidence must be 0\.95, as asked"):
         answer.interval(0.9)
     one = released(median("age", epsilon=50.0), frame, declared)
     assert isinstance(one.value, float)
@@ -73,7 +73,7 @@ def test_a_person_with_several_rows_costs_as_many_times():
     for relation, row in (("add-remove", 0.5), ("replace-one", 1.0)):
         for most in (1, 7):
             declared = schema(person="id", rows_per_person=most, relation=relation)
-            plan = quantiles("age", [0.1, 0.5, 0.9], epsilon=1.0, level=None).plan(declared)
+            plan = quantiles("age", [0.1, 0.5, 0.9], epsilon=1.0, confidence=None).plan(declared)
             steps = list(plan.leaves())
             assert [one.sensitivity for one in steps] == [row * most] * 2
             assert steps[0].scale == pytest.approx(4 * row * most)
@@ -82,16 +82,16 @@ def test_a_person_with_several_rows_costs_as_many_times():
             first = next(counted.leaves())
             assert first.sensitivity == most * (1 if relation == "add-remove" else 2)
             assert 0.999 < Tight().epsilon(counted, 0.0) <= 1.0
-    plan = median("age", epsilon=1.0, delta=1e-6, level=None).plan(schema())
+    plan = median("age", epsilon=1.0, delta=1e-6, confidence=None).plan(schema())
     assert Tight().epsilon(plan, 1e-6) <= 1.0
 
 
 def test_of_rows_whose_number_is_public_it_is_the_estimator():
     ages = np.random.default_rng(0).normal(40, 12, 500)
     public = Schema({"age": Number(0, 100, missing=50)}, relation="replace-one")
-    query = quantiles("age", [0.25, 0.5], epsilon=1.0, level=None)
+    query = quantiles("age", [0.25, 0.5], epsilon=1.0, confidence=None)
     found = released(query, frame_of("polars", {"age": ages}), public, 5).value
-    made = PrivateQuantiles(quantiles=[0.25, 0.5], lower=0, upper=100, epsilon=1.0, random_state=5)
+    made = PrivateQuantiles(quantiles=[0.25, 0.5], low=0, high=100, epsilon=1.0, random_state=5)
     assert found.tolist() == made.fit(ages[:, None]).quantiles_.tolist()
     assert len(list(median("age", epsilon=1.0).plan(public).leaves())) == 2  # no count of rows
 
@@ -121,7 +121,7 @@ def test_an_interval_costs_5_per_cent_of_what_a_median_takes():
     for relation in ("add-remove", "replace-one"):
         declared = schema(relation=relation)
         alone, beside = (
-            list(median("age", epsilon=0.5, level=level).plan(declared).leaves())
+            list(median("age", epsilon=0.5, confidence=level).plan(declared).leaves())
             for level in (None, 0.95)
         )
         assert len(alone) == 1
@@ -237,11 +237,11 @@ def test_several_releases_are_all_made_or_none():
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: quantile("age", 1.5, epsilon=1.0), "shares must be"),
-    (lambda: quantiles("age", [], epsilon=1.0), "shares must be a list of numbers"),
-    (lambda: quantiles("age", 0.5, epsilon=1.0), "shares must be a list of numbers"),
+    (lambda: quantile("age", 1.5, epsilon=1.0), "quantile must be"),
+    (lambda: quantiles("age", [], epsilon=1.0), "quantiles must be a list of numbers"),
+    (lambda: quantiles("age", 0.5, epsilon=1.0), "quantiles must be a list of numbers"),
     (lambda: median("age", epsilon=float("nan")), "epsilon must be"),
-    (lambda: median("age", epsilon=1.0, level=1.0), "level must be"),
+    (lambda: median("age", epsilon=1.0, confidence=1.0), "confidence must be"),
     (lambda: median("agee", epsilon=1.0).plan(schema()), "did you mean 'age'?"),
     (lambda: median("job", epsilon=1.0).plan(schema()), "column 'job' must be a Number"),
     (lambda: median("age", by="kids", epsilon=1.0).plan(schema()), "must be a Category"),

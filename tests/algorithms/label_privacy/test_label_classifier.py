@@ -161,7 +161,7 @@ def test_without_privacy_every_output_is_marked():
 BAD = [
     ({"epsilon": math.inf}, "epsilon must be"), ({"epsilon": math.nan}, "epsilon must be"),
     ({"classes": [1]}, "classes must be"), ({"classes": []}, "classes must be"),
-    ({"diameter": 0.0}, "diameter must be"), ({"batch_size": 0.5}, "batch_size must be"),
+    ({"diameter": 0.0}, "diameter must be"), ({"batch": 0.5}, "batch must be"),
     ({"loss": 3}, "loss must be"), ({"randomizer": None}, "randomizer must be"),
     ({"classes": None}, r"classes=\[\.\.\.\]"), ({"classes": ["a", "b"]}, "of the type of y"),
 ]  # fmt: skip

@@ -89,6 +89,6 @@ def test_methods_are_for_the_losses_that_they_fit():
     made = LabelPrivateClassifier(1.0, classes=range(3), random_state=0)
     assert type(made.fit(X, y).optimiser_).__name__ == "LabelLikelihood"
     assert "one record's label" in made.summary()
-    for wrong in ({"method": "newton"}, {"penalty": -1.0}, {"penalty": math.nan}):
+    for wrong in ({"method": "newton"}, {"ridge": -1.0}, {"ridge": math.nan}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             LabelPrivateClassifier(1.0, classes=range(3), **wrong).fit(X, y)

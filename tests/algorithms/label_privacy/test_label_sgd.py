@@ -226,13 +226,13 @@ def test_the_excess_risk_is_within_the_bound(name, batch_size):
     for seed in range(3):
         X, y, true = simulated(users, classes, 3, seed)
         made = LabelSGD(
-            epsilon=1.0, classes=classes, diameter=2 * np.linalg.norm(true), randomizer=name,
-            batch_size=batch_size, random_state=seed,
+            epsilon=1.0, k=classes, diameter=2 * np.linalg.norm(true), randomizer=name,
+            batch=batch_size, random_state=seed,
         ).fit(X, y)  # fmt: skip
         fresh, _, _ = simulated(5000, classes, 3, 100)
         excess.append(logistic_risk(made.coef_, fresh, true) - logistic_risk(true, fresh, true))
         moments.append(made.second_moment_)
-    bound = made.excess_bound(users, made.lipschitz_)
+    bound = made.utility_bound(users, made.lipschitz_)
     # well below (methods.md 5.1), and the bound is not vacuously far
     assert 0 < np.mean(excess) < 0.6 * bound
     most = second_moments(classes, 1.0)[name]
@@ -256,8 +256,8 @@ def test_error_falls_with_users_and_k_ary_response_pays_root_k():
 
     def excess(name, users):
         made = LabelSGD(
-            epsilon=1.0, classes=100, diameter=2 * np.linalg.norm(true), randomizer=name,
-            batch_size=128, random_state=0,
+            epsilon=1.0, k=100, diameter=2 * np.linalg.norm(true), randomizer=name,
+            batch=128, random_state=0,
         ).fit(X[:users], y[:users])  # fmt: skip
         return logistic_risk(made.coef_, fresh, true) - logistic_risk(true, fresh, true)
 
@@ -271,7 +271,7 @@ SMALL_X, SMALL_Y, _ = simulated(40, 4, 3)
 
 
 def small(name, loss="logistic", **others):
-    settings = {"epsilon": 1.0, "classes": 4, "diameter": 5.0, "batch_size": 4, "random_state": 0}
+    settings = {"epsilon": 1.0, "k": 4, "diameter": 5.0, "batch": 4, "random_state": 0}
     return LabelSGD(**({"randomizer": name, "loss": loss} | settings | others))
 
 
@@ -299,7 +299,7 @@ def test_blocks_of_users_keep_to_the_plan_and_only_interactive_ones_are_batches(
     assert len(small("unary").plan((10**7, 3)).parts) == 39
     assert len(small("duchi").plan((1000, 3)).parts) == 1
     assert len(small("duchi", "hinge").plan((1000, 3)).parts) == 250
-    many = small("unary", batch_size=1)
+    many = small("unary", batch=1)
     assert len(many.fit(SMALL_X, SMALL_Y).transcript_) == 1
 
 
@@ -310,12 +310,12 @@ def test_same_seed_same_bits_and_labels_of_one_user_once():
     who = np.concatenate([entry.who for entry in one.transcript_])
     assert sorted(who) == list(range(40))
     # more users than a step has: the last batch is short and the average is over all
-    assert np.isfinite(small("unary", batch_size=7).fit(SMALL_X, SMALL_Y).coef_).all()
+    assert np.isfinite(small("unary", batch=7).fit(SMALL_X, SMALL_Y).coef_).all()
 
 
 def test_one_pass_by_hand():
     # without noise: eta = D / (L sqrt n), the average of theta_1 .. theta_n, in the coins' order
-    made = small("auto", epsilon=math.inf, non_private=True, batch_size=1, diameter=1.0)
+    made = small("auto", epsilon=math.inf, non_private=True, batch=1, diameter=1.0)
     with pytest.warns(NotPrivateWarning, match="NOT private"):
         made.fit(SMALL_X, SMALL_Y)
     order = np.concatenate([entry.who for entry in made.transcript_])
@@ -331,7 +331,7 @@ def test_one_pass_by_hand():
 
 
 def test_the_summary_says_the_second_moment_beside_v():
-    words = small("unary", classes=10).fit(SMALL_X, SMALL_Y).summary()
+    words = small("unary", k=10).fit(SMALL_X, SMALL_Y).summary()
     assert words.startswith("LabelSGD: (1, 0)-differential privacy: one record's label")
     assert "at most V = 38.826944" in words
     moment = float(re.search(r"gradients ([0-9.]+) L\^2", words).group(1))
@@ -359,20 +359,20 @@ class Absolute(LabelLoss):
 def test_a_users_own_loss(name):
     labels = np.random.default_rng(0).choice(5, 20_000, p=[0.05, 0.05, 0.1, 0.7, 0.1])
     made = LabelSGD(
-        epsilon=2.0, classes=5, loss=Absolute(), diameter=10.0, randomizer=name, batch_size=20,
+        epsilon=2.0, k=5, loss=Absolute(), diameter=10.0, randomizer=name, batch=20,
         random_state=0,
     ).fit(np.zeros((20_000, 1)), labels)  # fmt: skip
     assert made.coef_[0] == pytest.approx(3.0, abs=0.35)
 
 
 BAD = [
-    ({"classes": 1}, "classes must be"), ({"classes": 4.0}, "classes must be"),
+    ({"k": 1}, "k must be"), ({"k": 4.0}, "k must be"),
     ({"epsilon": math.inf}, "epsilon must be finite"), ({"epsilon": math.nan}, "epsilon must be"),
     ({"epsilon": 0.0}, "epsilon must be"), ({"epsilon": True}, "epsilon must be"),
     ({"epsilon": 1.0, "non_private": True}, "epsilon must be infinity"),
     ({"diameter": -1.0}, "diameter must be"), ({"diameter": math.inf}, "diameter must be"),
     ({"loss": "square"}, "loss must be"), ({"randomizer": "best"}, "randomizer must be"),
-    ({"batch_size": 0}, "batch_size must be"), ({"batch_size": 41}, "batch_size must be"),
+    ({"batch": 0}, "batch must be"), ({"batch": 41}, "batch must be"),
     ({"random_state": "seed"}, "random_state must be"),
     ({"loss": Absolute(0.5)}, "of gradients at most 0.5 long"),
     ({"loss": Absolute(math.nan)}, "lipschitz must be"),
@@ -381,7 +381,7 @@ BAD = [
 
 @pytest.mark.parametrize(("settings", "words"), BAD, ids=[str(one)[:30] for one, _ in BAD])
 def test_bad_settings_are_refused_before_any_spend(settings, words):
-    made = small("auto", **({"classes": 5} | settings))
+    made = small("auto", **({"k": 5} | settings))
     with pytest.raises(ParameterError, match=words):
         made.fit(SMALL_X, SMALL_Y)
     assert not hasattr(made, "ledger_")
@@ -418,9 +418,9 @@ def test_bad_gradients_are_refused():
 
 def test_features_of_small_integers_have_their_lengths():
     x = np.full((40, 3), 200, dtype=np.uint8)
-    LabelSGD(epsilon=1.0, classes=2, diameter=1.0, random_state=0).fit(x, np.arange(40) % 2)
+    LabelSGD(epsilon=1.0, k=2, diameter=1.0, random_state=0).fit(x, np.arange(40) % 2)
     pieces = Chunks(lambda: [(x, np.arange(40) % 2)], x.shape)
-    LabelSGD(epsilon=1.0, classes=2, diameter=1.0, random_state=0).fit(pieces)
+    LabelSGD(epsilon=1.0, k=2, diameter=1.0, random_state=0).fit(pieces)
 
 
 @pytest.mark.parametrize(("classes", "rank"), [(3, 1), (5, 1), (5, 2), (6, 5)])

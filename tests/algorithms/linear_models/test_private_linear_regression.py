@@ -367,7 +367,7 @@ def test_intervals_that_are_not_known_are_refused_with_the_remedy():
     made.set_params(epsilon=1000.0).fit(doubled, Y)
     with pytest.raises(ParameterError, match="features of which none is nearly"):
         made.interval()
-    with pytest.raises(ParameterError, match="level must be"):
+    with pytest.raises(ParameterError, match="confidence must be"):
         made.interval(1.0)
 
 

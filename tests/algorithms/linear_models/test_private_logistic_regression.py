@@ -50,9 +50,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.1, None), (4.0, None), (1.0, 0.05)])
 def test_plans_meet_their_budgets_and_waste_none(epsilon, rate, relation):
-    made = PrivateLogisticRegression(
-        epsilon=epsilon, delta=1e-6, batch_rate=rate, relation=relation
-    )
+    made = PrivateLogisticRegression(epsilon=epsilon, delta=1e-6, rate=rate, relation=relation)
     plan = made.plan((10_000, 20))
     assert 0.999 * epsilon <= Budget(epsilon, 1e-6).check(plan) <= epsilon
     moments, products, rounds = plan.parts
@@ -111,7 +109,7 @@ def test_the_map_makes_one_curvature_of_correlated_features():
 
 @pytest.mark.parametrize("rate", [None, 0.2])
 def test_it_learns_two_and_three_classes_dense_sparse_and_in_chunks(rate):
-    made = PrivateLogisticRegression(batch_rate=rate, classes=[0, 1], **TARGET)
+    made = PrivateLogisticRegression(rate=rate, classes=[0, 1], **TARGET)
     assert made.fit(X, Y).score(X, Y) > 0.93
     assert made.coef_.shape == (1, 4)
     coefficients = made.coef_.copy()
@@ -165,9 +163,7 @@ def test_weights_are_shares_of_their_bound():
 
 @pytest.mark.parametrize("rate", [None, 0.3])
 def test_replay_and_losses_under_the_accountant(rate):
-    made = PrivateLogisticRegression(
-        epsilon=2.0, delta=1e-5, classes=[0, 1], rounds=10, batch_rate=rate
-    )
+    made = PrivateLogisticRegression(epsilon=2.0, delta=1e-5, classes=[0, 1], rounds=10, rate=rate)
     x, y = X[:200], Y[:200] * 1.0
     other_x, other_y = x.copy(), y.copy()
     other_x[0], other_y[0] = -50 * x[0], 1 - y[0]
@@ -220,7 +216,7 @@ BAD = [
     ({"x_bound": 1e300}, "x_bound must be"),
     ({"row_bound": -1.0}, "row_bound must be"),
     ({"weight_bound": 0.0}, "weight_bound must be"),
-    ({"batch_rate": 1.5}, "batch_rate must be"),
+    ({"rate": 1.5}, "rate must be"),
     ({"relation": "local"}, "relation must be"),
     ({"classes": [1, 1]}, "classes must be"),
     ({"fit_intercept": "yes"}, "fit_intercept must be"),

@@ -25,8 +25,8 @@ from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 LOCAL = LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, rounds=2, random_state=0)
-LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=1, label_bound=2.0, random_state=0)
-LASSO = LabelLasso(epsilon=1.0, delta=1e-3, label_bound=2.0, noise_bound=0.1, random_state=0)
+LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=1, y_bound=2.0, random_state=0)
+LASSO = LabelLasso(epsilon=1.0, delta=1e-3, y_bound=2.0, noise_bound=0.1, random_state=0)
 NARROWING = LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, random_state=0)
 
 
@@ -67,13 +67,13 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon):
     local = LocalIHT(epsilon=epsilon, sparsity=3, noise_bound=0.1).plan((10_000, 20))
     assert 0.99 * epsilon <= Budget(epsilon).check(local) <= epsilon
     for noise in ("gaussian", "laplace", "bounded"):
-        made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=3, label_bound=2.0, noise=noise)
+        made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=3, y_bound=2.0, randomizer=noise)
         assert 0.99 * epsilon <= Budget(epsilon, 1e-6).check(made.plan((100, 20))) <= epsilon
 
 
 def test_pure_labels_from_gaussian_noise():
     made = LabelIHT(
-        epsilon=1.0, delta=1e-8, sparsity=2, label_bound=2.0, noise="pure", random_state=1
+        epsilon=1.0, delta=1e-8, sparsity=2, y_bound=2.0, randomizer="pure", random_state=1
     )
     plan = made.plan((100, 5))
     assert Budget(1.0).check(plan) <= 1.0
@@ -104,7 +104,7 @@ def test_no_gradient_exceeds_the_norm_bound():
             gradients = UserGradients(function, None, theta)((x, y))
             greatest = max(greatest, np.linalg.norm(gradients, axis=1).max())
         assert 0.3 * bound < greatest <= bound
-    assert LocalIHT(epsilon=1.0, sparsity=4, noise_bound=0.05, residual_clip=0.5).norm_bound(
+    assert LocalIHT(epsilon=1.0, sparsity=4, noise_bound=0.05, residual_bound=0.5).norm_bound(
         16
     ) == pytest.approx(2.0)
 
@@ -140,8 +140,8 @@ def test_label_errors_are_those_of_honest_noise():
         for seed in range(5):
             x, y, theta = model(users, 100, 5, seed)
             made = LabelIHT(
-                epsilon=1.0, delta=1e-3, sparsity=5, label_bound=math.sqrt(5) + 0.05, rounds=40,
-                step=0.2, noise="gaussian", random_state=seed,
+                epsilon=1.0, delta=1e-3, sparsity=5, y_bound=math.sqrt(5) + 0.05, rounds=40,
+                step=0.2, randomizer="gaussian", random_state=seed,
             )  # fmt: skip
             with pytest.warns(UserWarning, match="step"):
                 errors.append(np.linalg.norm(made.fit(x, y).coef_ - theta))
@@ -165,8 +165,8 @@ def test_local_errors_fall_with_users_and_grow_with_features():
 def test_summaries_say_what_is_guaranteed_and_what_is_noise():
     x, y, _ = model(3000, 6, 2)
     noisy = (
-        clone(LABEL).set_params(noise="gaussian", step=default_step()),
-        clone(LASSO).set_params(noise="gaussian", refit=False),
+        clone(LABEL).set_params(randomizer="gaussian", step=default_step()),
+        clone(LASSO).set_params(randomizer="gaussian", refit=False),
     )
     words = [one.fit(x, y).summary() for one in (LOCAL, *noisy)]
     assert words[0].startswith("LocalIHT: (2, 0)-differential privacy: one user's own record")
@@ -186,7 +186,7 @@ def test_sparse_features_give_the_same_fit():
 def test_lasso_takes_the_stated_penalty():
     x, y, theta = model(200_000, 50, 3)
     made = LabelLasso(
-        epsilon=2.0, delta=1e-3, label_bound=1.8, noise_bound=0.05, noise="gaussian",
+        epsilon=2.0, delta=1e-3, y_bound=1.8, noise_bound=0.05, randomizer="gaussian",
         refit=False, random_state=1,
     ).fit(x, y)  # fmt: skip
     tau = made.plan_.parts[0].scale
@@ -202,9 +202,9 @@ BAD = [
     (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=-1.0), "noise_bound must be"),
     (LocalIHT(epsilon=math.inf, sparsity=2, noise_bound=0.1), "epsilon must be"),
     (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, link="square"), "link must be"),
-    (LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, label_bound=1.0, noise="gaussian"), "delta must"),
-    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, label_bound=0.0), "label_bound must be"),
-    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, label_bound=1.0, noise="none"), "noise must be"),
+    (LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.0, randomizer="gaussian"), "delta mu"),
+    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, y_bound=0.0), "y_bound must be"),
+    (LabelIHT(epsilon=1.0, delta=1e-6, sparsity=2, y_bound=1.0, randomizer="none"), "randomizer"),
 ]
 
 
@@ -232,8 +232,8 @@ def test_bad_public_features_are_refused_before_any_spend(estimator, bad):
 
 KINDS = {
     LocalIHT: {"sparsity": 2, "noise_bound": 0.1},
-    LabelIHT: {"delta": 1e-3, "sparsity": 2, "label_bound": 1.0},
-    LabelLasso: {"delta": 1e-3, "label_bound": 1.0, "noise_bound": 0.1},
+    LabelIHT: {"delta": 1e-3, "sparsity": 2, "y_bound": 1.0},
+    LabelLasso: {"delta": 1e-3, "y_bound": 1.0, "noise_bound": 0.1},
     SparseERM: {"delta": 1e-3, "sparsity": 2, "loss": "squared"},
 }
 PUBLIC_FEATURES = {LabelIHT, LabelLasso}

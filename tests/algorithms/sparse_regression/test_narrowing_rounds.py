@@ -130,7 +130,7 @@ def test_errors_are_far_below_those_of_whole_gradients(correlated):
 def test_the_method_follows_the_settings_of_gradients():
     made = LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1)
     assert type(made.plan((100, 5)).parts[0]).__name__ == "BinaryLabel"
-    for settings in ({"rounds": 2}, {"step": 0.9}, {"residual_clip": 1.0}):
+    for settings in ({"rounds": 2}, {"step": 0.9}, {"residual_bound": 1.0}):
         one = LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, **settings)
         assert type(one.plan((100, 5)).parts[0]).__name__ == "HemisphereL2"
         one.set_params(method="coordinates")

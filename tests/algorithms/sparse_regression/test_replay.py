@@ -18,7 +18,7 @@ Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 80)
 FAR = np.where(np.arange(80) == 0, -1e6, Y)  # clipped to the other end of the labels' range
 UP = np.where(np.arange(80) == 0, 1e6, Y)
 TURNED = np.where(np.arange(80)[:, None] == 0, -5 * X, X)
-LABELS = {"sparsity": 2, "label_bound": 2.0, "rounds": 3}
+LABELS = {"sparsity": 2, "y_bound": 2.0, "rounds": 3}
 ROUNDS = {"delta": 1e-5, "sparsity": 2, "rounds": 10}
 PURE, APPROXIMATE = PureLoss(1.0), ApproxLoss(1.0, 1e-5)
 
@@ -27,28 +27,28 @@ CONFIDENCE = 1 - 1e-7
 CASES = {
     "local": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3), PURE),
     "local, clipped residuals": (
-        LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, residual_clip=0.2), PURE),
+        LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, residual_bound=0.2), PURE),
     "local, link": (
         LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, link="8x + cos x"), PURE),
     "local, coordinates": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1), PURE),
     "local, coordinates, staircase": (
         LocalIHT(epsilon=6.0, sparsity=1, noise_bound=0.1), PureLoss(6.0)),
     "label, gaussian": (
-        LabelIHT(epsilon=1.0, delta=1e-5, noise="gaussian", **LABELS), APPROXIMATE),
+        LabelIHT(epsilon=1.0, delta=1e-5, randomizer="gaussian", **LABELS), APPROXIMATE),
     "label, auto": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), PURE),
-    "label, staircase": (LabelIHT(epsilon=1.0, delta=0.0, noise="staircase", **LABELS), PURE),
-    "label, laplace": (LabelIHT(epsilon=1.0, delta=1e-5, noise="laplace", **LABELS), PURE),
-    "label, bounded": (LabelIHT(epsilon=1.0, delta=1e-5, noise="bounded", **LABELS), PURE),
-    "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, noise="pure", **LABELS), PURE),
+    "label, staircase": (LabelIHT(epsilon=1.0, delta=0.0, randomizer="staircase", **LABELS), PURE),
+    "label, laplace": (LabelIHT(epsilon=1.0, delta=1e-5, randomizer="laplace", **LABELS), PURE),
+    "label, bounded": (LabelIHT(epsilon=1.0, delta=1e-5, randomizer="bounded", **LABELS), PURE),
+    "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, randomizer="pure", **LABELS), PURE),
     "label, link": (
         LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), PURE),
-    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), PURE),
+    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1), PURE),
     "lasso, gaussian": (
         LabelLasso(
-            epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1, noise="gaussian"
+            epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1, randomizer="gaussian"
         ), APPROXIMATE),
     "central, logistic": (SparseERM(epsilon=1.0, classes=[-1, 1], **ROUNDS), APPROXIMATE),
-    "central, ridge": (SparseERM(epsilon=1.0, penalty=0.1, classes=[-1, 1], **ROUNDS), APPROXIMATE),
+    "central, ridge": (SparseERM(epsilon=1.0, ridge=0.1, classes=[-1, 1], **ROUNDS), APPROXIMATE),
     "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
 }  # fmt: skip
 
@@ -114,6 +114,6 @@ def test_the_worst_labels_use_the_whole_budget(name):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_sampled_rounds_do_not_leak(loss):
-    made = SparseERM(epsilon=1.0, loss=loss, batch_rate=0.3, classes=[-1, 1], **ROUNDS)
+    made = SparseERM(epsilon=1.0, loss=loss, rate=0.3, classes=[-1, 1], **ROUNDS)
     data, neighbour, _ = pair(made)
     assert replay(made, data, neighbour, rng=7).sound

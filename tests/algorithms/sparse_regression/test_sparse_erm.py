@@ -43,7 +43,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (2.0, 1e-3), (8.0, 1e-6)])
 @pytest.mark.parametrize("rate", [None, 0.02])
 def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
-    made = SparseERM(epsilon=epsilon, delta=delta, sparsity=3, rounds=30, batch_rate=rate)
+    made = SparseERM(epsilon=epsilon, delta=delta, sparsity=3, rounds=30, rate=rate)
     plan = made.plan((10_000, 20))
     assert 0.999 * epsilon <= Budget(epsilon, delta).check(plan) <= epsilon
     assert plan.count == 30
@@ -70,8 +70,8 @@ def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
     noisy = SparseERM(loss=loss, sparsity=3, rounds=10, **bare)
     plans = [
         noisy.plan((100, 20)),
-        noisy.set_params(residual_clip=0.5).plan((100, 20)),
-        noisy.set_params(residual_clip=1.0).plan((100, 20)),
+        noisy.set_params(slope_bound=0.5).plan((100, 20)),
+        noisy.set_params(slope_bound=1.0).plan((100, 20)),
     ]
     assert plans[0] == plans[1]
     assert plans[0].part.sensitivity == 0.5 * plans[2].part.sensitivity == 0.01
@@ -85,7 +85,7 @@ def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
     }
     with pytest.warns(NotPrivateWarning):
         whole, default, half = (
-            SparseERM(**free, residual_clip=clip).fit(X, Y).coef_ for clip in (1.0, None, 0.5)
+            SparseERM(**free, slope_bound=clip).fit(X, Y).coef_ for clip in (1.0, None, 0.5)
         )
     assert np.array_equal(whole, default)
     assert not np.array_equal(whole, half)
@@ -93,7 +93,7 @@ def test_slopes_are_clipped_by_default_where_noise_is_added(loss):
 
 def test_golden_noise():
     # methods 11: T=50, n=1e4, G=1, (2, 1e-3), replace: mu = .691927, sigma exact 2.043877e-3
-    bare = {"residual_clip": 1.0, "fit_intercept": False}
+    bare = {"slope_bound": 1.0, "fit_intercept": False}
     made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50, **bare)
     plan = made.plan((10_000, 30))
     assert plan.part.scale == pytest.approx(2.043877e-3, rel=2e-6)
@@ -153,7 +153,7 @@ def test_it_learns_and_dense_equals_sparse(rate):
         sparsity=2,
         rounds=40,
         step=4.0,
-        batch_rate=rate,
+        rate=rate,
         random_state=1,
         classes=[-1, 1],
     )
@@ -195,9 +195,7 @@ def test_a_sample_is_secret_and_of_its_rate():
 
 
 def test_a_sampled_run_replays_with_the_same_samples():
-    made = SparseERM(
-        epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, batch_rate=0.3, classes=[-1, 1]
-    )
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, rate=0.3, classes=[-1, 1])
     other = X[:100].copy()
     other[0] *= -1
     found = replay(made, (X[:100], Y[:100]), (other, Y[:100]), rng=1)
@@ -230,7 +228,7 @@ def test_covtype_within_two_points_of_no_privacy():
 
 def test_clipped_residuals_lower_the_noise_and_what_a_record_moves():
     whole, clipped = (
-        SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, residual_clip=clip)
+        SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, slope_bound=clip)
         for clip in (1.0, 0.3)
     )
     plans = [made.plan((60, 4)).part for made in (whole, clipped)]
@@ -252,11 +250,11 @@ BAD = [
     ({"delta": 0.0}, "delta must be"),
     ({"epsilon": math.inf}, "epsilon must be"),
     ({"loss": "hinge"}, "loss must be"),
-    ({"penalty": -1.0}, "penalty must be"),
+    ({"ridge": -1.0}, "ridge must be"),
     ({"row_bound": 0.0}, "row_bound must be"),
-    ({"batch_rate": 1.5}, "batch_rate must be"),
+    ({"rate": 1.5}, "rate must be"),
     ({"rounds": 0}, "rounds must be"),
-    ({"residual_clip": 0.0}, "residual_clip must be"),
+    ({"slope_bound": 0.0}, "slope_bound must be"),
     ({"step": math.nan}, "step must be"),
 ]
 
@@ -357,5 +355,5 @@ def test_errors_and_warnings_show_no_labels():
 def test_without_privacy_a_batch_rate_changes_nothing():
     x = np.random.default_rng(0).uniform(-0.5, 0.5, (100, 3))
     settings = {"epsilon": math.inf, "delta": 1e-6, "sparsity": 2, "non_private": True}
-    both = [SparseERM(batch_rate=rate, **settings).fit(x, x[:, 0] > 0) for rate in (None, 0.5)]
+    both = [SparseERM(rate=rate, **settings).fit(x, x[:, 0] > 0) for rate in (None, 0.5)]
     assert both[0].coef_.tobytes() == both[1].coef_.tobytes()

@@ -61,10 +61,10 @@ def test_columns_that_noise_explains_are_left_out():
 
 @pytest.mark.parametrize("correlated", [False, True])
 def test_labels_of_least_noise_and_a_refit_beat_gaussian_gradient_steps(correlated):
-    given = {"epsilon": 1.0, "delta": 1e-5, "label_bound": math.sqrt(5) + 0.05}
+    given = {"epsilon": 1.0, "delta": 1e-5, "y_bound": math.sqrt(5) + 0.05}
     makers = {
         "iht": LabelIHT(sparsity=5, **given), "lasso": LabelLasso(noise_bound=0.05, **given),
-        "paper": LabelIHT(sparsity=5, noise="gaussian", step=default_step(), **given),
+        "paper": LabelIHT(sparsity=5, randomizer="gaussian", step=default_step(), **given),
     }  # fmt: skip
     errors = {name: [] for name in makers}
     for seed in range(3):
@@ -78,7 +78,7 @@ def test_labels_of_least_noise_and_a_refit_beat_gaussian_gradient_steps(correlat
 
 
 def test_stages_are_of_all_users_and_one_where_they_are_few_or_the_paper_is_asked_for():
-    given = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.0}
+    given = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "y_bound": 1.0}
     ends = stage_ends(10_001)
     assert (ends[0], ends[-1], len(ends)) == (0, 10_001, 6)
     assert sorted(set(ends)) == ends
@@ -92,7 +92,7 @@ def test_noise_of_the_labels_themselves_does_not_mislead_the_clip():
     for seed in range(4):
         x, y, theta = model(20_000, 10, 2, seed)
         y = y + rng.uniform(-2, 2, 20_000)  # far more than what the features explain
-        given = {"epsilon": 2.0, "delta": 0.0, "sparsity": 2, "label_bound": 3.5}
+        given = {"epsilon": 2.0, "delta": 0.0, "sparsity": 2, "y_bound": 3.5}
         for name, more in {"stages": {}, "at once": {"step": 1.0}}.items():
             made = LabelIHT(random_state=seed, **given, **more)
             errors[name].append(np.linalg.norm(made.fit(x, y).coef_ - theta))
@@ -109,26 +109,25 @@ def test_residuals_are_clipped_and_sizes_are_asked_by_place():
 
 def test_nothing_but_zeros_gives_zero():
     x = np.zeros((40, 3))
-    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, label_bound=1.0, random_state=0)
+    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.0, random_state=0)
     assert made.fit(x, np.ones(40)).coef_.tolist() == [0.0] * 3
-    lasso = LabelLasso(epsilon=1.0, delta=0.0, label_bound=1.0, noise_bound=0.1, random_state=0)
+    lasso = LabelLasso(epsilon=1.0, delta=0.0, y_bound=1.0, noise_bound=0.1, random_state=0)
     assert lasso.fit(x, np.ones(40)).coef_.tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(1.0, "BinaryLabel"), (3.0, "PiecewiseUniform"),
                                               (6.0, "Staircase")])  # fmt: skip
 def test_the_noise_follows_epsilon(epsilon, kind):
-    made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=1, label_bound=1.0)
+    made = LabelIHT(epsilon=epsilon, delta=1e-6, sparsity=1, y_bound=1.0)
     assert type(made.mechanism()).__name__ == kind
     named = {"BinaryLabel": "bounded", "PiecewiseUniform": "piecewise", "Staircase": "staircase"}
-    assert (
-        made.set_params(noise=named[kind]).mechanism() == made.set_params(noise="auto").mechanism()
-    )
+    by_name = made.set_params(randomizer=named[kind]).mechanism()
+    assert by_name == made.set_params(randomizer="auto").mechanism()
 
 
 def test_labels_in_stages_come_in_chunks_too_and_sparse():
     x, y, _ = model(3000, 8, 2, 5)
-    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, label_bound=1.5, random_state=0)
+    made = LabelIHT(epsilon=1.0, delta=0.0, sparsity=2, y_bound=1.5, random_state=0)
     expected = made.fit(x, y).coef_.tobytes()
     pieces = Chunks(lambda: zip(np.array_split(x, 7), np.array_split(y, 7), strict=True), x.shape)
     assert made.fit(pieces).coef_.tobytes() == expected

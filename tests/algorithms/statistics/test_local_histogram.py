@@ -24,7 +24,7 @@ CONFIDENCE = 1 - 1e-7
 
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_no_leak_and_losses_within_the_claim(oracle):
-    made = LocalHistogram(k=5, epsilon=1.0, oracle=oracle)
+    made = LocalHistogram(k=5, epsilon=1.0, randomizer=oracle)
     assert replay(made, HERE, THERE, rng=1).sound
     found = audit_algorithm(made, HERE, THERE, PureLoss(1.0), 200, np.random.default_rng(5))
     assert found.refutation(CONFIDENCE) == ""
@@ -33,7 +33,8 @@ def test_no_leak_and_losses_within_the_claim(oracle):
 
 class HalfTheNoise(LocalHistogram):
     def mechanism(self):
-        return LocalHistogram(k=self.k, epsilon=2 * self.epsilon, oracle=self.oracle).mechanism()
+        settings = {"k": self.k, "randomizer": self.randomizer}
+        return LocalHistogram(epsilon=2 * self.epsilon, **settings).mechanism()
 
 
 class CountsByHand(LocalHistogram):
@@ -56,7 +57,7 @@ class ChoosesByData(LocalHistogram):
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize("wrong", [HalfTheNoise, CountsByHand, ChoosesByData])
 def test_wrong_histograms_are_caught(wrong, oracle):
-    made, rng = wrong(k=5, epsilon=1.0, oracle=oracle), np.random.default_rng(5)
+    made, rng = wrong(k=5, epsilon=1.0, randomizer=oracle), np.random.default_rng(5)
     assert audit_algorithm(made, HERE, THERE, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
 
 
@@ -76,7 +77,7 @@ def test_a_label_outside_that_nobody_clipped_is_refused():
 def test_the_shares_come_out(oracle):
     shares = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
     labels = np.repeat(np.arange(5), (40_000 * shares).astype(int))
-    made = LocalHistogram(k=5, epsilon=2.0, oracle=oracle, random_state=1).fit(labels)
+    made = LocalHistogram(k=5, epsilon=2.0, randomizer=oracle, random_state=1).fit(labels)
     deviation = np.sqrt(made.plan_.parts[0].variance(shares, labels.size))
     # 6 deviations of a nearly normal estimate: false alarms of 1e-8
     assert np.all(np.abs(made.shares_ - shares) < 6 * deviation)
@@ -113,7 +114,7 @@ def test_blocks_and_seeds_change_no_bit(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [({"epsilon": 0.0}, "epsilon"), ({"epsilon": math.inf}, "finite"), ({"k": 1}, "k must"),
-     ({"k": 2.0}, "k must"), ({"oracle": "best"}, "oracle")],
+     ({"k": 2.0}, "k must"), ({"randomizer": "best"}, "randomizer")],
     ids=str,
 )  # fmt: skip
 def test_bad_settings_are_refused(settings, said):

@@ -21,10 +21,10 @@ UP[0], DOWN[0] = [1e6, 0, 0], [-1e6, 0, 0]  # shortened inside
 CONFIDENCE = 1 - 1e-7
 MADE = {
     "local": LocalMean(epsilon=1.0),
-    "local, hemisphere": LocalMean(epsilon=1.0, noise="hemisphere"),
+    "local, hemisphere": LocalMean(epsilon=1.0, randomizer="hemisphere"),
     "central": PrivateMean(epsilon=1.0),
     "central, gaussian": PrivateMean(epsilon=1.0, delta=1e-5),
-    "a ball of radius 100": PrivateMean(epsilon=1.0, radius=100.0),
+    "a ball of radius 100": PrivateMean(epsilon=1.0, row_bound=100.0),
 }
 
 
@@ -59,7 +59,7 @@ class HalfTheNoise(PrivateMean):
 
 class HalfTheLocalNoise(LocalMean):
     def mechanism(self, dimension):
-        return PrivUnit.optimised(dimension, 2 * self.epsilon, self.radius)
+        return PrivUnit.optimised(dimension, 2 * self.epsilon, self.row_bound)
 
 
 class AddRemoveSensitivity(PrivateMean):
@@ -122,7 +122,7 @@ def test_estimates_stay_in_the_ball():
 @pytest.mark.parametrize("kind", [LocalMean, PrivateMean])
 def test_any_finite_vector_is_shortened(kind, radius):
     data = np.array([[1.7e308, -1.7e308], [0.0, 0.0], [1e-310, 1.0]] * 20)
-    made = kind(epsilon=1.0, radius=radius)
+    made = kind(epsilon=1.0, row_bound=radius)
     found = made.run(Ledger(data, made.plan(data.shape), rng=0))
     assert 0 < np.linalg.norm(found / radius) <= 1 + 1e-9
 
@@ -150,7 +150,8 @@ def test_without_privacy_it_is_the_mean_and_says_so():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [({"epsilon": 0.0}, "epsilon"), ({"epsilon": math.inf}, "finite"), ({"epsilon": True}, "eps"),
-     ({"epsilon": 1.0, "radius": 0.0}, "radius"), ({"epsilon": 1.0, "radius": math.nan}, "radius"),
+     ({"epsilon": 1.0, "row_bound": 0.0}, "row_bound"),
+     ({"epsilon": 1.0, "row_bound": math.nan}, "row_bound"),
      ({"epsilon": 1.0, "delta": 1.0}, "delta"), ({"epsilon": 1.0, "delta": -0.1}, "delta")],
     ids=str,
 )  # fmt: skip
@@ -173,7 +174,7 @@ def test_bad_shapes_are_refused_and_bad_cells_count_as_public_ones():
 
 
 def test_gaussian_noise_is_calibrated_to_the_diameter():
-    plan = PrivateMean(epsilon=1.0, delta=1e-5, radius=3.0).plan((200, 7))
+    plan = PrivateMean(epsilon=1.0, delta=1e-5, row_bound=3.0).plan((200, 7))
     assert isinstance(plan, Gaussian)
     assert plan.sensitivity == pytest.approx(2 * 3 / 200)
     # one record from one end of a diameter to the other moves the mean by just that

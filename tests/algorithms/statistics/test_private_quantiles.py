@@ -27,7 +27,7 @@ PARTS = [
     [Part(0, M, 1.0), Part(M, M, 0.5), Part(M, 3 * M, 0.0)],
 ]
 SMALL = [list(d) for n in range(3) for d in itertools.combinations_with_replacement((0, 1, 2), n)]
-BOUNDS = {"lower": -10.0, "upper": 10.0}
+BOUNDS = {"low": -10.0, "high": 10.0}
 
 
 def places(numbers):
@@ -123,11 +123,11 @@ def test_shares_are_those_of_the_part():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_plan_meets_its_target(relation, delta):
     made = PrivateQuantiles(quantiles=[0.1, 0.5, 0.9], **BOUNDS, epsilon=1.0, delta=delta,
-                            relation=relation, level=0.95)  # fmt: skip
+                            relation=relation, confidence=0.95)  # fmt: skip
     plan = made.plan((100, 1))
     assert (0.9 if delta else 0.99) < Tight().epsilon(plan, delta) <= 1.0
     assert sum(1 for _ in plan.leaves()) == 4 + (relation == "add-remove")
-    assert next(iter(made.set_params(level=None).plan((9, 1)).leaves())).sensitivity == (
+    assert next(iter(made.set_params(confidence=None).plan((9, 1)).leaves())).sensitivity == (
         1.0 if relation == "replace-one" else 0.5
     )
 
@@ -206,7 +206,7 @@ def test_ranks_have_the_declared_noise(relation):
 
 def covered(relation, numbers, truth, runs, **settings):
     """The share of intervals that hold the population's quantiles."""
-    made = PrivateQuantiles(level=0.95, relation=relation, **settings)
+    made = PrivateQuantiles(confidence=0.95, relation=relation, **settings)
     found = []
     for seed in range(runs):
         fitted = made.set_params(random_state=seed).fit(numbers(seed)[:, None])
@@ -226,7 +226,7 @@ def test_intervals_cover(relation):
 
 
 def test_intervals_of_few_records_are_the_bounds():
-    made = PrivateQuantiles(quantiles=0.5, **BOUNDS, epsilon=0.1, level=0.95, random_state=0)
+    made = PrivateQuantiles(quantiles=0.5, **BOUNDS, epsilon=0.1, confidence=0.95, random_state=0)
     assert made.fit(HERE).intervals_.tolist() == [[-10.0, 10.0]]
 
 
@@ -234,7 +234,7 @@ def test_heavy_points_and_whole_numbers():
     rng = np.random.default_rng(4)
     zeros = np.where(rng.random(3000) < 0.6, 0, rng.integers(1, 1000, 3000)).astype(float)
     made = PrivateQuantiles(
-        quantiles=[0.1, 0.3, 0.5, 0.8], lower=0, upper=1000, step=1, epsilon=1.0, random_state=1
+        quantiles=[0.1, 0.3, 0.5, 0.8], low=0, high=1000, grid_step=1, epsilon=1.0, random_state=1
     ).fit(zeros[:, None])
     assert made.quantiles_[:3].tolist() == [0.0, 0.0, 0.0]
     assert abs(made.quantiles_[3] - np.quantile(zeros, 0.8)) < 40
@@ -251,10 +251,10 @@ def test_a_filter_charges_the_whole_plan():
 @pytest.mark.parametrize(
     ("wrong", "name"),
     [
-        ({"lower": 3.0, "upper": 3.0}, "upper"), ({"step": 100.0}, "step"),
+        ({"low": 3.0, "high": 3.0}, "high"), ({"grid_step": 100.0}, "grid_step"),
         ({"quantiles": 1.5}, "quantiles"), ({"quantiles": []}, "quantiles"),
         ({"epsilon": 0.0}, "epsilon"), ({"relation": "label-replace"}, "relation"),
-        ({"level": 1.0}, "level"), ({"upper": math.inf}, "upper"),
+        ({"confidence": 1.0}, "confidence"), ({"high": math.inf}, "high"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_name_themselves(wrong, name):

@@ -158,7 +158,7 @@ def test_codes_and_queries():
     ("wrong", "name"),
     [({"k": 0}, "k"), ({"k": 5}, "k"), ({"categories": ["a", "a"]}, "categories"),
      ({"categories": []}, "categories"), ({"epsilon": -1.0}, "epsilon"),
-     ({"relation": "local-replace"}, "relation"), ({"level": 0.0}, "level")],
+     ({"relation": "local-replace"}, "relation"), ({"confidence": 0.0}, "confidence")],
 )  # fmt: skip
 def test_wrong_arguments_name_themselves(wrong, name):
     given = {"k": 2, "categories": NAMES, "epsilon": 1.0, **wrong}

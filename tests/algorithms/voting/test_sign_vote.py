@@ -307,7 +307,7 @@ def test_parameters_clone_and_pickle():
     vote = SignVote(1.0, 1e-3, 3, estimator="lasso", threshold=0.1)
     assert clone(vote).get_params() == vote.get_params()
     assert set(vote.get_params()) == {
-        "epsilon", "delta", "select", "estimator", "threshold", "form", "executor", "timeout",
+        "epsilon", "delta", "k", "estimator", "threshold", "form", "executor", "timeout",
         "random_state",
     }  # fmt: skip
     fit = SignVote(1.0, 1e-3, 3, random_state=0).fit([RNG.normal(size=(9, 5)) for _ in range(8)])
@@ -321,7 +321,7 @@ def test_parameters_clone_and_pickle():
 BAD = {
     "epsilon": [math.nan, math.inf, 0, -1.0, True, "1", None],
     "delta": [math.nan, -1e-9, 1.0, True, "0"],
-    "select": [0, 6, -1, 1.5, True, "3"],
+    "k": [0, 6, -1, 1.5, True, "3"],
     "estimator": ["median", None, 3],
     "threshold": [-0.1, math.nan, math.inf, True, "0"],
     "form": ["gumbel", None],
@@ -338,7 +338,7 @@ def test_nonsense_is_refused_before_any_machine_is_asked(name, bad):
         asked.append(1)
         return np.ones((4, 5))
 
-    vote = SignVote(**{"epsilon": 1.0, "delta": 1e-3, "select": 3, name: bad})
+    vote = SignVote(**{"epsilon": 1.0, "delta": 1e-3, "k": 3, name: bad})
     with pytest.raises(ParameterError, match=f"{name} must be"):
         vote.fit([load, np.ones((4, 5)), load])
     assert not asked

@@ -160,7 +160,7 @@ def test_lengths_are_the_majority_s_where_data_are_elsewhere():
     with pytest.raises(ParameterError, match=r"of \[4, 5\] features"):
         SignVote(1.0, 1e-3, 1).fit([np.ones(s) for s in shapes])
     # more are to be selected than there turn out to be
-    with pytest.raises(ParameterError, match="select must be a whole number from 1 to 5"):
+    with pytest.raises(ParameterError, match="k must be a whole number from 1 to 5"):
         SignVote(1.0, 1e-3, 6).fit([lambda: np.ones((9, 5))] * 3)
 
 

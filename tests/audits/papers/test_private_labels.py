@@ -41,8 +41,8 @@ def test_a_true_rate_holds():
 def test_upper_and_lower_bound_are_a_constant_apart(classes, epsilon):
     users = 10**7
     upper = LabelSGD(
-        epsilon=epsilon, classes=classes, loss="linear", diameter=1.0, randomizer="unary"
-    ).excess_bound(users, 1.0)
+        epsilon=epsilon, k=classes, loss="linear", diameter=1.0, randomizer="unary"
+    ).utility_bound(users, 1.0)
     ratio = upper / lower_bound(classes, epsilon, users)
     # methods.md 5.5: 115 to 210 where privacy dominates both
     assert 12 < ratio < 210
@@ -61,13 +61,13 @@ def test_no_run_on_the_hard_labels_is_below_the_lower_bound():
         shares = (1 + d * np.stack([signs, -signs], axis=1).ravel()) / classes
         labels = rng.choice(classes, users, p=shares)
         made = LabelSGD(
-            epsilon=epsilon, classes=classes, loss="linear", diameter=1.0, batch_size=16,
+            epsilon=epsilon, k=classes, loss="linear", diameter=1.0, batch=16,
             random_state=seed,
         ).fit(np.ones((users, 1)), labels)  # fmt: skip
         slope = 1 / classes - shares  # the expected loss is linear
         least = -0.5 * np.linalg.norm(slope)
         excess.append(slope @ made.coef_[:, 0] - least)
-    upper = made.excess_bound(users, made.lipschitz_)
+    upper = made.utility_bound(users, made.lipschitz_)
     assert lower_bound(classes, epsilon, users, 1.0, made.lipschitz_) < np.mean(excess) < upper
 
 

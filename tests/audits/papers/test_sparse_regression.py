@@ -84,11 +84,11 @@ def test_the_printed_sign_runs_away_and_is_as_private():
     y = x @ theta + rng.uniform(-0.05, 0.05, 5000)
     errors = {}
     for kind in (PrintedSign, LabelIHT):
-        made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, label_bound=9.0,
+        made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, y_bound=9.0,
                     step=default_step())  # fmt: skip
         with pytest.warns(NotPrivateWarning):
             errors[kind] = np.linalg.norm(made.fit(x, y).coef_ - theta) / np.linalg.norm(theta)
     assert errors[PrintedSign] > 1.9
     assert errors[LabelIHT] < 0.01
-    settings = {"epsilon": 1.0, "delta": 1e-3, "sparsity": 3, "label_bound": 2.0}
+    settings = {"epsilon": 1.0, "delta": 1e-3, "sparsity": 3, "y_bound": 2.0}
     assert PrintedSign(**settings).plan(x.shape) == LabelIHT(**settings).plan(x.shape)

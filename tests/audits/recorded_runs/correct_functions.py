@@ -163,7 +163,7 @@ def estimator(data):
 
 
 def private_mean(data):
-    model = PrivateMean(epsilon=EPSILON, radius=1.0, random_state=default_rng(3))
+    model = PrivateMean(epsilon=EPSILON, row_bound=1.0, random_state=default_rng(3))
     return model.fit(data[:, None]).mean_
 
 

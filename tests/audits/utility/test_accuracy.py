@@ -29,33 +29,34 @@ def local_iht(epsilon=1.0, **more):
 
 
 def label_iht(epsilon=0.5, **more):
-    return LabelIHT(epsilon=epsilon, **{"delta": 0.0, "sparsity": 1, "label_bound": 1.0} | more)
+    return LabelIHT(epsilon=epsilon, **{"delta": 0.0, "sparsity": 1, "y_bound": 1.0} | more)
 
 
 LABELS = {
-    "LabelIHT, bounded": label_iht(noise="bounded"),
-    "LabelIHT, laplace": label_iht(noise="laplace"),
+    "LabelIHT, bounded": label_iht(randomizer="bounded"),
+    "LabelIHT, laplace": label_iht(randomizer="laplace"),
     "LabelIHT, gaussian": label_iht(delta=1e-5),
-    "LabelIHT, made pure": label_iht(delta=1e-12, noise="pure"),
-    "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, label_bound=1.0, noise_bound=0.01),
-    "LabelSGD": LabelSGD(epsilon=0.5, classes=2, diameter=2.0),
-    "LabelSGD, unary": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="unary"),
-    "LabelSGD, subset": LabelSGD(epsilon=0.5, classes=3, diameter=2.0, randomizer="subset"),
-    "LabelSGD, response": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="response"),
-    "LabelSGD, duchi": LabelSGD(epsilon=0.5, classes=2, diameter=2.0, randomizer="duchi"),
+    "LabelIHT, made pure": label_iht(delta=1e-12, randomizer="pure"),
+    "LabelLasso": LabelLasso(epsilon=0.5, delta=1e-5, y_bound=1.0, noise_bound=0.01),
+    "LabelSGD": LabelSGD(epsilon=0.5, k=2, diameter=2.0),
+    "LabelSGD, unary": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="unary"),
+    "LabelSGD, subset": LabelSGD(epsilon=0.5, k=3, diameter=2.0, randomizer="subset"),
+    "LabelSGD, response": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="response"),
+    "LabelSGD, duchi": LabelSGD(epsilon=0.5, k=2, diameter=2.0, randomizer="duchi"),
 }
 RECORDS = {
     "LocalIHT": local_iht(),
     "LocalIHT, two rounds": local_iht(rounds=2),
     "LocalIHT, eight entries": local_iht(sparsity=8, true_sparsity=1),
-    "LocalIHT, clipped residuals": local_iht(residual_clip=1.0),
+    "LocalIHT, clipped residuals": local_iht(residual_bound=1.0),
 }
 every_label = pytest.mark.parametrize("algorithm", LABELS.values(), ids=LABELS.keys())
 every_record = pytest.mark.parametrize("algorithm", RECORDS.values(), ids=RECORDS.keys())
 
 
 def given_delta(algorithm):
-    return 0.0 if getattr(algorithm, "noise", "") == "pure" else getattr(algorithm, "delta", 0.0)
+    made_pure = getattr(algorithm, "randomizer", "") == "pure"
+    return 0.0 if made_pure else getattr(algorithm, "delta", 0.0)
 
 
 def test_the_printed_bounds():
@@ -118,7 +119,7 @@ def test_the_classifier_as_a_function():
     def fit(x, y, rng, noise):
         made = LabelPrivateClassifier(
             epsilon=0.5 if noise else math.inf, non_private=not noise,
-            method="one pass", batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
+            method="one pass", batch=1, diameter=2.0, random_state=int(rng.integers(2**32)),
         ).fit(x, y > 0)  # fmt: skip
         return made.coef_[0]
 
@@ -165,16 +166,16 @@ def honest_settings(count, seed):
             yield local_iht(epsilon, **more), n, p, epsilon, 0.0, d
         elif kind == 1:
             noise = str(rng.choice(["bounded", "laplace"]))
-            yield label_iht(epsilon, noise=noise), n, p, epsilon, 0.0, d
+            yield label_iht(epsilon, randomizer=noise), n, p, epsilon, 0.0, d
         elif kind == 2:
             yield label_iht(epsilon, delta=1e-4), n, p, epsilon, 1e-4, d
         elif kind == 3:
-            made = LabelLasso(epsilon=epsilon, delta=1e-4, label_bound=1.0, noise_bound=0.1)
+            made = LabelLasso(epsilon=epsilon, delta=1e-4, y_bound=1.0, noise_bound=0.1)
             yield made, n, p, epsilon, 1e-4, d
         else:
             randomizer = str(rng.choice(["unary", "subset", "response", "duchi"]))
             classes = 3 if randomizer == "subset" else 2
-            made = LabelSGD(epsilon=epsilon, classes=classes, diameter=2.0, randomizer=randomizer)
+            made = LabelSGD(epsilon=epsilon, k=classes, diameter=2.0, randomizer=randomizer)
             yield made, n, p, epsilon, 0.0, d
 
 

@@ -58,10 +58,10 @@ CENTRAL = {
         SparseERM(loss="logistic", epsilon=1.0, delta=DELTA, sparsity=256, rounds=50,
                   row_bound=16.0, fit_intercept=False), append_ridge_twice,
     ),
-    "vote": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
-    "thresholded mean": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
+    "vote": (SignVote(1.0, DELTA, k=64, threshold=0.0), members_alone),
+    "thresholded mean": (ThresholdedMean(1.0, DELTA, sparsity=64, x_bound=1.0), members_alone),
     "thresholded regression": (
-        ThresholdedRegression(1.0, DELTA, select=128, x_bound=1.0, y_bound=1.0, radius=1.0,
+        ThresholdedRegression(1.0, DELTA, sparsity=128, x_bound=1.0, y_bound=1.0, radius=1.0,
                               rounds=3, step=0.1), one_record_a_machine,
     ),
 }  # fmt: skip
@@ -240,4 +240,4 @@ def test_what_cannot_be_judged_is_refused():
             PrivateLasso(1.0, DELTA, rounds=2, fit_intercept=False, relation="add-remove"), **SMALL
         )
     with pytest.raises(ParameterError, match="replaced records"):
-        audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, label_bound=1.0), **SMALL)
+        audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, y_bound=1.0), **SMALL)

@@ -148,7 +148,7 @@ def measured(algorithm, family, n, runs, seed):
 def test_our_histogram_is_near_the_bound_and_never_below(n, k, epsilon, oracle):
     bound = private_histogram(n, k, epsilon)
     most = 25 if oracle == "hadamard" else 15
-    made = LocalHistogram(k=k, epsilon=epsilon, oracle=oracle)
+    made = LocalHistogram(k=k, epsilon=epsilon, randomizer=oracle)
     risk, error, _ = measured(made, bound.construction, n, 60, 1)
     # 6 standard errors: false alarms of 1e-9
     assert by_pairs(n, k, epsilon)[0] - 6 * error <= risk <= most * bound.value
