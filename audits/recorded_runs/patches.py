@@ -50,7 +50,7 @@ from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
 from audits.recorded_runs.tape import current_tape, within_a_run
 
-# Modules whose names begin so keep their references.
+# Modules whose names begin with one of these keep their references to what is replaced.
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
@@ -71,10 +71,11 @@ FUNCTIONS_OF_MATH = (
     "fabs",
     "copysign",
 )
-STANDARD = sysconfig.get_path("stdlib")
+STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
+# Functions of `numpy.random` that are a method of another name.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 PLAIN_KINDS = (PLAIN_GENERATOR, PLAIN_STATE)
-_absent = object()
+_absent = object()  # stands for the old value of a name that was not there
 _one_at_a_time = threading.Lock()
 
 
@@ -93,6 +94,7 @@ def patched(
             "a recorded run is under way in this process: record calls one after the other, "
             "and never within a recorded function"
         )
+    # owner (an object, or a dict of names), name, and the value before
     undo: list[tuple[Any, Any, Any]] = []
     try:
         legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
@@ -131,7 +133,11 @@ def _restore(source: Any) -> Callable[[], None]:
 def _replacements(
     declared: Mapping[Any, Primitive], sources: list[Any]
 ) -> Iterator[tuple[Any, str, Any]]:
-    """All replacements in modules and classes: owner, name, and what is put there."""
+    """All replacements in modules and classes: owner, name, and what is put there.
+
+    ``sources`` are the recording generators that stand in for the global ones of numpy, `random`
+    and `secrets`.
+    """
     state, shared, system = sources
     yield from _numpy_patches(state)
     yield from _python_patches(shared, system)
@@ -256,7 +262,11 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:
-    """The owner, the name and the function that a key of ``primitives`` stands for."""
+    """The owner, the name and the function that a key of ``primitives`` stands for.
+
+    The key is the function itself or ``"package.module:function"``; the owner is its module or
+    class.
+    """
     if callable(named):
         named = f"{named.__module__}:{named.__qualname__}"
     module, _, path = str(named).partition(":")
@@ -274,7 +284,7 @@ def named_function(named: Any) -> tuple[Any, str, Any]:
 def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
     """Replace what modules imported by name, and generators that modules and closures hold.
 
-    The new generators are returned.
+    Each replacement is added to ``undo``; the new generators are returned.
     """
     new_of = {
         id(old): vars(owner)[name]

@@ -1,8 +1,9 @@
 """The entry `record`: run a function on data, and replay it on a neighbour with frozen draws.
 
-The first run writes every drawn number and every noisy number onto a tape; the second run, on data
-that differ in one record, gets the same ones.  What differs between the runs although it may not is
-a finding.  What the noise hides has a privacy loss, and the losses add up to the cost of the run.
+The first run writes every drawn number and every noisy number as an event onto a tape; the second
+run, on data that differ in one record, gets the same ones.  What differs between the runs although
+it may not is a finding.  A value that differs and has noise is hidden by it at a privacy loss, and
+the losses add up to the cost of the run.
 
 A random threshold, centre or projection may be public: such a draw is the same in both runs and
 hides nothing, so it costs nothing.  An `Explanation` is the verdict under the assumption that some
@@ -50,9 +51,9 @@ from audits.recorded_runs.views import View
 from audits.values.tracebacks import without_values
 
 # Largest number of replays.  After each one, draws that the verdict suspects to be public are taken
-# as public in the next.
+# as public in the next; after the last one the best verdict so far is reported.
 MOST_TRIES = 10
-NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
+NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
 
 @without_values
@@ -178,10 +179,10 @@ def _unsteady(first_run: Run, repeated_run: Run) -> RecordedFinding | None:
 
 @final
 class Explanation(NamedTuple):
-    """The verdict under the assumption that some draws are public, and suspects that may be too."""
+    """The verdict under the assumption that some draws are public."""
 
     verdict: Recorded
-    suspects: frozenset[DrawSite]
+    suspects: frozenset[DrawSite]  # call sites of further draws that may be public
     counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
 
 
@@ -338,8 +339,8 @@ def is_threshold(pairs: list[EventPair], first_tape: Tape) -> bool:
         for noise in view.noises.ravel().tolist()
         if noise >= 0
     }
-    known = [pair.recorded.noisy for pair in pairs]
-    released = [noisy.view.noises for noisy in known if noisy is not None and noisy.used]
+    outputs = [pair.recorded.noisy for pair in pairs]
+    released = [noisy.view.noises for noisy in outputs if noisy is not None and noisy.used]
     return any(not compared.isdisjoint(noises.ravel().tolist()) for noises in released)
 
 
