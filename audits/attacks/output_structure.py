@@ -1,7 +1,9 @@
 """Events of outputs of any kind: type, length, errors, the exact answer, values with a mass.
 
-An output is seen as a whole: None, numbers, strings, tuples, arrays of any length, exceptions.
-Each output becomes a few integer codes, and the most informative one is tested.
+An output may be None, a number, a text, a tuple, an array of any length or an exception.  Each
+becomes a few integer codes, one for each of `CODE_NAMES`, and a guess of the value that was
+released is tested by the most informative code.  An atom is a value that comes with a probability
+above 0, such as the exact answer of a release that sometimes adds no noise.
 """
 
 from __future__ import annotations
@@ -212,4 +214,5 @@ def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any
 
 
 def _hash(*words: Any) -> int:
+    """A code of 32 bits; different words may have the same one, which only loses information."""
     return zlib.crc32(repr(words).encode())

@@ -1,11 +1,13 @@
 """The audit of a function whose outputs have many numbers, such as the weights of a model.
 
-It has three phases, each with runs of its own.  Screening estimates which numbers depend on the
-value; it keeps only sums over runs, so that memory does not grow with runs.  Training learns, from
-few columns that the screening made (a `Reduction`), a rule that guesses the value.  The test counts
-how often the rule is right.
+In each run a coin chooses one of two values, and the audit guesses from the output which one it
+was.  It has three phases, each with runs of its own.  Screening estimates which numbers depend on
+the value; it keeps only sums over runs, so that memory does not grow with runs.  Training learns,
+from few columns that the screening made (a `Reduction`), a rule that guesses the value.  The test
+counts how often the rule is right.
 
-Only one rule is tested: a second rule, learned from the tests of the first, proved no more.
+Only one rule is tested: in trials a second rule, learned from the tests of the first, proved no
+more.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ KEPT_NUMBERS = 1 << 22
 MIN_KEPT_RUNS = 16
 FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with each other
 MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
-# Least and largest share of the runs that screen, and least share that test.
+# Least and largest share of the runs that screen, and least share that test.  `worthwhile_runs`
+# chooses between them: more runs that screen give a better rule, and fewer runs to test it.
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000  # share of the runs that train, and the most that do
 # All candidates learn from 500 runs, or from as many as have 2^21 numbers together if that is more,

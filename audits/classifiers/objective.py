@@ -1,7 +1,10 @@
 """What a decision rule is chosen for: the largest bound, or the surest verdict on a claim.
 
-Both are estimated by the normal approximation of expected counts.  Only power depends on it: the
-counts of any rule on fresh runs are bounded exactly.
+A rule guesses from outputs which of two values was released.  Under (epsilon, delta)-DP a share
+delta of the runs may reveal their value: these runs are called leaks, and in all others a guess is
+right with probability at most e^epsilon / (1 + e^epsilon).  Bound and verdict are estimated by the
+normal approximation of expected counts.  Only power depends on it: the counts of any rule on fresh
+runs are bounded exactly.
 """
 
 from __future__ import annotations
@@ -16,11 +19,14 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# z-scores against the claim.  The rule with the surest verdict takes the place of the rule with the
-# largest bound if its z-score is above the first, and that of the other rule is below the second.
+# z-scores against the claim: standard deviations by which right guesses exceed what it allows.  The
+# rule with the surest verdict is taken in place of the one with the largest bound if its z-score is
+# above the first constant, so that a refutation is in reach, and the z-score of the other rule is
+# below the second, so that its refutation is not certain anyway.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # Standard errors of the learning runs that a bound gives up, because the best of many rules seems
-# better than it is.  With a delta the best guesses are rare, and a rule of more runs is no better.
+# better than it is.  A larger margin prefers rules that guess in more runs.  With a delta the best
+# guesses are rare, and such a rule is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.3
 # The same for the search for a rule with more guesses; and the standard errors by which a rule with
 # fewer guesses must be better than that one.
@@ -30,16 +36,12 @@ BROAD_MARGIN, CLEARLY = 6.0, 1.5
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedOutcome:
-    """The expected outcome of a rule: its bound, and its z-score against the claim.
+    """The outcome that is expected of a rule in the test runs."""
 
-    ``guess_rate`` is the share of runs with a guess, ``correct_rate`` that of right ones among
-    them.
-    """
-
-    bound: float
-    z_score: float = -np.inf
-    guess_rate: float = 0.0
-    correct_rate: float = 0.5
+    bound: float  # the lower bound on epsilon; a z-score for a rule that guesses in every run
+    z_score: float = -np.inf  # against the claim
+    guess_rate: float = 0.0  # share of the runs with a guess
+    correct_rate: float = 0.5  # share of the guesses that are right
 
 
 NO_GUESS = ExpectedOutcome(-np.inf)
@@ -142,7 +144,11 @@ class Objective:
     def _bounds_and_z_scores(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_], margin: float
     ) -> tuple[Array, Array]:
-        """The expected bound of each rule, and its z-score against the claim."""
+        """The expected bound of each rule, and its z-score against the claim.
+
+        ``margin`` is the number of standard errors of the learning runs that the bound gives up.
+        Rules that must guess in every run have their z-score as bound too.
+        """
         from scipy.special import ndtri
 
         if self.every_run:
