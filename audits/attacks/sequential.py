@@ -179,9 +179,9 @@ def watch(
 class _Bets:
     """The bets on one release: the experts' wealth, and the run at which it was a proof.
 
-    An expert bets by how far the log-odds of a run exceed the claim's epsilon; several experts have
-    different ideas of it, and the mean of their wealth counts.  ``exact`` are the log-odds of a
-    declared mechanism, and then there is one expert; without them, runs are learned from.
+    An expert stakes as if the log-odds of its guesses exceeded the claim's epsilon by a number of
+    its own, and the mean of all experts' wealth counts.  ``exact`` are the log-odds of a declared
+    mechanism, by which a single expert knows the excess; without them, runs are learned from.
     """
 
     def __init__(

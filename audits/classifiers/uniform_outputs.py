@@ -1,7 +1,10 @@
 """Reads many outputs of one structure together, in columns, which is faster than one by one.
 
-What is read is the same as what the walk of each output (`OutputWalk`) would read.  Where that is
-not possible, as the structures differ, `uniform_block` returns None, and each output is walked.
+What is read of an output are words that describe its structure (types, lengths, keys), its numbers
+as floats, and values that floats do not determine.  It is the same as what a walk through each
+output (`OutputWalk`) would read.  Where outputs differ in more than their numbers, `uniform_block`
+returns None, and each output is walked.  The same holds of every function here: it returns the
+block of some part of all outputs, or None.
 """
 
 from __future__ import annotations
@@ -34,11 +37,11 @@ CONSTANTS = frozenset({str, bytes, type(None)})  # types that must have one valu
 @final
 @dataclass(frozen=True, slots=True)
 class UniformBlock:
-    """The words and the exact values that all outputs share, and their numbers, a row each."""
+    """What was read of outputs of one structure."""
 
-    words: list[str] = field(default_factory=list)
-    exact: list[bytes] = field(default_factory=list)
-    columns: list[Array] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # the structure, which all of them share
+    exact: list[bytes] = field(default_factory=list)  # values beyond floats, which they share too
+    columns: list[Array] = field(default_factory=list)  # tables of numbers, a row for each output
 
     def append(self, block: UniformBlock | None) -> bool:
         """Append what a part holds; False if its structure differs between outputs."""
@@ -112,7 +115,8 @@ def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
     keys = list(values[0])
     if len(keys) > MAX_WORDS or any(list(output) != keys for output in values):
         return None
-    if set(map(type, itertools.chain.from_iterable(values))) - {str}:  # as 1 equals 1.0
+    # Keys that are no texts may be equal and have other words, as 1 and 1.0.
+    if set(map(type, itertools.chain.from_iterable(values))) - {str}:
         return None
     key_words = list(map(repr, keys))
     walk = OutputWalk(reader_of)

@@ -1,6 +1,7 @@
 """What a test asserts of a release: the accountant checks the claim first, then attacks run.
 
-Loaded by the pytest plugin when a test audits a release.
+A test marked ``dp`` returns what is to be audited: a declared mechanism, a function with a pair of
+values, or an algorithm with two data sets.  The pytest plugin loads this file when a test audits.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ from audits.pytest_support.failures import (
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
-# one run and replay of an algorithm counts as this number of runs of a release
+# One run and replay of an algorithm counts as this number of runs of a release, as it takes longer.
 RUNS_OF_ONE_LOSS = 1000
-MAX_RUNS = 10**12
+MAX_RUNS = 10**12  # no advice to use more runs than this is given
+# Words for where a claim is from.
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (
     "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
@@ -62,9 +64,8 @@ def assert_returned(
 ) -> None:
     """Assert that what a marked test returned is private as claimed, as far as audits see.
 
-    The claim is (epsilon, delta) unless another is given.
-
-    ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
+    The claim is (epsilon, delta) unless another is given, and ``runs`` are those of the trial.  An
+    algorithm runs once for every thousand of them.
     """
     with report_parameter_errors():
         requested = checked_claim(claim) or ApproxLoss(epsilon, delta)
@@ -210,7 +211,7 @@ def _assert_algorithm(
 
 
 def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: Trial) -> None:
-    """The declared loss costs at most the requested one, at every delta where audits look."""
+    """Fail unless the declared loss costs at most the requested one, at every delta of audits."""
     __tracebackhide__ = True
     curve = [delta for epsilon, delta in claim_points(requested) if epsilon > 0]
     for delta in curve or [requested.infinity]:  # an approximate claim has one point
@@ -220,7 +221,10 @@ def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: 
 def _assert_costs(
     name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
 ) -> float:
-    """The declared cost, which must be at most the requested one; computed, without sampling."""
+    """The declared epsilon at delta; the test fails if it is above the requested one.
+
+    It is computed, without sampling.
+    """
     __tracebackhide__ = True
     cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
