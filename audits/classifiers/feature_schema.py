@@ -21,7 +21,7 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-# So many of the most frequent structures have a column of their own; all others share none.
+# So many of the most frequent structures have a column of their own; in others all these are 0.
 MAX_STRUCTURES = 16
 Outputs = NDArray[Any]
 

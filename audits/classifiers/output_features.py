@@ -165,8 +165,7 @@ def summary_columns(numbers: Array) -> Array:
         x, lowest, highest = (np.where(is_finite, numbers, end) for end in (0.0, np.inf, -np.inf))
     top, bottom = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
-    # the first number that differs from number 0, and how many do: of noise that is added once,
-    # none
+    # which numbers of a row differ from its first one
     changed = numbers != numbers[:, :1]
     moves = np.count_nonzero(changed, axis=1)
     first_change = np.where(moves > 0, changed.argmax(axis=1), width)

@@ -29,7 +29,7 @@ from audits.classifiers.screening import (
 
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 # Standard errors: a number that differs by more is in the sums of clear numbers.  Of those that do
-# not differ at all, 1 % seem to by chance.
+# not differ at all, about 1 % seem to by chance.
 CLEAR = 2.5
 # Standard errors: a larger correlation is not taken for noise, even as one of two million.
 CLEAR_CORRELATION = 6.0
