@@ -34,9 +34,9 @@ from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice, RealLine
 
-# The worst pair may depend on epsilon: it is asked for at these shares of the claim's epsilon, of
-# which those near 1 suit the point that is tested.  A larger epsilon counts as MAX_EPSILON, as that
-# of a claim may be infinite.
+# The worst pair may depend on epsilon: it is asked for at these shares of the claim's epsilon, and
+# the best of these pairs is tested.  A larger epsilon counts as MAX_EPSILON, as that of a claim may
+# be infinite.
 EPSILON_SHARES, MAX_EPSILON = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 50.0
 # Share of the runs that are pilot runs, where the law of the scores is not known, and the most.
 # More of them choose the cut better, and leave fewer runs for the test.

@@ -7,9 +7,8 @@ the outputs are decides which candidates there are:
 - single numbers: the number itself, and its smoothed log-odds;
 - outputs that repeat: a table of the log-odds of each;
 - at most `RAW_COLUMNS` numbers in an output: sums over its numbers, and an additive model;
-- more numbers: some runs screen them for a `Reduction` to few columns, each of which is a
-  candidate,
-  and an additive model of all.
+- more numbers: some runs screen them for a `Reduction` to few columns; candidates are single
+  columns, and an additive model of all.
 
 A schema says how outputs are read: their numbers, padded to one width, their structure (types,
 lengths and texts) as a code, and the whole output as a code, its category.

@@ -23,8 +23,8 @@ from accountant.numerics import Array
 # At most so many different numbers have a cell each, if on average each occurs in MIN_MEAN_COUNT
 # runs.  In more cells, or with fewer runs in each, chance would decide the log-odds of a cell.
 MAX_CATEGORIES, MIN_MEAN_COUNT = 64, 4
-# Shares of runs below the ends of the quantile cells: in either tail from 0.05 % in steps that grow
-# by a half to two, as large losses are there, and between the tails at every 1 %.
+# Shares of runs below the ends of the quantile cells: in either tail, where the largest log-odds
+# often are, from 0.05 % on, each 1.3 to 2 times the one before; between the tails every 1 %.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01  # weight of the squared log-odds, which keeps the linear system positive definite
@@ -41,13 +41,8 @@ MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
 UNLIKE = 4.0
 # Whether second differences are taken by rank (else by number), and the weight of their squares.
 Smoothing = tuple[bool, float]
-SMOOTHING_WEIGHTS = (
-    0.1,
-    2.0,
-    40.0,
-    800.0,
-    20_000.0,
-)  # tried: from hardly smoothed to nearly a line
+# The weights that are tried: from hardly smoothed to nearly a line.
+SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
 NONFINITE_CENTRE = 1e300  # the centre of a cell of NaN or infinities; `_roughness` clips it
 # Newton's method: its most steps, the log-odds that one step may change, and the change at which it
 # ends, which is small against any statistical error of the log-odds.
@@ -100,7 +95,7 @@ def histogram_cells(
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
     mass = (ones + zeros) / pooled.size
-    if few or ones.size < 4:
+    if few or ones.size < 4:  # so few cells leave hardly anything to smooth
         return HistogramCells(edges, raw_log_odds(ones, zeros), mass)
     total = np.bincount(
         np.searchsorted(edges, pooled),

@@ -76,8 +76,7 @@ def recorded_noise(
     """
     arguments = {key: use(value) for key, value in bound_arguments.items()}
     terms, out = _terms_of(name, table, arguments), arguments.get("out")
-    # Where one of the data sets lacks a record, such numbers, as many as records, are coins of
-    # these.
+    # Where one of the data sets lacks a record, as many such numbers as records are their coins.
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, arguments.get("size")):
         return coins_of_records(tape, name, draw, arguments["size"], {})
     if draw_site() in tape.public:
@@ -93,15 +92,14 @@ def recorded_noise(
     value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
     if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
         tape.leave(event.site, f"{name} has another shape in the second run")
-    # Pure: noise alone, which hides no value yet.  A replay has to agree with the first run on
-    # this.
+    # Pure noise hides no value yet.  The replay takes over what the first run found.
     pure = table.law == "uniform" or not np.any(value)
     if earlier_draw is not None:
         pure = earlier_draw.noisy is not None and earlier_draw.noisy.pure
     view = View(noises, np.array(factors), np.array(value))
     noise = NoisyNumber(event.output, event.site, view, pure)
-    # Neighbours with as many records may have coins too: one uniform number for each record is
-    # probably the coin that samples the record, so the event says that it may be one.
+    # One uniform number for each record is probably the coin that samples the record.  The event
+    # says so, though the numbers are followed as noise.
     coins = table.law == "uniform" and shape[:1] == (tape.records,)
     tape.complete(event, coins=coins, noisy=noise)
     if out is not None:
