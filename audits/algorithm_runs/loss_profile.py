@@ -82,14 +82,14 @@ class AlgorithmAudit:
                     f"privacy losses: one run lost {largest_loss:.4g}, "
                     f"the claim allows {pure:.4g}{direction}"
                 )
-            lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
-            refuted = np.flatnonzero(lower > claimed)
+            delta_lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
+            refuted = np.flatnonzero(delta_lower > claimed)
             if refuted.size:
-                excess = lower[refuted] / np.maximum(claimed[refuted], 1e-300)
+                excess = delta_lower[refuted] / np.maximum(claimed[refuted], 1e-300)
                 worst_index = refuted[np.argmax(excess)]
                 return (
                     f"privacy losses: delta at epsilon {epsilons[worst_index]:.3g} is at least "
-                    f"{lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
+                    f"{delta_lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
                     f"{direction}"
                 )
         return ""

@@ -167,13 +167,13 @@ def _output_codes(
         _comparable(part, unseen, path)
         for part, path in zip(parts, _paths(output, parts, "output"), strict=True)
     ]
-    equal = [int(any(atom in answer for atom in atoms)) for answer in answers]
+    holds_answer = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(parts)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in parts}),
-        2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
+        2 * holds_answer[1] + holds_answer[0] if holds_answer[0] != holds_answer[1] else 0,
         _hash(*atoms),
         _hash(first_atom),
         _hash(last_atom),

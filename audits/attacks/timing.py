@@ -128,11 +128,11 @@ def audit_timing(
     seed, source = seed_and_generator(rng)
     spent, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
-    even = 2 * (pairs // 2)
+    paired_rows = 2 * (pairs // 2)
     # Batches of the same value are compared, separately for each value (column): each row of an odd
     # index with the row before it.  ``louder`` is the difference of their noise.
-    slower = spent[1:even:2] - spent[0:even:2]
-    louder = noise[1:even:2] - noise[0:even:2]
+    slower = spent[1:paired_rows:2] - spent[0:paired_rows:2]
+    louder = noise[1:paired_rows:2] - noise[0:paired_rows:2]
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))

@@ -96,23 +96,26 @@ class Objective:
         )
 
     def _broader(
-        self, at: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
+        self, narrow: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> int:
-        """The index of a rule of more guesses, or ``at`` if that rule is clearly better.
+        """The index of a rule of more guesses, or ``narrow`` if that rule is clearly better.
 
         With n runs, of which a rule guesses in the share g and a narrower rule in the share h, the
         difference of their shares of right guesses has the standard error
         sqrt((1 / h - 1 / g) s (1 - s) / n), s the share of right guesses.
         """
-        broad, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
-        broadest = int(np.argmax(broad))
-        if guess_rate[broadest] <= guess_rate[at] or not guess_rate[at] > 0:
-            return at
-        plain, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, 0.0)
+        cautious_bounds, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
+        broadest = int(np.argmax(cautious_bounds))
+        if guess_rate[broadest] <= guess_rate[narrow] or not guess_rate[narrow] > 0:
+            return narrow
+        plain_bounds, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, 0.0)
         share = right[broadest] / guess_rate[broadest]
-        error = np.sqrt((1 / guess_rate[at] - 1 / guess_rate[broadest]) / (self.learning_runs or 1))
+        # The error of log-odds, which bounds are: the share's divided by s (1 - s).
+        difference = 1 / guess_rate[narrow] - 1 / guess_rate[broadest]
+        error = np.sqrt(difference / (self.learning_runs or 1))
         error /= np.sqrt(max(share * (1 - share), 1e-12))
-        return broadest if plain[at] - plain[broadest] <= CLEARLY * error else at
+        gain = plain_bounds[narrow] - plain_bounds[broadest]
+        return broadest if gain <= CLEARLY * error else narrow
 
     def _learning_error(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
@@ -162,17 +165,18 @@ class Objective:
         enough_guesses = guesses > 1.0
         guesses = np.where(enough_guesses, guesses, 1.0)
         wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
-        errors = -float(ndtri(self.alpha))
+        deviations = -float(ndtri(self.alpha))
         # The counts of the learning runs are scaled up to the number of test runs.
         if self.learning_runs is not None:
-            errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
+            deviations += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
-        # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
-        square = errors * errors / guesses
-        curve = 1 - square * (leaks / guesses - 1)
+        # mean is a right guess, (u - wrong)^2 guesses = deviations^2 (u (1 - u) + u^2 leaks /
+        # guesses), that is quadratic u^2 - linear u + wrong^2 = 0.
+        square = deviations * deviations / guesses
+        quadratic = 1 - square * (leaks / guesses - 1)
         linear = 2 * wrong + square
-        root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * curve, 0.0))
-        chance = np.where(curve > 0, (linear + root) / (2 * np.maximum(curve, 1e-300)), 1.0)
+        root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * quadratic, 0.0))
+        chance = np.where(quadratic > 0, (linear + root) / (2 * np.maximum(quadratic, 1e-300)), 1.0)
         chance = np.clip(chance, 1e-300, 1 - 1e-9)
         bound = np.where(enough_guesses, np.log1p(-chance) - np.log(chance), -np.inf)
         if self.epsilon is None:

@@ -169,9 +169,9 @@ def too_far(
         names = {laws.block(int(k)).name for k in moved.view.noises[:, 0] if k >= 0}
         for name in names & set(declared):
             limit = sensitivity_of(declared[name], {})
-            order = NORMS[declared[name].norm]
+            norm_order = NORMS[declared[name].norm]
             distance = (
-                float(np.linalg.norm(gaps[moved.gap != 0], order)) if moved.gap.any() else 0.0
+                float(np.linalg.norm(gaps[moved.gap != 0], norm_order)) if moved.gap.any() else 0.0
             )
             if limit is not None and not distance <= limit * (1 + ROUND_OFF):
                 yield _farther(name, pair.recorded.site, distance, limit)

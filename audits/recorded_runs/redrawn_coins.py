@@ -134,7 +134,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         for counts in outcome_counts
     ):
         return verdict
-    count = sum(a for a, _ in outcome_counts)
+    redrawn = sum(a for a, _ in outcome_counts)
     # half a run added to each count keeps the ratio finite, for the message alone
     ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in outcome_counts)
     if verdict.claimed is not None and _exceed_claim(
@@ -144,7 +144,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
     caution = (
-        f"coins choose what is shown of a record: drawn again {count} times on both data, they "
+        f"coins choose what is shown of a record: drawn again {redrawn} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
