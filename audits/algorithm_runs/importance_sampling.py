@@ -38,9 +38,8 @@ PILOT_UNTILTED_SHARE = 0.9
 # inverse, so none is above 3; a larger one would leave fewer runs for the rare losses.
 MIN_UNTILTED_SHARE = 1 / 3
 REVERSE_TILT_SHARE = 1 / 8  # probability of t = -1 then, which serves losses in the other direction
-LAST_TILT_SHARE = (
-    0.45  # that of the largest t, if several are positive: its losses are about epsilon
-)
+# Probability of the largest t then, if several are positive: its losses are about epsilon.
+LAST_TILT_SHARE = 0.45
 # Pilot runs: this part of all runs, but at least MIN_PILOT_RUNS, and at most half of all.
 PILOT_DIVISOR, MIN_PILOT_RUNS = 15, 20
 # Standard deviations of the loss from one mean loss that is aimed at to the next, and the largest
@@ -49,7 +48,7 @@ TILT_SPACING, MAX_TILTS = 2.0, 3
 MIN_VARIANCE = 1e-24  # a smaller variance may be the rounding of sums of log-densities
 # No tilt aims at a mean loss that is more standard deviations above the mean than this.
 MAX_DEVIATIONS = 7.0
-MAX_TILT_GROWTH = 4  # a tilt moves to at most so many times the largest one that was placed
+MAX_TILT_GROWTH = 4  # a tilt moves to at most this many times the largest one that was placed
 ADDITIVE_VALUES = (Reals, Scores, Integers)  # kinds of values in which any number is allowed
 MAX_EXACT_INTEGER = 2.0**53  # whole numbers beyond it are not all floats
 

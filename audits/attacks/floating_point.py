@@ -33,7 +33,7 @@ from mechanisms.base.mechanism import Mechanism
 NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
 MAX_NUMBERS = 8  # coordinates of one output that are tested, at most
-# Laplace noise of numpy reaches the outputs of so many runs, all but a few that another logarithm
+# Laplace noise of numpy reaches the outputs of this many runs, all but a few that another logarithm
 # rounds otherwise; noise that reaches a smaller share is of another kind.
 PILOT_RUNS, REACHED_SHARE = 50, 0.9
 

@@ -21,7 +21,7 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-# So many of the most frequent structures have a column of their own; in others all these are 0.
+# At most this many structures, the most frequent ones, have a column each; for others all are 0.
 MAX_STRUCTURES = 16
 Outputs = NDArray[Any]
 

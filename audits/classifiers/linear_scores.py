@@ -20,10 +20,11 @@ from audits.classifiers.output_features import Codes
 from audits.classifiers.smoothed_log_odds import raw_log_odds
 
 # Limits of the additive model.  More basis functions fit more shapes, and more of chance.
-FEW_VALUES = 8  # a column of at most so many different numbers has one indicator for each
+FEW_VALUES = 8  # a column of at most this many different numbers has one indicator for each
 MAX_COLUMNS = 48  # most columns of the additive model: those whose means differ most
 LOGISTIC_STEPS = 12  # steps of the iteration for logistic weights, which need not be exact
-# If an output has at most so many numbers, products of their basis functions are in the model too.
+# If an output has at most this many numbers, products of their basis functions are in the model
+# too.
 MAX_CROSSED_COLUMNS = 4
 MAX_DISTINCT_ROWS = 1 << 14  # rows in which the different numbers of a column are counted
 CONSTANT_PENALTY = 1e-3  # ridge penalty of the constant, which only keeps the system solvable

@@ -42,14 +42,14 @@ from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
 from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
-# The runs are cut in so many folds; each is scored by weights learned from the others.  With more
+# The runs are cut in this many folds; each is scored by weights learned from the others.  With more
 # folds the weights come from more runs, but are learned more often.
 FOLDS = 3
 # Ridge penalties of the additive model that are tried: larger ones need fewer runs, and may flatten
 # a real difference.  The few columns of a reduction have a single one between these.
 PENALTIES = (20.0, 500.0)
 REDUCED_PENALTIES = (100.0,)
-# So many of the numbers that the screening chose are tried alone, for leaks through one number.
+# How many of the numbers that the screening chose are tried alone, for leaks through one number.
 NUMBERS_ALONE = 3
 # Two columns of a larger absolute correlation are equal up to scale and rounding.
 SAME_CORRELATION = 1 - 1e-9

@@ -28,8 +28,8 @@ Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # better than it is.  A larger margin prefers rules that guess in more runs.  With a delta the best
 # guesses are rare, and such a rule is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.3
-# The same for the search for a rule with more guesses; and the standard errors by which a rule with
-# fewer guesses must be better than that one.
+# This margin in the search for a rule with more guesses; and the standard errors by which a rule
+# with fewer guesses must be better than that one.
 BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 

@@ -23,14 +23,14 @@ from audits.classifiers.python_readers import reader_of
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
-# An output of at most so many numbers has a column for each of them; of a wider one, the numbers
+# An output of at most this many numbers has a column for each of them; of a wider one, the numbers
 # that matter are found by screening.
 RAW_COLUMNS = 64
-MIN_GROUP = 4  # at least so many outputs of one kind are read together; fewer are not worth it
+MIN_GROUP = 4  # at least this many outputs of one kind are read together; fewer are not worth it
 # The items that are read from iterators without an end: about ENDLESS_ITEMS in all runs together,
 # and at least MIN_ITEMS in each run.
 ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
-MAX_UNSEEN = 16  # a finding names at most so many parts that nothing could read
+MAX_UNSEEN = 16  # a finding names at most this many parts that nothing could read
 MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
 Codes = NDArray[np.uint64]
 # outputs that stay as they are: rules of single numbers look at them
@@ -86,7 +86,7 @@ class ReadDraw:
             return np.empty(0)
 
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
-        """The same, with fewer items of each output if the one that was read has no end."""
+        """This draw, which reads fewer items of each output if the one that was read has no end."""
         endless = any(ITEMS_BEYOND in unseen for unseen in unseen_parts(output))
         items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
         return replace(self, items=items) if endless else self

@@ -24,7 +24,7 @@ from accountant.numerics import Array
 MAX_NUMBERS = 1 << 20
 MAX_WORDS = 8192  # words of the structure, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
-MAX_UNSEEN = 8  # at most so many unreadable parts of one output are named
+MAX_UNSEEN = 8  # largest number of unreadable parts of one output that are named
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to this size are exact as floats
 # The elements of arrays count as the corresponding types of Python, since chunks of outputs may

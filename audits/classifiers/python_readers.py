@@ -426,7 +426,7 @@ def _read_state(output: Any, walk: OutputWalk) -> None:
 def _read_bytes(content: bytes, walk: OutputWalk) -> None:
     """Read each byte as a number, after the length.
 
-    Of long contents a walk has not all numbers, so these are read exactly too.
+    A walk may not have room for all numbers of long contents, so these are read exactly too.
     """
     if len(content) > MAX_NUMBERS // 2:
         walk.exact.append(content)

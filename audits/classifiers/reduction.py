@@ -35,13 +35,13 @@ CLEAR = 2.5
 CLEAR_CORRELATION = 6.0
 # If a larger share of the squared correlations may be sampling noise, all of it counts as noise.
 MAX_NOISE_SHARE = 0.8
-# Covariances are estimated for outputs of at most so many numbers: time grows as their cube.
+# Covariances are estimated for outputs of at most this many numbers: time grows as their cube.
 MAX_WHITENED_WIDTH = 2048
 SUMMARIES = 14  # number of columns of `summary_columns`
-# The first look for correlations takes so many runs of each value, and as many more as an output
+# The first look for correlations takes this many runs of each value, and as many more as an output
 # has numbers.
 LOOKED_RUNS = 100
-FEW_OF = 4  # a sum of at most one in so many numbers is computed from these alone
+FEW_OF = 4  # a sum of at most one in this many numbers is computed from these alone
 MAX_SIZE = 1e100  # no covariances are estimated with larger numbers, whose squares may overflow
 DIAGONAL_EXCESS = 1e-9  # added to the ones of a correlation matrix, so that it can be factorised
 

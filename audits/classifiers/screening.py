@@ -23,7 +23,7 @@ BLOCK_NUMBERS = 1 << 16  # numbers that are read at a time, so that they stay in
 # In quartile ranges from the median: z is clipped to [-CLIP, CLIP], and its step, a smooth sign, is
 # z clipped to [-STEP, STEP].  For Gaussian noise these are 8 and 0.5 standard deviations.
 CLIP, STEP = 6.0, 0.4
-MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most so many runs
+MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most this many runs
 # The numbers that differ most have columns of their own, so they need no weighted sum.
 CLEAREST = 16
 # The rows of sums: of z, |z|, z^2, the step, its square, the runs in which the number is missing,

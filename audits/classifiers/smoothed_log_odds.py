@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-# At most so many different numbers have a cell each, if on average each occurs in MIN_MEAN_COUNT
+# At most this many different numbers have a cell each, if on average each occurs in MIN_MEAN_COUNT
 # runs.  In more cells, or with fewer runs in each, chance would decide the log-odds of a cell.
 MAX_CATEGORIES, MIN_MEAN_COUNT = 64, 4
 # Shares of runs below the ends of the quantile cells: in either tail, where the largest log-odds
@@ -29,14 +29,14 @@ TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01  # weight of the squared log-odds, which keeps the linear system positive definite
 # Of many cells, the one with the most extreme estimate is often extreme by chance.  Among at most
-# so many, chance is small, so they are estimated from all runs and hardly drawn towards 0.
+# this many, chance is small, so they are estimated from all runs and hardly drawn towards 0.
 FEW_CELLS = 8
-MIN_CELL_RUNS = 8  # quantile cells have at least about so many runs on average
+MIN_CELL_RUNS = 8  # quantile cells have at least about this many runs on average
 FREQUENT_SHARE = 0.005  # a number in at least this share of the runs always has a cell of its own
 # Rare atoms: of the numbers in a smaller share of the runs, but in at least MIN_ATOM_RUNS, the most
 # frequent MAX_RARE_ATOMS have cells too.  A release may leak by a number that is seldom released.
 MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
-# A rare atom whose count is so many standard errors from what its neighbours predict is not
+# A rare atom whose count is this many standard errors from what its neighbours predict is not
 # smoothed with them: with up to 32 rare atoms, chance seldom moves one so far.
 UNLIKE = 4.0
 # Whether second differences are taken by rank (else by number), and the weight of their squares.

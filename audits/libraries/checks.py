@@ -21,8 +21,8 @@ from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, ReportRow, Settings
 
-# The error probability of all verdicts together, FAMILY_ERROR, is shared equally by so many checks,
-# of which there are fewer.
+# The error probability of all verdicts together, FAMILY_ERROR, is shared equally by this many
+# checks, of which there are fewer.
 MAX_CHECKS = 50
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_CHECKS
 CERTIFIED_TOLERANCE = 1e-6  # relative: a library's bound that is below the truth by less may pass

@@ -254,7 +254,7 @@ def _fail_inconclusive(
     share = point.guesses.runs / runs
 
     def could_refute(count: float) -> bool:
-        """Whether so many runs falsify the claim if all are guessed, and all rightly."""
+        """Whether ``count`` runs falsify the claim if all are guessed, and all rightly."""
         best_guesses = replace(point.guesses, runs=int(count * share), blocks=()).all_right
         return replace(point, guesses=best_guesses).refutes(trial.confidence)
 

@@ -55,7 +55,7 @@ class Moved(NamedTuple):
         return shown
 
     def rows(self, places: NDArray[np.intp]) -> Moved:
-        """The same for the rows at these places."""
+        """The rows with these indices, compared in the same way."""
         return Moved(
             select(self.view, places),
             self.gap[places],

@@ -204,7 +204,10 @@ def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
 
 
 def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
-    """Findings and cost of a run and its replay on the neighbour."""
+    """Findings and cost of a run and its replay on the neighbour.
+
+    ``conflicts`` are events that released numbers whose noise would have to move in two ways.
+    """
     first_tape, second_tape = first_run.tape, second_run.tape
     pairs = pairs_of_events(first_tape, second_tape)
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
@@ -261,7 +264,7 @@ def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[R
 def _suspects(
     pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict] | None
 ) -> frozenset[DrawSite]:
-    """Places of draws that may be public: those of the first finding, else those of unknown law.
+    """Call sites of draws that may be public: of the first finding, else of noise of unknown law.
 
     ``conflicts`` is None if there is no finding.
     """
@@ -295,7 +298,7 @@ def best(tried: list[Explanation]) -> Recorded:
 def blamed_draws(
     pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict]
 ) -> frozenset[DrawSite]:
-    """Places of the draws in the first event that differs, or at which the runs part.
+    """Call sites of the draws in the first event that differs, or at which the runs part.
 
     Later findings may be consequences of the first one; the next runs show whether they are.
     """
@@ -321,7 +324,7 @@ def blamed_draws(
 
 
 def draws_without_law(pairs: list[EventPair], first_tape: Tape) -> frozenset[DrawSite]:
-    """Places of uniform draws that were compared with private numbers, and of unknown noise."""
+    """Call sites of uniform draws that were compared with private numbers, and of unknown noise."""
     sites: set[DrawSite] = set()
     for block in first_tape.blocks:
         if block.law == "unknown":

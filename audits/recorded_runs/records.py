@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from audits.recorded_runs.comparisons import same_value
 
-# A column of at most so many different numbers is taken for one of names, such as classes, which
+# A column of at most this many different numbers is taken for one of names, such as classes, which
 # all stay in other data.
 FEW_NAMES = 20
 Places = NDArray[np.intp]  # row numbers: which record to take for each

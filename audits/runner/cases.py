@@ -283,7 +283,7 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     The samples come from its own sampler and density; their noise is separate from the audit's.
     """
     epsilons = np.linspace(0.0, 1.1 * _largest_epsilon(mechanism.loss), POINTS)
-    # The 1 tells this seed from that of the audit, which also has the settings' seed and a name.
+    # With the 1 this is another seed than the audit's, which is made of the same seed and a name.
     name = zlib.crc32(repr(mechanism).encode())
     rng = np.random.default_rng(np.random.SeedSequence([settings.seed, name, 1]))
     # The worst pair may depend on epsilon: a few pairs, each the worst at its own epsilon.

@@ -35,7 +35,7 @@ MAX_WITNESS = 4000  # characters of the witness in a row: an output may be a lon
 # So all these calls together have less than 1/16 of the audit's runs, or are two calls of one run.
 LONG_CALL, MAX_CALL_RUNS = 0.1, 1 << 10
 RUNS_PER_TRIAL = 32
-MIN_SECONDS_SAID = 10  # no estimate of less than so many seconds is shown
+MIN_SECONDS_SAID = 10  # no estimate of fewer seconds is shown
 
 
 @final
@@ -195,7 +195,7 @@ def estimate_seconds(
     workers: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
-    """About how many seconds so many runs take on the workers; 0 if the function fails.
+    """About how many seconds ``runs`` runs take on the workers; 0 if the function fails.
 
     It makes calls of 1, 2, 4, ... runs until one is long, with a seed of their own, so that no
     number of the audit depends on them.  The first call, which loads the code, is left out.

@@ -8,7 +8,7 @@ each process, and computes the verdict from the outputs that come back.
 The first message to a process has the names of the function and of the two values.  Each later one
 is a request, a list of integers whose length says what is asked for:
 
-- ``[value, seed, runs]``: outputs of so many runs, on the first value (0) or the second (1);
+- ``[value, seed, runs]``: outputs of this number of runs, on the first value (0) or the second (1);
 - ``[runs]``: numbers of sentences on how the function behaves, seen in a few further calls;
 - ``[]``: whether a call of the function makes many runs, and the digest of its file.
 """
@@ -39,12 +39,12 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"  # how messages and the help name the user's function
-# An answer may have so many bytes.  One with outputs of n runs may have n / MAX_LEARNING_RUNS of
+# An answer may have this many bytes.  One with outputs of n runs may have n / MAX_LEARNING_RUNS of
 # the memory limit in addition: so all outputs that a rule is learned from are within this limit.
 SMALL_ANSWER = 1 << 20
 Answer = TypeVar("Answer")
 GRACE = 15.0  # seconds after which a supervisor that has not ended its processes is killed
-MAX_ERROR = 300  # an error text from a process of the function is cut to so many characters
+MAX_ERROR = 300  # an error text from a process of the function is cut to this many characters
 
 
 @final

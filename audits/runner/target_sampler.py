@@ -27,9 +27,10 @@ ANY_SIZE = 1 << 62  # bytes of a request: no limit, as the auditor is trusted
 def _serve(channel: Channel) -> None:
     """Answer requests until the connection is closed.
 
-    ``[value, seed, runs]`` asks for outputs of so many runs on the first value (0) or the second
-    (1), ``[runs]`` what a few more calls show of the function, and ``[]`` whether it takes a number
-    of runs, and for a digest of its file.  The first message names the function and both values.
+    ``[value, seed, runs]`` asks for outputs of a number of runs on the first value (0) or the
+    second (1), ``[runs]`` what a few more calls show of the function, and ``[]`` whether it takes a
+    number of runs, and for a digest of its file.  The first message names the function and both
+    values.
     """
     sys.path.insert(0, "")  # the function's module may be in the current folder
     warnings.simplefilter("ignore")

@@ -23,7 +23,7 @@ from audits.values.digests import (
 
 SHOWN_DIGITS = 8  # characters of a digest that are shown
 MAX_DIGITS = 20  # of an integer with more digits only the number of bits is shown
-MAX_COMPARED = 100_000  # items are compared one by one in lists of at most so many
+MAX_COMPARED = 100_000  # lists with more items are not compared one by one
 
 
 def is_shown(value: Any) -> bool:

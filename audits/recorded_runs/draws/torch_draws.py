@@ -80,7 +80,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     if law == "uniform":
         table = DrawTable({}, law)
         bound_arguments = {"low": location, "high": np.add(location, spread), "size": shape}
-        if name != "uniform":
+        if name != "uniform":  # such as ``rand``, which has no bounds
             bound_arguments = {"size": shape}
     else:
         table = DrawTable({}, law, "place", "scale")
