@@ -119,6 +119,7 @@ class ReplayGate(GateWithRefusals):
         self._refused += 1
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
+        """The recorded answer, if it was to the same request; add its privacy loss."""
         if self._position == len(self._entries):
             self._raise_off_transcript(
                 f"the run asked for more than the {self._position} recorded releases"

@@ -156,6 +156,7 @@ def audit_bits(
         kinds.append("which value Laplace noise reaches it from")
 
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
+        """Codes of ``size`` outputs: a row for each, a column for each coordinate and kind."""
         numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
         with np.errstate(over="ignore", invalid="ignore"):  # numbers may be arbitrarily large

@@ -132,6 +132,7 @@ def listed_outputs(
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
+        """Outputs of ``size`` runs, by one call if that is possible and does not raise."""
         values = copies(value)
         call = form.many_runs if form.size else form.one_run(release)
         with awaiting(call, awaited=form.awaited) as run:

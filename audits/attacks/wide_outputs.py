@@ -141,7 +141,7 @@ def audit_wide(
 
 @final
 class _ReducedLearner:
-    """Learns from rows of a reduction: from all columns, then from those that the best score uses."""
+    """Learns from all columns of a reduction, then from those that the best score uses."""
 
     def __init__(self, release: Draw, reduction: Reduction) -> None:
         self.release, self.reduction = release, reduction

@@ -112,6 +112,7 @@ def _constant(values: Sequence[Any]) -> UniformBlock | None:
 
 
 def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Dictionaries of the same keys in the same order, all texts."""
     keys = list(values[0])
     if len(keys) > MAX_WORDS or any(list(output) != keys for output in values):
         return None
@@ -130,6 +131,7 @@ def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
 
 
 def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | None:
+    """Lists or tuples of one length: of numbers as a table, else item by item."""
     length = len(values[0])
     if length > MAX_NUMBERS or any(len(output) != length for output in values):
         return None
@@ -154,6 +156,7 @@ def _arrays(values: Sequence[Any]) -> UniformBlock | None:
 
 
 def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Frames of pandas with the same columns, types and length, without notes (``attrs``)."""
     first_frame = values[0]
     labels, dtypes = first_frame.columns.tolist(), first_frame.dtypes.tolist()
     for frame in values:
@@ -177,6 +180,7 @@ def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
 
 
 def _series(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Series of pandas of one type and length, without notes (``attrs``)."""
     first_series = values[0]
     if any(
         len(series) != len(first_series) or series.dtype != first_series.dtype or series.attrs
@@ -206,6 +210,7 @@ def _columns(stacked: Any, count: int, depth: int) -> UniformBlock | None:
 
 
 def _indices(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Indices of pandas of one type and length; a RangeIndex is determined by its words."""
     word = index_word(values[0])
     block = UniformBlock([word])
     if any(index_word(index) != word for index in values) or depth >= MAX_DEPTH:

@@ -184,6 +184,10 @@ def _assert_algorithm(
     runs: int,
     trial: Trial,
 ) -> None:
+    """Replay an algorithm on both data sets, and fail if that refutes its plan's own cost.
+
+    The test fails before any run if the plan costs more than the requested claim.
+    """
     name = display_name(algorithm)
     delta = requested.delta if isinstance(requested, ApproxLoss) else claimed_delta(requested)
     plan = declared_plan(algorithm, data, public)

@@ -151,6 +151,7 @@ def _replacements(
 
 
 def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Replacements in numpy and in the laws of scipy; ``state`` is the new global generator."""
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -248,6 +249,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
 
 
 def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Replacements in `random`, `secrets` and `math`, with the new generators of the first two."""
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, within_a_run(getattr(shared, name), plain)
@@ -303,6 +305,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         return generators.get(id(value))
 
     def replace_in(names: Any) -> None:
+        """Replace values in a dict of names, such as that of a module."""
         if not isinstance(names, dict):
             return
         # Most modules hold nothing to replace.  All modules have about a hundred thousand names, so

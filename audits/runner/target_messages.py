@@ -69,6 +69,7 @@ class Channel:
         return unpack_message(kind, body)
 
     def _read(self, size: int) -> memoryview:
+        """The next ``size`` bytes, waiting until they are there."""
         # np.empty reserves addresses; physical memory is used only as bytes arrive.
         buffer = np.empty(size, np.uint8).data
         filled = 0
