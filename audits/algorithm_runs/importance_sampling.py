@@ -40,7 +40,7 @@ MIN_UNTILTED_SHARE = 1 / 3
 REVERSE_TILT_SHARE = 1 / 8  # probability of t = -1 then, which serves losses in the other direction
 # Probability of the largest t then, if several are positive: its losses are about epsilon.
 LAST_TILT_SHARE = 0.45
-# Pilot runs: this part of all runs, but at least MIN_PILOT_RUNS, and at most half of all.
+# Pilot runs are all runs over PILOT_DIVISOR, but at least MIN_PILOT_RUNS, and at most half of all.
 PILOT_DIVISOR, MIN_PILOT_RUNS = 15, 20
 # Standard deviations of the loss from one mean loss that is aimed at to the next, and the largest
 # number of positive tilts.  Laws farther apart overlap less, which makes weights uneven.
@@ -99,7 +99,8 @@ class TiltSchedule:
         if not (variance > MIN_VARIANCE and math.isfinite(self._epsilon)):
             return
         # The losses L that contribute to delta(eps) = E (1 - e^{eps - L})_+ are taken to exceed eps
-        # by a Gamma(2, r) variable with r = eps / variance + 1/2, whose mean is 2 / r.
+        # by a Gamma(2, r) variable with r = eps / variance + 1/2, whose mean is 2 / r: a Gaussian
+        # density falls at eps with the rate eps / variance - 1/2, and 1 - e^-x is about x e^-x.
         target = self._epsilon + 2 / (self._epsilon / variance + 0.5)
         spread = math.sqrt(variance)
         distance = min((target - mean) / spread, MAX_DEVIATIONS)

@@ -60,17 +60,8 @@ PYTHON_DRAWS = (
 )  # fmt: skip
 # functions of `math` that are numpy's function of the same name if their argument is noise alone
 FUNCTIONS_OF_MATH = (
-    "log",
-    "log1p",
-    "exp",
-    "expm1",
-    "sqrt",
-    "cos",
-    "sin",
-    "tan",
-    "fabs",
-    "copysign",
-)
+    "log", "log1p", "exp", "expm1", "sqrt", "cos", "sin", "tan", "fabs", "copysign",
+)  # fmt: skip
 STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
 # Functions of `numpy.random` that are a method of another name.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
