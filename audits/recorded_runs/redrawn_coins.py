@@ -56,6 +56,7 @@ class RecordRedrawn:
         draws = first_tape.draws()
         singles = Counter((draw.site, draw.name) for draw in draws if draw.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
+        # ``group`` is that of the current draw; group -1 has the draws before the first leader
         self.record, self.records, self.group = record, records, -1
         self.draws_of_group: dict[int, list[Draw]] = {}
         group = -1
