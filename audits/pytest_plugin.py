@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from audits.claims.findings import Finding
     from audits.pytest_support.failures import Trial
 
-FLAKE_RATE = 1e-6  # the largest probability that any true claim of a whole session fails
+# The largest probability that any true claim of a whole session fails.  A larger one would let
+# false claims fail with fewer runs, and true ones fail more often.
+FLAKE_RATE = 1e-6
 RUNS = 200_000  # runs of an audit of a release, unless the test or the option says how many
 MARKER_HELP = (
     "dp(epsilon, delta=0.0, claim=None, runs=None): the test returns a release or an algorithm "

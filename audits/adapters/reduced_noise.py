@@ -25,7 +25,7 @@ from algorithms.base.non_private import NoPrivacy
 from mechanisms.families.selection import SelectionMechanism
 
 NOISE_FACTOR = Interval(0.0, 1.0)
-MAX_LOG_ODDS = 36.0  # largest log-odds whose probability is a float below 1
+MAX_LOG_ODDS = 36.0  # about the largest log-odds whose probability is a float below 1
 MIN_FACTOR = 1e-3  # below this factor an algorithm counts as noise-free
 
 

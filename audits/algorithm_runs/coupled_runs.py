@@ -5,8 +5,9 @@ same earlier answers.  A query may be called only once and may have state, so bo
 only while both runs are active.  The second run is a thread that works only while the first one
 waits for it; so the result does not depend on speed, and no thread outlives the runs.
 
-At every release the two runs meet (`Rendezvous`): both values go to a function ``answer``, and both
-runs receive its output.
+An algorithm reaches its data through a gate, to which it passes queries and mechanisms; each
+request is a release.  At every release the two runs meet (`Rendezvous`): both values go to a
+function ``answer``, and both runs receive its output.
 """
 
 from __future__ import annotations
@@ -140,12 +141,13 @@ class Rendezvous:
 
     def __init__(self, answer: JointAnswer) -> None:
         self._answer = answer
+        # What the second run asks for: a `PendingRelease`, or at its end (its error, its result).
         self._requests: SimpleQueue[Any] = SimpleQueue()
-        self._answers: SimpleQueue[Any] = SimpleQueue()
-        self._abandoned = False
-        self._output: Any = None
-        self._count = 0
-        self.failure: BaseException | None = None
+        self._answers: SimpleQueue[Any] = SimpleQueue()  # None in it lets the second run go on
+        self._abandoned = False  # the first run is over
+        self._output: Any = None  # of the last release, for both runs
+        self._count = 0  # releases so far
+        self.failure: BaseException | None = None  # of either run, or a difference between them
 
     @contextlib.contextmanager
     def second_run(self, run: Callable[[], Any]) -> Iterator[None]:

@@ -1,6 +1,8 @@
 """An algorithm, or the fit of an estimator, through gates that an audit opens; what it publishes.
 
-An estimator is driven by its own ``fit``, which checks and encodes the data before a gate is
+A gate holds private data and answers what an algorithm asks of them.  An audit opens gates that
+record the answers, or give recorded ones again.  An algorithm with ``plan`` and ``run`` is given
+one.  An estimator is driven by its own ``fit``, which checks and encodes the data before a gate is
 opened, and keeps more than the result of ``run``.  All of that is a part of what is published.
 """
 
@@ -159,6 +161,7 @@ def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
 
 
 def _name_of(value: Any) -> str:
+    """The full name of a function or class, or of the class of another object."""
     named = value if hasattr(value, "__qualname__") else type(value)
     return (
         f"{named.__module__}.{named.__qualname__}" if hasattr(named, "__module__") else str(named)

@@ -29,19 +29,26 @@ from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, data_of_runs
 from mechanisms.base.values import Integers, Reals, Scores
 
-# Probability of t = 0 once the tilts are placed.  No weight p / sum_k pi_k p_k is above the inverse
-# of the probability of t = 0, so none is above 3.
+# The constants decide how much the runs tell, not whether that is right: the weights are unbiased
+# for any tilts and shares.
+
+# Probability of t = 0 in the pilot runs, whose losses place the tilts; the others have t = -1.
+PILOT_UNTILTED_SHARE = 0.9
+# Probability of t = 0 once the tilts are placed.  No weight p / sum_k pi_k p_k is above its
+# inverse, so none is above 3; a larger one would leave fewer runs for the rare losses.
 MIN_UNTILTED_SHARE = 1 / 3
-# Other probabilities: of t = 0 in the pilot runs (the rest has t = -1); of t = -1 once the tilts
-# are placed; and then of the largest t, if there are several above 0.
-PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
-MIN_PILOT_RUNS = 20  # smallest number of runs before the tilts are placed
-# standard deviations of the loss from one mean loss that is aimed at to the next, and the largest
-# number of positive tilts
+REVERSE_TILT_SHARE = 1 / 8  # probability of t = -1 then, which serves losses in the other direction
+# Probability of the largest t then, if several are positive: its losses are about epsilon.
+LAST_TILT_SHARE = 0.45
+# Pilot runs are all runs over PILOT_DIVISOR, but at least MIN_PILOT_RUNS, and at most half of all.
+PILOT_DIVISOR, MIN_PILOT_RUNS = 15, 20
+# Standard deviations of the loss from one mean loss that is aimed at to the next, and the largest
+# number of positive tilts.  Laws farther apart overlap less, which makes weights uneven.
 TILT_SPACING, MAX_TILTS = 2.0, 3
 MIN_VARIANCE = 1e-24  # a smaller variance may be the rounding of sums of log-densities
 # No tilt aims at a mean loss that is more standard deviations above the mean than this.
 MAX_DEVIATIONS = 7.0
+MAX_TILT_GROWTH = 4  # a tilt moves to at most this many times the largest one that was placed
 ADDITIVE_VALUES = (Reals, Scores, Integers)  # kinds of values in which any number is allowed
 MAX_EXACT_INTEGER = 2.0**53  # whole numbers beyond it are not all floats
 
@@ -51,15 +58,19 @@ class TiltSchedule:
 
     The first tilt is 0 and the second -1.  The others are placed after the first ``pilot_runs``
     runs, by the mean and the variance of their losses: the mean loss under the last tilt is to be a
-    little above ``epsilon``.  Pilot runs do not count as evidence of rare losses.
+    little above ``epsilon``.  Pilot runs do not count as evidence of rare losses.  If losses
+    above ``epsilon`` are not rare, or losses do not vary, no tilt is placed.
     """
 
     def __init__(self, runs: int, epsilon: float) -> None:
         self.tilts = np.array([0.0, -1.0])
         self.shares = np.array([PILOT_UNTILTED_SHARE, 1 - PILOT_UNTILTED_SHARE])
         self._epsilon = epsilon
-        self.pilot_runs = self._pilot_left = min(max(MIN_PILOT_RUNS, runs // 15), runs // 2)
+        self.pilot_runs = self._pilot_left = min(
+            max(MIN_PILOT_RUNS, runs // PILOT_DIVISOR), runs // 2
+        )
         self._pilot_losses: list[float] = []
+        # for each positive tilt the mean loss that it aims at, and the runs drawn with it, plus one
         self._target_losses = np.zeros(0)
         self._counts = np.zeros(0)
         self._variance, self._max_tilt = 0.0, 0.0
@@ -67,7 +78,8 @@ class TiltSchedule:
     def update(self, drawn: int, loss: float) -> None:
         """Learn from a run with the tilt of index ``drawn`` and its ``loss``.
 
-        The last pilot run places the tilts.  Later runs with a positive tilt adjust this tilt.
+        The last pilot run places the tilts.  Later runs with a positive tilt adjust this tilt.  A
+        run of unknown loss, NaN, teaches nothing: the tilts are placed after as many known ones.
         """
         if math.isnan(loss):
             return
@@ -87,20 +99,22 @@ class TiltSchedule:
         if not (variance > MIN_VARIANCE and math.isfinite(self._epsilon)):
             return
         # The losses L that contribute to delta(eps) = E (1 - e^{eps - L})_+ are taken to exceed eps
-        # by a Gamma(2, r) variable with r = eps / variance + 1/2, whose mean is 2 / r.
+        # by a Gamma(2, r) variable with r = eps / variance + 1/2, whose mean is 2 / r: a Gaussian
+        # density falls at eps with the rate eps / variance - 1/2, and 1 - e^-x is about x e^-x.
         target = self._epsilon + 2 / (self._epsilon / variance + 0.5)
         spread = math.sqrt(variance)
         distance = min((target - mean) / spread, MAX_DEVIATIONS)
-        if distance < 1:
+        if distance < 1:  # such losses are not rare without a tilt
             return
         count = min(MAX_TILTS, max(1, round(distance / TILT_SPACING)))
         mean_loss_gains = distance * np.arange(1, count + 1) / count
         self._target_losses = mean + spread * mean_loss_gains
-        # Under the tilt t a Gaussian loss has the mean (1/2 + t) variance.
+        # Under the tilt t a Gaussian loss has the mean (1/2 + t) variance, so a mean that is higher
+        # by g needs the tilt g / variance.
         positive_tilts = mean_loss_gains / spread
         self._variance, self._max_tilt, self._counts = (
             variance,
-            4 * positive_tilts[-1],
+            MAX_TILT_GROWTH * positive_tilts[-1],
             np.ones(count),
         )
         self.tilts = np.concatenate([[0.0, -1.0], positive_tilts])
@@ -113,6 +127,7 @@ class TiltSchedule:
         """Move one tilt by a step of Robbins & Monro (1951) to bring its mean loss to its target.
 
         The step is (target - loss) / variance / number of its runs, as d mean loss / dt = variance.
+        The difference is clipped to one standard deviation, so that no single loss moves t far.
         """
         index, spread = drawn - 2, math.sqrt(self._variance)
         self._counts[index] += 1
@@ -128,16 +143,15 @@ class TiltSchedule:
 class WeightedLoss:
     """One run: its privacy loss ln p/q, and its weight on each data set.
 
-    p and q are the densities of its outputs on the two data sets.  ``first_weight`` and
-    ``second_weight`` are p and q over the mixture density from which the run was drawn;
-    ``untilted`` is True if it was drawn with t = 0, ``pilot`` if it is one of the pilot runs.
+    p and q are the densities of its outputs on the two data sets.  The loss and the weights are NaN
+    for a run that releases from a secret sample of the records, as p and q are not known then.
     """
 
     loss: float
-    first_weight: float
-    second_weight: float
-    untilted: bool
-    pilot: bool
+    first_weight: float  # p over the mixture density from which the run was drawn
+    second_weight: float  # q over this density
+    untilted: bool  # drawn with t = 0
+    pilot: bool  # one of the pilot runs
 
 
 def weighted_losses(
@@ -169,7 +183,10 @@ def weighted_losses(
 
 
 class _TiltedRun:
-    """The log-densities of one run's outputs under every tilt."""
+    """One run with a drawn tilt, and the log-densities of its outputs under every tilt.
+
+    ``drawn`` is the index of its tilt in ``tilts``.
+    """
 
     def __init__(self, tilts: Array, drawn: int, noise: np.random.Generator) -> None:
         self._tilts, self._drawn, self._noise = tilts, drawn, noise
@@ -189,7 +206,7 @@ class _TiltedRun:
         is_changed = first_release.value != second_release.value
         users = np.flatnonzero(is_changed.reshape(len(first_release.value), -1).any(axis=1))
         if users.size > 1:
-            # in the local model at most one user's value may differ
+            # In the local model each user releases a value of their own record.
             reason = f"the values of {users.size} users changed with one user's record"
             raise OffTranscript(reason)
         if users.size == 0:
@@ -208,6 +225,7 @@ class _TiltedRun:
         if user is not None:
             pair = (first_release.value[user], second_release.value[user])
         values = tilted_values(mechanism, *pair, self._tilts)
+        # The tilts 0 and -1 are runs on one of the data sets, whose own output is taken.
         output = (first_release, second_release)[self._drawn].output if self._drawn < 2 else None
         if output is None:
             value = values[self._drawn]

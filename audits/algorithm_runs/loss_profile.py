@@ -34,31 +34,32 @@ from audits.claims.arguments import claimed_delta
 from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.statistics.mean_bounds import mean_lower
 
-# Epsilons at which the profile is bounded, in units of the claim's own epsilon.  They are fixed
-# before any sample is seen, because the union bound over them does not allow a choice by the data.
+# Epsilons at which the profile is bounded, in units of the claim's own epsilon: 0, then from 1/64
+# to 8 in steps of a factor 2^(1/4), with 0.9, 1 and 1.1.  They are fixed before any sample is seen,
+# because the union bound over them does not allow a choice by the data.  More of them make each
+# bound a little weaker.
 EPSILON_SHARES = np.unique(
     np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.25), np.arange(0.9, 1.15, 0.1)]).round(12)
 )
-TOLERANCE = 1e-6  # relative to epsilon: an excess of a sampled loss up to this may be rounding
+# An excess of a sampled loss over epsilon up to these may be rounding: relative to epsilon, in
+# nats.
+TOLERANCE, ABSOLUTE_TOLERANCE = 1e-6, 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AlgorithmAudit:
-    """The result of replay and loss samples on one pair of data sets.
+    """The result of replay and loss samples on one pair of data sets."""
 
-    ``losses`` are those of all runs.  ``untilted`` marks the runs that were drawn as the algorithm
-    draws them, ``pilot`` the first ones, by which the others were chosen.  ``weights[i]`` are the
-    densities of run i on the first and the second data set over the density it was drawn from.
-    """
-
-    plan: Plan
+    plan: Plan  # the releases that the algorithm declares
     claim: Loss
     replayed: Replayed
-    losses: Array
+    losses: Array  # of all runs, in nats; NaN where it is not known
+    # Shape (runs, 2): the densities of a run on the first and the second data set, over the density
+    # that it was drawn from.
     weights: Array
-    untilted: NDArray[np.bool_]
-    pilot: NDArray[np.bool_]
+    untilted: NDArray[np.bool_]  # the runs that were drawn as the algorithm draws them
+    pilot: NDArray[np.bool_]  # the first runs, by whose losses the laws of the others were chosen
 
     def refutation(self, confidence: float) -> str:
         """Why the claim is false, in words; "" if the evidence does not refute it.
@@ -81,14 +82,14 @@ class AlgorithmAudit:
                     f"privacy losses: one run lost {largest_loss:.4g}, "
                     f"the claim allows {pure:.4g}{direction}"
                 )
-            lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
-            refuted = np.flatnonzero(lower > claimed)
+            delta_lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=is_reverse)
+            refuted = np.flatnonzero(delta_lower > claimed)
             if refuted.size:
-                excess = lower[refuted] / np.maximum(claimed[refuted], 1e-300)
+                excess = delta_lower[refuted] / np.maximum(claimed[refuted], 1e-300)
                 worst_index = refuted[np.argmax(excess)]
                 return (
                     f"privacy losses: delta at epsilon {epsilons[worst_index]:.3g} is at least "
-                    f"{lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
+                    f"{delta_lower[worst_index]:.3g}, the claim allows {claimed[worst_index]:.3g}"
                     f"{direction}"
                 )
         return ""
@@ -132,7 +133,7 @@ class AlgorithmAudit:
         ``reverse`` is the direction from the neighbour to the data.
         """
         # A loss is a sum of floats, so an excess over epsilon that may be rounding does not count.
-        raised_epsilons = epsilons * (1 + TOLERANCE) + 1e-9
+        raised_epsilons = epsilons * (1 + TOLERANCE) + ABSOLUTE_TOLERANCE
         terms = np.nan_to_num(self._hockey_stick_terms(raised_epsilons, reverse=reverse))
         bound = mean_lower(terms, (1 - confidence) / epsilons.size)
         # A profile falls with epsilon, so a lower bound at an epsilon holds at all smaller ones.

@@ -1,7 +1,9 @@
 """A ledger for audits that also keeps what a ledger never shows of a run.
 
-It answers as a ledger does, and keeps the private values that it released, the secret samples and
-the refused requests.  `ReplayGate` gives the recorded answers again on other data.
+A ledger is the gate between an algorithm and private data: it draws the noisy answers of a plan's
+mechanisms, and charges for them.  This one answers in the same way, and keeps the private values
+that it released, the secret samples and the refused requests.  `ReplayGate` gives the recorded
+answers again on other data.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ from accountant.plans.plan import Sampler
 
 
 class Refusal(NamedTuple):
-    """A request that a gate refused: after how many releases, by which error, and what it was."""
+    """A request that a gate refused."""
 
-    position: int
-    error: str
-    mechanism: Any
-    who: Users | None
+    position: int  # after how many releases
+    error: str  # the class of the error
+    mechanism: Any  # the mechanism that was asked for, or its class; None for a request of users
+    who: Users | None  # the users that were asked, in the local model
 
 
 class GateWithRefusals(Gate):
@@ -66,6 +68,7 @@ class GateWithRefusals(Gate):
 
     @contextmanager
     def _refusals_kept(self, mechanism: Any, who: Users | None = None) -> Iterator[None]:
+        """Record an error that refuses a request, and let it pass."""
         try:
             yield
         except (OffPlan, ParameterError) as error:
@@ -85,8 +88,8 @@ class RecordingLedger(GateWithRefusals, Ledger):
     ) -> None:
         super().__init__(data, plan, rng=rng, public=public, undeclared=undeclared)
         self.records = self._data
-        self.values: list[Any] = []
-        self.samples: list[Users] = []
+        self.values: list[Any] = []  # one for each entry of the transcript
+        self.samples: list[Users] = []  # the secret samples, in the order in which they were drawn
         self.refusals: list[Refusal] = []
         self.takes_undeclared = undeclared
 

@@ -76,6 +76,7 @@ class ReplayGate(GateWithRefusals):
             recorder.coin_words,
             undeclared=recorder.takes_undeclared,
         )
+        # the recorded releases in order, each with its value on the recorded data
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._samples = iter(recorder.samples)
         self._sampled = np.empty(0, dtype=np.intp)  # the secret sample of the current release
@@ -85,8 +86,8 @@ class ReplayGate(GateWithRefusals):
         self._refused = 0  # how many of the recorded refusals have come again
         # Values are checked by a release of each with this generator, whose outputs are discarded.
         self._validation_noise = np.random.default_rng(0)
-        self._position = 0
-        self._violation = ""
+        self._position = 0  # how many of the recorded releases have come again
+        self._violation = ""  # the first difference to the recorded run, in words
         self.transcript = recorder.transcript
         self.loss = 0.0
 
@@ -118,6 +119,7 @@ class ReplayGate(GateWithRefusals):
         self._refused += 1
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
+        """The recorded answer, if it was to the same request; add its privacy loss."""
         if self._position == len(self._entries):
             self._raise_off_transcript(
                 f"the run asked for more than the {self._position} recorded releases"
@@ -233,6 +235,7 @@ class ReplayGate(GateWithRefusals):
         return self._sampled
 
     def _add_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+        """Add the loss of an output between the ``recorded`` value and that on these data."""
         log_density, recorded_log_density = (
             mechanism.log_density(output, value),
             mechanism.log_density(output, recorded),
@@ -254,11 +257,11 @@ def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: A
         return float(np.logaddexp(logs[0] + np.log(rate), logs[1] + np.log1p(-rate)))
 
 
-def _adds_nothing(one: Any, other: Any) -> bool:
+def _adds_nothing(first: Any, second: Any) -> bool:
     """Whether the values with and without a record are equal, up to the rounding of sums."""
-    if one.dtype.kind not in "iuf":
-        return np.array_equal(one, other)
-    return bool(np.all(np.abs(one - other) <= ROUND_OFF * np.max(np.abs(one), initial=0.0)))
+    if first.dtype.kind not in "iuf":
+        return np.array_equal(first, second)
+    return bool(np.all(np.abs(first - second) <= ROUND_OFF * np.max(np.abs(first), initial=0.0)))
 
 
 def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
@@ -278,6 +281,7 @@ def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
 
 def same_refusal(one: Refusal, other: Refusal) -> bool:
     """Whether two refusals are of the same request, after as many releases, with the same error."""
+    # The users, the last field, may be arrays or slices, so they are compared in another way.
     return one[:3] == other[:3] and same_users(one.who, other.who)
 
 

@@ -1,9 +1,11 @@
 """Replay: run an algorithm again on other data with the recorded answers, and compare the results.
 
-An algorithm may use private data only through a gate, which answers its requests.  With the same
-answers and the same coins the result must then be the same to the last bit, for any data behind the
-gate.  A difference shows that the algorithm uses data, or random numbers, from elsewhere.  `replay`
-makes these checks for one run, and `privacy_losses` draws samples of the privacy loss.
+An algorithm may use private data only through a gate: it asks for the releases that its plan lists,
+and gets their noisy answers.  With the same answers and the same coins the result must then be the
+same to the last bit, for any data behind the gate.  A difference shows that the algorithm uses
+data, or random numbers, from elsewhere.  `replay` makes these checks for one run, and
+`privacy_losses` draws samples of the privacy loss ln(p / q), where p and q are the densities of a
+run's answers on the two data sets.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ from audits.algorithm_runs.recording import RecordingLedger
 from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGates, changed_rows
 from audits.values.tracebacks import without_values
 
-CHANCE = 1e-9  # an honest run's loss exceeds `largest_loss_of` with at most this probability
-# The rounding error, absolute in nats and relative, that is granted to the loss of a run.
+# An honest run's loss exceeds `largest_loss_of` with at most this probability.  A larger one would
+# give more false alarms, a smaller one would let larger losses pass.
+CHANCE = 1e-9
+# The rounding error, absolute in nats and relative, that is granted to the loss of a run, which is
+# a sum of differences of log-densities.
 ROUND_OFF = 1e-6
 
 
@@ -107,7 +112,7 @@ class Replayed:
     @property
     def within_claim(self) -> bool:
         """True unless this run lost more than its plan allows."""
-        # A loss is a sum of floats, so it may exceed the claim by their rounding errors.
+        # This is also true where the loss is NaN, that is not known; `unchecked` then says so.
         return not self.loss > self.largest_loss * (1 + ROUND_OFF) + ROUND_OFF
 
     @property
@@ -192,6 +197,7 @@ def replay(
     witness = neighbour_run.witness or "bit-identical with the same answers, mechanisms and users"
     if not deterministic:
         witness = f"even on the same data {repeated_run.witness}"
+    # The mechanisms whose loss is only their author's word.
     trusted = sorted(
         {entry.undeclared for recorder in recorders for entry in recorder.transcript} - {""}
     )
@@ -219,12 +225,13 @@ def largest_loss_of(plan: Plan) -> float:
     """Return a loss, in nats, that a run of the plan exceeds with probability at most 1e-9.
 
     It is the smaller of the pure epsilon of the plan and a bound by its zCDP parameter rho.  All
-    orders a > 1 have ``E e^((a - 1) loss) <= e^((a - 1) a rho)``, so by Markov's inequality
+    orders a > 1 have ``E e^((a - 1) loss) <= e^((a - 1) a rho)``, so by Markov's inequality at the
+    order ``a = 1 + t / (2 rho)``
 
         P(loss >= rho + t) <= e^(-t^2 / (4 rho)),
 
     which is CHANCE / 2 at ``t = 2 sqrt(rho ln(2 / CHANCE))``.  This bound is used where the loss is
-    infinite with probability at most CHANCE / 2.
+    infinite with probability at most CHANCE / 2, which is the rest of CHANCE.
     """
     pure, tail = Basic().epsilon(plan, 0.0), math.inf
     directed_plans = directions(plan)
@@ -235,6 +242,7 @@ def largest_loss_of(plan: Plan) -> float:
 
 
 def _unchecked_parts(loss: float, largest: float, trusted: list[str]) -> tuple[str, ...]:
+    """Why the loss was not compared with its limit ``largest``, in words; empty if it was."""
     if trusted:
         return (f"the privacy loss: not declared are {', '.join(trusted)}",)
     if math.isnan(loss):
@@ -356,15 +364,12 @@ def seed_of(source: np.random.Generator) -> int:
 @final
 @dataclass(frozen=True, slots=True)
 class ReplayedRun:
-    """What one replay showed: whether result and requests were as recorded, and its loss.
+    """What one replay showed."""
 
-    ``witness`` says in words what differed; "" if nothing did.
-    """
-
-    same_result: bool
-    on_plan: bool
-    loss: float
-    witness: str
+    same_result: bool  # bit by bit that of the recorded run
+    on_plan: bool  # the releases that were asked for are those of the recorded run
+    loss: float  # of the recorded answers, in nats; NaN if it is not known
+    witness: str  # what differed, in words; "" if nothing did
 
 
 @final
@@ -394,7 +399,7 @@ class RunsOfAlgorithm:
     def record_published(
         self, data: Any, rng: np.random.Generator
     ) -> tuple[list[RecordingLedger], Any]:
-        """Return the same with all that is compared of the result."""
+        """Run or fit once; return its ledgers, and what is compared of the result."""
         with warnings.catch_warnings(record=True) as caught_warnings:
             warnings.simplefilter("always")
             recorders, result = self.record(data, rng)
@@ -407,7 +412,7 @@ class RunsOfAlgorithm:
         return recorders, result
 
     def fails_too(self, data: Any, error: Exception) -> bool:
-        """Return whether a fit fails on these data with the same error.
+        """Return whether a fit fails on these data with the same error, which then says nothing.
 
         It is True, without a run, for an algorithm that has no ``fit`` through gates.
         """
@@ -428,7 +433,8 @@ class RunsOfAlgorithm:
     ) -> ReplayedRun:
         """Run or fit on the data with the recorded answers, and compare with the ``result``.
 
-        The data behind the gates may differ from the recorded ones in so many rows.
+        The data behind the gates may differ from the recorded ones in at most ``most_moved_rows``
+        rows.
         """
         gates = ReplayGates(recorders, most_moved_rows)
         with warnings.catch_warnings(record=True) as caught_warnings:
@@ -438,8 +444,8 @@ class RunsOfAlgorithm:
                 loss = gates.finished_loss()
             except (OffTranscript, OffPlan) as error:
                 return ReplayedRun(False, False, np.nan, str(error))
-            except Exception as error:  # The run may use data that are not behind the gate.
-                # its message may hold a record
+            except Exception as error:  # the run may use data that are not behind the gate
+                # The message of the error may hold a record, so only its class is shown.
                 witness = f"the run failed without its noise: {type(error).__name__}"
                 return ReplayedRun(False, True, np.nan, witness)
             replayed = self._comparable(replayed, caught_warnings)
@@ -461,11 +467,13 @@ class RunsOfAlgorithm:
             return copy.deepcopy(result)
         return result
 
-    def _published_difference(self, one: Any, other: Any) -> str:
+    def _published_difference(self, recorded: Any, replayed: Any) -> str:
         """Return where two results differ, with the attribute of a fit; "" if nowhere."""
         if not is_fitted_through_gates(self.algorithm):
-            return difference(one, other)
-        if alone := sorted(one.keys() ^ other.keys()):
+            return difference(recorded, replayed)
+        if alone := sorted(recorded.keys() ^ replayed.keys()):
             return f"{alone[0]} is there on one of them alone"
-        differences = ((name, difference(value, other[name])) for name, value in one.items())
+        differences = (
+            (name, difference(value, replayed[name])) for name, value in recorded.items()
+        )
         return next((f"{name}, {gap}" for name, gap in differences if gap), "")

@@ -22,7 +22,7 @@ from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
-TOLERANCE = 1e-9  # a cost that exceeds the claim by at most this share of it is taken as rounding
+TOLERANCE = 1e-9  # a cost that exceeds the claim by at most this share counts as rounding
 
 
 @without_values

@@ -1,8 +1,9 @@
 """Audit of a declared mechanism: its own density is the score, its worst pair the pair.
 
-The score of an output is the log-likelihood ratio ln(p / q) by the declared density.  A rule
-guesses the first value where the score is at least a cut, and the second value where it is at most
-a lower cut.
+A mechanism declares the density of its outputs and its loss; the audit draws from it, to see
+whether both are true.  The score of an output is the log-likelihood ratio ln(p / q) of the two
+values of a pair by the declared density.  A rule guesses the first value where the score is at
+least a cut, and the second value where it is at most a lower cut.
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice, RealLine
 
-# The worst pair depends on epsilon: it is asked for at these shares of the claim's epsilon.
-EPSILON_SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
+# The worst pair may depend on epsilon: it is asked for at these shares of the claim's epsilon, and
+# the best of these pairs is tested.  A larger epsilon counts as MAX_EPSILON, as that of a claim may
+# be infinite.
+EPSILON_SHARES, MAX_EPSILON = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 50.0
 # Share of the runs that are pilot runs, where the law of the scores is not known, and the most.
+# More of them choose the cut better, and leave fewer runs for the test.
 PILOT_SHARE, MAX_PILOT_RUNS = 0.05, 50_000
-MAX_ENUMERATED = 1 << 16  # more outputs are not listed; pilot runs estimate the law of the scores
+MAX_ENUMERATED = 1 << 16  # more labels are not listed; pilot runs estimate the law of the scores
+# Ends of the panels of the quadrature, in widths of the density on either side of a value: every
+# quarter up to 16, then each a quarter farther than the one before, to 364 for heavy tails.
+PANEL_ENDS = np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
 SCORE_DESCRIPTION = "the declared log-likelihood ratio"
 
 
@@ -50,18 +57,26 @@ def audit_declared(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> RuleResult:
-    """Test the pair and cut with the greatest expected bound, judged on pilot runs."""
+    """Test the pair and cut with the greatest expected bound on epsilon.
+
+    Without a ``pair`` the mechanism's worst pairs are the candidates.  ``points`` (epsilon, delta)
+    are on the claimed curve; of those, the one that is most surely refuted is tested too, on the
+    same runs.  What is tested is chosen by the laws of the scores, or by pilot runs of their own.
+    """
     own_pair = pair is None
     if pair is not None:
         pairs = [pair]
     else:
         top = (claim or mechanism.loss).epsilon_at(objective.delta)
-        candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in EPSILON_SHARES]
+        candidates = [
+            mechanism.worst_pair(share * min(top, MAX_EPSILON)) for share in EPSILON_SHARES
+        ]
+        # Equal pairs are tried once; their values may be arrays, so their texts are compared.
         pairs = list({repr(candidate): candidate for candidate in candidates}.values())
     scores = [likelihood_ratio_score(mechanism, candidate) for candidate in pairs]
     laws = [score_distribution(mechanism, candidate) for candidate in pairs]
     distributions = [law for law in laws if law is not None]
-    if len(distributions) < len(pairs):  # pilot runs estimate the others
+    if len(distributions) < len(pairs):  # one law is not known: pilot runs estimate all of them
         pilot = min(max(int(PILOT_SHARE * objective.runs), 1), MAX_PILOT_RUNS)
         objective = replace(objective, runs=objective.runs - pilot)
         runs_per_pair, distributions = max(pilot // len(pairs), 1), []
@@ -77,8 +92,9 @@ def audit_declared(
     objectives = [
         Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
     ]
-    # Where the claim is the mechanism's own loss, its density can refute no point of the claim.
-    # Then only the first point, at epsilon 0 by a guess in every run, is tested as well.
+    # By the declared density the mechanism's own loss holds at every point.  Only a sampler that
+    # draws from another law can refute it, and the density does not show where.  So with the bound
+    # only the first point is tested, at epsilon 0 with a guess in every run; none at delta 0.
     claims_own_loss = claim == mechanism.loss
     if claims_own_loss:
         objectives = [] if objective.delta == 0 else objectives[:1]
@@ -87,6 +103,7 @@ def audit_declared(
         key=lambda point: best_cuts(law[0], point, law[1]).expected.z_score,
         default=None,
     )
+    # the bound is already a test at its own delta, so no other point at this delta is tested
     if best is None or best.epsilon is None or best.delta == objective.delta:
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
@@ -103,32 +120,37 @@ def _threshold_rule(score: ScoreFunction, cuts: Cuts) -> ThresholdRule:
 
 
 def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
-    """Scores and their shares of all runs, by enumeration or quadrature; None if neither works."""
-    line = mechanism.support
+    """Scores and their shares of all runs, by enumeration or quadrature; None if neither works.
+
+    A run has either value with probability 1/2, so the share of an output is (p + q) / 2.
+    """
+    support = mechanism.support
     axes, cells = mechanism.value_axes, None
+    # Both values must be one value each, not one for each of several users; ``axes`` is the number
+    # of axes of one value.
     is_single = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
-    if isinstance(line, Lattice):  # of single numbers
+    if isinstance(support, Lattice):  # it lists the outputs of a single number only
         is_single = is_single and axes is None
-    if is_single and getattr(line, "count", 0) <= MAX_ENUMERATED:
-        cells = line.cells(*pair)
+    if is_single and getattr(support, "count", 0) <= MAX_ENUMERATED:
+        cells = support.cells(*pair)
     if cells is not None:
         log_p, log_q = (np.ravel(mechanism.log_density(cells.outputs, value)) for value in pair)
         share = cells.measure * (np.exp(log_p) + np.exp(log_q)) / 2
         positive = share > 0
         return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])
     if (
-        not isinstance(line, RealLine)
-        or line.ends is not None
+        not isinstance(support, RealLine)
+        or support.ends is not None
         or any(np.size(value) != 1 for value in pair)
     ):
         return None
     values = [float(np.sum(value)) for value in pair]
     # The density integrates to 1, so 1 over its height at the centre is about its width.
     width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
-    ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
-    points = [value + side * ladder for value in values for side in (-1, 1)]
+    ladder = width * PANEL_ENDS
+    ends = [value + side * ladder for value in values for side in (-1, 1)]
     nodes, weights, _ = gauss_legendre_panels(
-        np.unique(np.concatenate([*points, *map(line.breakpoints, values)]))
+        np.unique(np.concatenate([*ends, *map(support.breakpoints, values)]))
     )
     log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
     share = weights * (np.exp(log_p) + np.exp(log_q)) / 2

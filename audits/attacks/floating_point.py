@@ -32,8 +32,10 @@ from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
-MAX_NUMBERS = 8  # tested coordinates of one output
-PILOT_RUNS = 50  # runs that identify the kind of noise
+MAX_NUMBERS = 8  # coordinates of one output that are tested, at most
+# Laplace noise of numpy reaches the outputs of this many runs, all but a few that another logarithm
+# rounds otherwise; noise that reaches a smaller share is of another kind.
+PILOT_RUNS, REACHED_SHARE = 50, 0.9
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
@@ -51,6 +53,7 @@ def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
     k runs from -30 to 20.  The answer is `FINEST_GRID` - 1 if every grid is too coarse, and
     `NO_BIT` if no noise was added.
     """
+    # A grid that is a multiple of another one is tried only for floats that the finer one reached.
     grids = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
     for k in range(FINEST_GRID, COARSEST_GRID + 1):
@@ -153,6 +156,7 @@ def audit_bits(
         kinds.append("which value Laplace noise reaches it from")
 
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
+        """Codes of ``size`` outputs: a row for each, a column for each coordinate and kind."""
         numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
         with np.errstate(over="ignore", invalid="ignore"):  # numbers may be arbitrarily large
@@ -176,6 +180,7 @@ def audit_bits(
 
 
 def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
+    """Both values of a pair as vectors of floats; raises `ParameterError` for other values."""
     try:
         first_vector, second_vector = (
             np.atleast_1d(np.asarray(value, dtype=float)).ravel() for value in pair
@@ -206,7 +211,7 @@ def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
         np.mean(
             reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)
         )
-        > 0.9
+        > REACHED_SHARE
         for value, number in zip(
             pair, (float(first_vector[0]), float(second_vector[0])), strict=True
         )
@@ -215,6 +220,7 @@ def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
 
 
 def _as_rows(output: Any, size: int) -> Array:
+    """Outputs of ``size`` runs as floats, a row for each run."""
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         raise ParameterError("release", f"outputs of type {array.dtype}", "a release of numbers")

@@ -217,7 +217,8 @@ def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
     """The positions of the claims that Holm's method rejects at this error rate.
 
     Holm compares the p-values of m claims with ``error / k``, for k from 1 to m.  So the least
-    ``error / k`` at which a claim is falsified stands for its p-value; 1 if it is at none.
+    ``error / k`` at which a claim is falsified stands for its p-value; 1 if it is at none.  A claim
+    that is falsified at k is so at every smaller k, so the largest k is found by bisection.
     """
     from statsmodels.stats.multitest import multipletests
 

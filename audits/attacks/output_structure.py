@@ -1,7 +1,9 @@
 """Events of outputs of any kind: type, length, errors, the exact answer, values with a mass.
 
-An output is seen as a whole: None, numbers, strings, tuples, arrays of any length, exceptions.
-Each output becomes a few integer codes, and the most informative one is tested.
+An output may be None, a number, a text, a tuple, an array of any length or an exception.  Each
+becomes a few integer codes, one for each of `CODE_NAMES`, and a guess of the value that was
+released is tested by the most informative code.  An atom is a value that comes with a probability
+above 0, such as the exact answer of a release that sometimes adds no noise.
 """
 
 from __future__ import annotations
@@ -130,6 +132,7 @@ def listed_outputs(
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
+        """Outputs of ``size`` runs, by one call if that is possible and does not raise."""
         values = copies(value)
         call = form.many_runs if form.size else form.one_run(release)
         with awaiting(call, awaited=form.awaited) as run:
@@ -165,13 +168,13 @@ def _output_codes(
         _comparable(part, unseen, path)
         for part, path in zip(parts, _paths(output, parts, "output"), strict=True)
     ]
-    equal = [int(any(atom in answer for atom in atoms)) for answer in answers]
+    holds_answer = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(parts)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in parts}),
-        2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
+        2 * holds_answer[1] + holds_answer[0] if holds_answer[0] != holds_answer[1] else 0,
         _hash(*atoms),
         _hash(first_atom),
         _hash(last_atom),
@@ -212,4 +215,5 @@ def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any
 
 
 def _hash(*words: Any) -> int:
+    """A code of 32 bits; different words may have the same one, which only loses information."""
     return zlib.crc32(repr(words).encode())

@@ -33,9 +33,10 @@ from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
 Generator = np.random.Generator
-MAX_CANDIDATES = 32  # pairs that enter the search
-MIN_SCREENING_RUNS = 250  # smallest number of runs of a screening
-SEARCH_SHARE = 0.5  # share of the runs that the search may use
+MAX_CANDIDATES = 32  # most pairs that enter the search; more of them get fewer runs each
+MIN_SCREENING_RUNS = 250  # smallest number of runs on a pair in a round of the search
+SEARCH_SHARE = 0.5  # share of the runs that the search may use; the test has the rest
+SCREENING_CONFIDENCE = 0.7  # of the bounds that rank pairs, which are no evidence
 
 
 @final
@@ -156,7 +157,7 @@ class _PairSearch:
         self.runs = self.refused = 0
 
     def halve(self, budget: int) -> None:
-        """Screen pairs in rounds, each of as many runs, and keep and vary the better ones."""
+        """Screen pairs in rounds of equally many runs, and keep and vary the better ones."""
         candidates = self.first_candidates(budget)
         rounds = round_count(len(candidates))
         for done in range(rounds):
@@ -190,12 +191,13 @@ class _PairSearch:
             self.runs += runs
             try:
                 finding = distinguish(
-                    self.release, pair.pair, None, runs, 0.7, self.delta, self.rng
+                    self.release, pair.pair, None, runs, SCREENING_CONFIDENCE, self.delta, self.rng
                 )
             except Exception:  # the user's code; counted, and reported in the result
                 self.refused += 1
                 continue
-            # the share of right guesses ranks pairs whose bounds are both 0
+            # Added terms are below any difference that matters: the share of right guesses ranks
+            # pairs whose bounds are both 0.
             bound = finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
             scored.append((pair, bound))
         scored.sort(key=lambda row: -row[1])

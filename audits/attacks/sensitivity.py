@@ -36,6 +36,7 @@ NORM = Interval(1.0, np.inf)
 BUDGET = IntegerRange(1)
 # The share of the evaluations for structured neighbours; the others search near the best of these.
 STRUCTURED_SHARE = 0.7
+MAX_AUDIT_EVALUATIONS = 20_000  # of the query in `audit_sensitivity`, whatever its runs
 
 
 @final
@@ -43,9 +44,10 @@ STRUCTURED_SHARE = 0.7
 class Probe:
     """The largest distance found between the answers on two neighbours, and those neighbours.
 
-    ``found`` is infinite if an answer is NaN, infinite or of another shape than its neighbour's.
-    ``outcome`` is FALSIFIED if it exceeds ``declared`` by more than rounding.  ``refused`` counts
-    data sets on which the query raised: they give no distance.
+    ``found``, the distance, is infinite if an answer is NaN, infinite or of another shape than its
+    neighbour's.  ``outcome`` is FALSIFIED if it exceeds ``declared`` by more than rounding.
+    ``kind`` says in words how the neighbours were made.  ``refused`` counts data sets on which the
+    query raised: they give no distance.
     """
 
     outcome: Outcome
@@ -171,7 +173,7 @@ def audit_sensitivity(
     """
     start = time.perf_counter()
     level = CONFIDENCE.check("confidence", confidence)
-    budget = min(BUDGET.check("runs", runs), 20_000)
+    budget = min(BUDGET.check("runs", runs), MAX_AUDIT_EVALUATIONS)
     if isinstance(space, tuple):
         space = checked_pair(space)
         search = _DistanceSearch(query, claim.norm, 2)
@@ -210,7 +212,11 @@ class _DistanceSearch:
         return self.evaluations + 2 <= limit and np.isfinite(self.greatest_distance)
 
     def compare_chain(self, chain: Iterable[Step], limit: int) -> None:
-        """Compare the answers on each data set of a chain and on the next, its neighbour."""
+        """Compare the answers on each data set of a chain and on the next, its neighbour.
+
+        A step of the chain is a data set, and in words how the chain was made.  Beyond ``limit``
+        evaluations no chain is begun; one that was begun goes on up to the whole budget.
+        """
         before: tuple[Any, Any] | None = None
         for kind, data in chain:
             if not (

@@ -54,10 +54,15 @@ from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 # Runs before the first bet, and the factor by which the runs that are learned from grow after it.
+# A smaller factor bets sooner by a better rule, but a rule is learned more often.
 FIRST_RUNS, LEARNING_GROWTH = 24, 1.2
-BETTING_ERROR_SHARE = 0.8  # share of the error probability that the bets may use
+# Share of the error probability that the bets may use; the bound after the last run has the rest.
+BETTING_ERROR_SHARE = 0.8
 MAX_KEPT_NUMBERS = 1 << 25  # most numbers in all outputs that are learned from: 256 MiB
 LEARNING_SHARE = 1 / 3  # the last rule is fixed after this share of the largest number of runs
+# Then bets are placed after each piece of runs: a share 1 / PIECE_DIVISOR of those before, but at
+# least MIN_PIECE.  Larger pieces cost less time, and stop later.
+PIECE_DIVISOR, MIN_PIECE = 10, 64
 
 
 @without_values
@@ -174,7 +179,9 @@ def watch(
 class _Bets:
     """The bets on one release: the experts' wealth, and the run at which it was a proof.
 
-    ``exact`` are the log-odds of a declared mechanism; without them, runs are learned from.
+    An expert stakes as if the log-odds of its guesses exceeded the claim's epsilon by a number of
+    its own, and the mean of all experts' wealth counts.  ``exact`` are the log-odds of a declared
+    mechanism, by which a single expert knows the excess; without them, runs are learned from.
     """
 
     def __init__(
@@ -199,9 +206,10 @@ class _Bets:
                 self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
         self.objective = objective
         self.epsilon, self.log_proof = epsilon, -math.log(error)
+        # ``log_proof`` is the log-wealth at which the claim is refuted with this error probability.
         self.log_wealth: Array = np.zeros(1 if self.exact else len(EXPERT_EXCESSES))
         self.runs = 0
-        self.width = 1  # numbers of an output
+        self.width = 1  # how many numbers one output has
         self.stopped: int | None = None
 
     def place(
@@ -212,14 +220,16 @@ class _Bets:
         if self.exact is None:
             rule, score, unseen = self._learn(rng, executor)
         else:
-            # The claim's epsilon was rounded up, and scores that equal it are to be guessed on too.
+            # The claim's epsilon may be rounded up by less than 1e-9 of it; scores that equal it
+            # are to be guessed on too.
             lowest_score, score = (1 - 1e-9) * self.epsilon, self.exact
             rule = ThresholdRule(score, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
         counts, all_runs = np.zeros(2, dtype=np.int64), self.objective.runs
         test_runs = all_runs - self.runs
         while self.runs < all_runs and self.stopped is None:
             most_kept = max(MAX_KEPT_NUMBERS // self.width, 1)
-            size = min(max(self.runs // 10, 64), CHUNK, all_runs - self.runs, most_kept)
+            size = max(self.runs // PIECE_DIVISOR, MIN_PIECE)
+            size = min(size, CHUNK, all_runs - self.runs, most_kept)
             for fresh in draw_both(self.draw, self.pair, size, rng, executor):
                 counts += rule.counts(*fresh)
                 self._bet(score, fresh, rng)

@@ -26,7 +26,9 @@ from audits.runs.release_functions import Draw, concatenate_outputs
 from audits.values.descriptions import describe_hidden_pair, describe_value, pair_names
 
 # With at least MANY_RUNS runs, the guesses of an early rule count only if its expected lower bound
-# on epsilon exceeds PROMISING times the log-odds of its expected share of right guesses.
+# on epsilon exceeds PROMISING times the log-odds of its expected share of right guesses, which is
+# what the bound would be with endless runs.  Other rules guess too seldom to prove much, and their
+# guesses would weaken the evidence of the next rule.
 PROMISING, MANY_RUNS = 0.75, 50_000
 
 
@@ -118,7 +120,6 @@ def guess_in_blocks(
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known_outputs = append_runs(known_outputs, fresh)
-        # A rule with a low expected bound would only weaken the evidence of the next rule.
         expected, least_bound = rules[0].expected, 0.0
         if objective.runs >= MANY_RUNS:
             share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)

@@ -128,10 +128,11 @@ def audit_timing(
     seed, source = seed_and_generator(rng)
     spent, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
-    even = 2 * (pairs // 2)
-    # Batches of the same value are compared, separately for each value.
-    slower = spent[1:even:2] - spent[0:even:2]
-    louder = noise[1:even:2] - noise[0:even:2]
+    paired_rows = 2 * (pairs // 2)
+    # Batches of the same value are compared, separately for each value (column): each row of an odd
+    # index with the row before it.  ``louder`` is the difference of their noise.
+    slower = spent[1:paired_rows:2] - spent[0:paired_rows:2]
+    louder = noise[1:paired_rows:2] - noise[0:paired_rows:2]
     noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
@@ -181,6 +182,7 @@ def signed_rank_p(differences: Array) -> float:
     # Ranks are doubled, because the mean rank of ties may be half of an odd number.
     ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)
     largest_sum = int(ranks.sum())
+    # chance[s]: the probability that the ranks with a positive sign sum to s, of the ranks so far
     chance = np.zeros(largest_sum + 1)
     chance[0], reach = 1.0, 0
     for rank in np.sort(ranks):
@@ -242,7 +244,7 @@ class _Timer:
         ]  # the coin decides the order in which the copies are made and freed
         spent, outputs = [], []
         for column in (timed_first, 1 - timed_first):
-            values = copies[column ^ made_first]
+            values = copies[column ^ made_first]  # the copies of value ``made_first`` are at 0
             begin = self._clock()
             output = self._draw(values, self._rng)
             spent.append(self._clock() - begin)

@@ -1,11 +1,13 @@
 """The audit of a function whose outputs have many numbers, such as the weights of a model.
 
-It has three phases, each with runs of its own.  Screening estimates which numbers depend on the
-value; it keeps only sums over runs, so that memory does not grow with runs.  Training learns, from
-few columns that the screening made (a `Reduction`), a rule that guesses the value.  The test counts
-how often the rule is right.
+In each run a coin chooses one of two values, and the audit guesses from the output which one it
+was.  It has three phases, each with runs of its own.  Screening estimates which numbers depend on
+the value; it keeps only sums over runs, so that memory does not grow with runs.  Training learns,
+from few columns that the screening made (a `Reduction`), a rule that guesses the value.  The test
+counts how often the rule is right.
 
-Only one rule is tested: a second rule, learned from the tests of the first, proved no more.
+Only one rule is tested: in trials a second rule, learned from the tests of the first, proved no
+more.
 """
 
 from __future__ import annotations
@@ -33,17 +35,19 @@ from audits.classifiers.training import TrainedScore, best_candidate
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
-# The outputs of the first runs are kept whole, for the covariances: so many numbers together, or
-# those of MIN_KEPT_RUNS runs if that is more, but of no more runs than screen at least.
+# The outputs of the first runs are kept whole, for the covariances: KEPT_NUMBERS numbers together,
+# or MIN_KEPT_RUNS runs if that is more, but no more runs than the least that may screen.
 KEPT_NUMBERS = 1 << 22
 MIN_KEPT_RUNS = 16
 FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with each other
 MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
-# Least and largest share of the runs that screen, and least share that test.
+# Least and largest share of the runs that screen, and least share that test.  `worthwhile_runs`
+# chooses between them: more runs that screen give a better rule, and fewer runs to test it.
 MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000  # share of the runs that train, and the most that do
-# All candidates learn from 500 runs, or from as many as have 2^21 numbers together if that is more,
-# but from no more runs than train; the summaries of these runs are the expensive part.
+# All candidates learn from MIN_FULL_RUNS runs, or from runs that have MAX_FULL_NUMBERS numbers
+# together if these are more, but from no more runs than train.  The summaries of these runs cost
+# most of the time.
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 21
 
 
@@ -137,7 +141,7 @@ def audit_wide(
 
 @final
 class _ReducedLearner:
-    """Learns from rows of a reduction: from all columns, then from those of the best score."""
+    """Learns from all columns of a reduction, then from those that the best score uses."""
 
     def __init__(self, release: Draw, reduction: Reduction) -> None:
         self.release, self.reduction = release, reduction

@@ -19,6 +19,9 @@ from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 ScoreFunction = Callable[[NDArray[Any]], Array]
 # up to this number of intervals, comparisons are faster than a binary search
 MAX_COMPARED_INTERVALS = 8
+MAX_SHOWN_INTERVALS = 4  # of each label in the description of a rule; the others are counted
+MAX_CUTS = 500  # cuts that are tried on either side of the scores: more change a bound hardly
+CUT_MARGIN = 1e-9  # a cut is so much of itself nearer to 0, see `best_cuts`
 
 
 class DecisionRule(Protocol):
@@ -149,8 +152,10 @@ class IntervalRule:
         for label, name in names.items():
             where = [self._interval_text(int(k)) for k in np.flatnonzero(self.labels == label)]
             if where:
-                remainder = f" or in {len(where) - 4} more bands" if len(where) > 4 else ""
-                parts.append(f"{name} where the output is {' or '.join(where[:4])}{remainder}")
+                count, shown = len(where), " or ".join(where[:MAX_SHOWN_INTERVALS])
+                more = count - MAX_SHOWN_INTERVALS
+                remainder = f" or in {more} more bands" if count > MAX_SHOWN_INTERVALS else ""
+                parts.append(f"{name} where the output is {shown}{remainder}")
         return " and ".join(parts) or "nothing"
 
     def _interval_text(self, k: int) -> str:
@@ -186,10 +191,10 @@ def merge_intervals(
 
 
 class Cuts(NamedTuple):
-    """The score from which on the first value is guessed, that up to which the second is."""
+    """Where a score is cut into guesses of either value, and what is expected of them."""
 
-    upper: float
-    lower: float
+    upper: float  # the first value is guessed at this score and above
+    lower: float  # the second value is guessed at this score and below
     expected: ExpectedOutcome
 
 
@@ -210,10 +215,11 @@ def best_cuts(scores: Array, objective: Objective, mass: Array) -> Cuts:
     size, guess_rate, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
     if size.size == 0:
         return Cuts(np.inf, -np.inf, NO_GUESS)
+    # 0: both values are guessed; 1: only the first, at high scores; 2: only the second
     kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
     best, expected = objective.best_rule(right, guess_rate, kind == 0)
-    # Scores have atoms; a cut exactly on one would read float rounding.
-    cut = float(size[best]) * (1 - 1e-9)
+    # Many outputs may have the score of the cut, up to rounding: all of them are to be guessed on.
+    cut = float(size[best]) * (1 - CUT_MARGIN)
     upper = np.inf if kind[best] == 2 else cut
     return Cuts(upper, -np.inf if kind[best] == 1 else -cut, expected)
 
@@ -224,10 +230,10 @@ def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
     order = order[np.argsort(-scores[order], kind="stable")]
     size, share = scores[order], mass[order]
     guess_rate, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
-    # a cut takes all runs of its size or more; about 500 cuts are enough
+    # A cut takes all runs of its size or more, so it is at the last of equal sizes.
     cut_index = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
     cut_index = (
-        cut_index[np.unique(np.linspace(0, cut_index.size - 1, 500).astype(int))]
+        cut_index[np.unique(np.linspace(0, cut_index.size - 1, MAX_CUTS).astype(int))]
         if cut_index.size
         else cut_index
     )

@@ -21,18 +21,19 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-MAX_STRUCTURES = 16  # so many of the most frequent structures have a column of their own
+# At most this many structures, the most frequent ones, have a column each; for others all are 0.
+MAX_STRUCTURES = 16
 Outputs = NDArray[Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """How outputs are read: as arrays or as objects, ``width`` numbers, frequent structures."""
+    """How outputs are read."""
 
-    is_array: bool
-    width: int
-    structures: Codes
+    is_array: bool  # as arrays of one type and shape, or else as objects
+    width: int  # the number of numbers in an output
+    structures: Codes  # the codes of frequent structures; none if all outputs have the same
 
     def numbers(self, outputs: Outputs) -> Array:
         """The numbers of each output, padded with NaN."""
@@ -65,10 +66,10 @@ class FeatureSchema:
 
     def features_of(self, outputs: Outputs) -> Features:
         """Features of a chunk, read as the learning runs were."""
-        alike = outputs.dtype != object
-        if alike == self.is_array or not len(outputs):
+        is_array = outputs.dtype != object
+        if is_array == self.is_array or not len(outputs):
             return extract_features(outputs)
-        if alike:  # this chunk is an array, as all its objects happened to be of one type
+        if is_array:  # all objects of this chunk happened to be of one type
             boxed = np.empty(len(outputs), dtype=object)
             for index, output in enumerate(outputs):
                 boxed[index] = output

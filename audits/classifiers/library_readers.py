@@ -1,8 +1,9 @@
 """How the walk over one output of a release reads the types of numpy, torch, pandas and the like.
 
-The classifier of an audit needs numbers.  `OutputWalk` takes an output apart; for a type of a
-library it calls the reader in `LIBRARY_READERS` whose name is the package and the class, such as
-"pandas.DataFrame".  Subclasses are read in the same way, and no library is imported here.
+An audit guesses from an output of a release which value it came from, and its classifier needs
+numbers.  `OutputWalk` takes an output apart; for a type of a library it calls the reader in
+`LIBRARY_READERS` whose name is the package and the class, such as "pandas.DataFrame".  Subclasses
+are read in the same way, and no library is imported here.
 
 A reader tells the walk two kinds of facts: ``walk.word`` takes text that describes the structure
 (type, dtype, shape), ``walk.array`` takes numbers.  ``walk.part`` and ``walk.items`` walk into
@@ -21,7 +22,7 @@ from audits.runs.release_functions import plain_array
 
 LIBRARY_READERS: dict[str, Reader] = {}
 # numpy's kinds of numbers: bool, int, unsigned, float, complex, duration and date
-NUMERIC = "biufcmM"
+NUMERIC = "biufcmM"  # V, which is not among them, are raw bytes
 
 
 def reads(*names: str) -> Callable[[Reader], Reader]:

@@ -1,5 +1,6 @@
 """Scores of outputs that are not single numbers: a table of outputs, an additive model, a sum.
 
+An audit learns from runs on two values to tell them apart by the output, whose numbers are a row.
 Each learner takes rows and labels (1 for the first value, 0 for the second) and returns a function
 of rows: about the log-odds that the row came from the first value.
 """
@@ -18,10 +19,16 @@ from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
 from audits.classifiers.smoothed_log_odds import raw_log_odds
 
-FEW_VALUES = 8  # a column of at most so many different numbers has one indicator for each
+# Limits of the additive model.  More basis functions fit more shapes, and more of chance.
+FEW_VALUES = 8  # a column of at most this many different numbers has one indicator for each
 MAX_COLUMNS = 48  # most columns of the additive model: those whose means differ most
-LOGISTIC_STEPS = 12  # steps of the iteration for logistic weights
-MAX_CROSSED_COLUMNS = 4  # with at most so many own numbers, their products are in the model too
+LOGISTIC_STEPS = 12  # steps of the iteration for logistic weights, which need not be exact
+# If an output has at most this many numbers, products of their basis functions are in the model
+# too.
+MAX_CROSSED_COLUMNS = 4
+MAX_DISTINCT_ROWS = 1 << 14  # rows in which the different numbers of a column are counted
+CONSTANT_PENALTY = 1e-3  # ridge penalty of the constant, which only keeps the system solvable
+MAX_ODDS = 30  # log-odds are clipped here: beyond it e^-odds is below any error of the weights
 
 
 @final
@@ -102,12 +109,13 @@ class SplineBasis:
 
     A column of few values has an indicator of each.  Any other is standardised to
     z = (x - middle) / spread, clipped to [-3, 3], and has z, max(z - knot, 0) for each knot, and
-    an indicator of z > 0.  ``columns`` are (index, knots or values, middle, spread), with spread 0
-    for few values; ``missing`` are columns with an indicator of NaN.
+    an indicator of z > 0.
     """
 
+    # for each column its index, its knots or its few values, its middle, and its spread, which is 0
+    # for a column of few values
     columns: tuple[tuple[int, Array, float, float], ...]
-    missing: tuple[int, ...]
+    missing: tuple[int, ...]  # the columns that also have an indicator of NaN
     crossed: int = 0  # products of the columns below this index are in the basis too
 
     def __call__(self, rows: Array) -> NDArray[np.float32]:
@@ -122,8 +130,10 @@ class SplineBasis:
                     z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
                 groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
         parts = [part for group in groups.values() for part in group]
-        few = [column for column in groups if column < self.crossed]
-        for left_column, right_column in itertools.combinations(few, 2):
+        # Products of two columns leave out the last function of each: the indicator of the last of
+        # few values, which the other ones and the constant determine, or that of z > 0.
+        crossed = [column for column in groups if column < self.crossed]
+        for left_column, right_column in itertools.combinations(crossed, 2):
             parts += [u * v for u in groups[left_column][:-1] for v in groups[right_column][:-1]]
         parts += [np.isnan(rows[:, column]) for column in self.missing]
         design = np.ones((len(rows), 1 + len(parts)), np.float32)
@@ -149,7 +159,7 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
         observed = x[:, column][~np.isnan(rows[:, column])]
         if 0 < observed.size < len(rows):
             missing.append(column)
-        values = np.unique(observed[: 1 << 14])
+        values = np.unique(observed[:MAX_DISTINCT_ROWS])
         if values.size <= FEW_VALUES:
             if values.size > 1:
                 columns.append((column, values, 0.0, 0.0))
@@ -184,7 +194,7 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     """Steps at deciles, for many numbers that shift alike, such as one noise on each of them."""
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
-    beyond = x > knots[4]
+    beyond = x > knots[4]  # the median
     gap = _gap_of_means(beyond, labels)
     # The weight is the difference of the shares above the median, in units of two standard errors
     # and clipped, so that numbers that do not move have a weight near 0.
@@ -192,7 +202,7 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     return PooledSteps(signs.astype(np.float32), knots)
 
 
-# design, labels, design' design
+# A block of runs: their design (a row of basis functions for each run), labels, design' design.
 DesignBlock = tuple[NDArray[np.float32], NDArray[np.float32], Array]
 
 
@@ -211,13 +221,13 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
     # step increases the likelihood.
     curvature: Array = np.sum([product for _, _, product in blocks], axis=0) / 4
     ridge = np.full(len(curvature), penalty)
-    ridge[0] = 1e-3
+    ridge[0] = CONSTANT_PENALTY
     factor = cho_factor(curvature + np.diag(ridge))
     weights = np.zeros(len(curvature))
     for _ in range(LOGISTIC_STEPS):
         gradient = -ridge * weights
         for design, labels, _ in blocks:
-            odds = np.clip(_weighted_sums(design, weights.astype(np.float32)), -30, 30)
+            odds = np.clip(_weighted_sums(design, weights.astype(np.float32)), -MAX_ODDS, MAX_ODDS)
             gradient = gradient + np.einsum("ij,i->j", design, labels - 1 / (1 + np.exp(-odds)))
         weights = weights + cho_solve(factor, gradient)
     return weights

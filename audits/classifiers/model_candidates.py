@@ -1,7 +1,17 @@
 """The candidates from which an audit chooses its score, the simplest first.
 
-A score maps an output to the log-odds that it came from the first of two audited values.  A
-candidate is one way to learn such a score from runs.
+A score maps an output to the log-odds that it came from the first of two audited values, or to a
+number that grows or falls with them.  A candidate is one way to learn such a score from runs.  What
+the outputs are decides which candidates there are:
+
+- single numbers: the number itself, and its smoothed log-odds;
+- outputs that repeat: a table of the log-odds of each;
+- at most `RAW_COLUMNS` numbers in an output: sums over its numbers, and an additive model;
+- more numbers: some runs screen them for a `Reduction` to few columns; candidates are single
+  columns, and an additive model of all.
+
+A schema says how outputs are read: their numbers, padded to one width, their structure (types,
+lengths and texts) as a code, and the whole output as a code, its category.
 """
 
 from __future__ import annotations
@@ -32,12 +42,19 @@ from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
 from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
-FOLDS = 3  # the runs are cut in so many parts; each is scored by weights learned from the others
-PENALTIES = (20.0, 500.0)  # ridge penalties that are tried for the additive model
-REDUCED_PENALTIES = (100.0,)  # the same for the columns of a reduction
-NUMBERS_ALONE = 3  # so many single numbers of a wide output are tried as scores
-SAME_CORRELATION = 1 - 1e-9  # two columns of a larger absolute correlation count as the same
-# A table of all outputs is tried if they are not more different ones than this share of the runs.
+# The runs are cut in this many folds; each is scored by weights learned from the others.  With more
+# folds the weights come from more runs, but are learned more often.
+FOLDS = 3
+# Ridge penalties of the additive model that are tried: larger ones need fewer runs, and may flatten
+# a real difference.  The few columns of a reduction have a single one between these.
+PENALTIES = (20.0, 500.0)
+REDUCED_PENALTIES = (100.0,)
+# How many of the numbers that the screening chose are tried alone, for leaks through one number.
+NUMBERS_ALONE = 3
+# Two columns of a larger absolute correlation are equal up to scale and rounding.
+SAME_CORRELATION = 1 - 1e-9
+# A table of whole outputs is tried if the number of different outputs is at most this share of that
+# of runs: else most outputs occur too seldom for log-odds of their own.
 MAX_DISTINCT_SHARE = 0.1
 # The runs of both values in each fold.
 Folds = Sequence[tuple[Any, Any]]
@@ -46,26 +63,27 @@ Folds = Sequence[tuple[Any, Any]]
 @final
 @dataclass(frozen=True, slots=True)
 class ModelCandidate:
-    """A kind of score: its learning runs in folds, how to train it, and how to read an output.
+    """A kind of score: its learning runs in folds, how to train it, and how to read an output."""
 
-    ``train`` returns the score learned from the folds with the given indices, and ``extract`` makes
-    its argument of outputs.
-    """
-
-    description: str
-    folds: Folds
-    train: Callable[[list[int]], Callable[[Any], Array]]
-    extract: Callable[[Outputs], Any]
-    is_number: bool = False
+    description: str  # the score in words, for the witness of a finding
+    folds: Folds  # the learning runs, as ``extract`` reads them
+    train: Callable[[list[int]], Callable[[Any], Array]]  # the score learned from these folds
+    extract: Callable[[Outputs], Any]  # what the score reads of outputs
+    is_number: bool = False  # whether every output is a number, so that rules are intervals of it
     columns: frozenset[int] | None = None  # the columns of a reduction that are used; None for all
 
 
 def model_candidates(
     first: Outputs, second: Outputs, cut_only: bool = False
 ) -> Iterator[ModelCandidate]:
-    """Candidates for the score of such outputs; with ``cut_only`` single numbers are the score."""
-    alike = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
-    if alike and single_numbers(first) and single_numbers(second):
+    """Candidates for the score, from outputs of runs on the first and on the second value.
+
+    With ``cut_only`` outputs that are single numbers are scores already, of which an audit learns
+    only the cuts: the number itself is then the only candidate.
+    """
+    # a side without runs has no kind of output that could differ
+    same_kind = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
+    if same_kind and single_numbers(first) and single_numbers(second):
         if cut_only:
             return itertools.islice(_number_candidates("the score", first, second, as_numbers), 1)
         return _number_candidates("the output", first, second, as_numbers, is_number=True)
@@ -80,12 +98,18 @@ def _number_candidates(
     is_number: bool = False,
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    yield ModelCandidate(  # the number itself is its score
+    """A number of the outputs as it is, then its smoothed log-odds.
+
+    ``first`` and ``second`` are this number in runs on either value, as ``extract`` reads it.
+    """
+    # nothing is learned of the number itself, so it needs no folds, and the score is the number
+    yield ModelCandidate(
         description, [(first, second)], lambda _: np.asarray, extract, is_number, columns
     )
     cells = histogram_cells(first, second)
-    few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
-    parts = [(first, second)] if few else _split_folds(first, second)
+    # few cells, without smoothing, can hardly be fitted to chance: each is learned from all runs
+    has_few_cells = cells.smoothing is None and cells.mass.size <= FEW_CELLS
+    parts = [(first, second)] if has_few_cells else _split_folds(first, second)
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
         return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
@@ -101,15 +125,20 @@ def reduced_candidates(
     read: Callable[[frozenset[int] | None], Callable[[Outputs], Array]],
     known: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    """Candidates for rows of a reduction, and maybe columns after it.
+    """Candidates for outputs with many numbers, which a reduction turns into rows of few columns.
 
-    They are single numbers, each sum, and an additive model of all columns.  ``read`` returns the
-    function that makes rows of outputs, of which only the named columns are needed.  Where a first
-    choice left the ``known`` columns, only they are tried again.
+    The columns of a row are weighted sums over an output's numbers, then a few chosen numbers, then
+    summaries (and structures, from `ReducedOutputs`).  Candidates are some chosen numbers, each
+    sum, and an additive model of all columns.
+
+    ``first`` and ``second`` are rows of runs on either value.  ``read`` returns the function that
+    makes rows of outputs, of which only the columns in its argument are needed.  An audit that
+    learns again from more runs passes as ``known`` the columns of the candidate that it chose
+    before: then only these columns are tried.
     """
     sums = len(reduction.sums)
-    single_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    columns = [c for c in (*single_numbers, *range(sums)) if known is None or c in known]
+    chosen_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
+    columns = [c for c in (*chosen_numbers, *range(sums)) if known is None or c in known]
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
         candidates = _number_candidates(
@@ -119,6 +148,7 @@ def reduced_candidates(
             Pipeline((read(needed), take)),
             columns=needed,
         )
+        # A sum is tried as it is only, a chosen number also by its smoothed log-odds.
         yield from itertools.islice(candidates, 1 if column < sums else None)
     if known is not None and len(known) == 1:
         return
@@ -135,7 +165,7 @@ def reduced_candidates(
 
 
 def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
-    """The columns, without those that equal an earlier column up to scale and are no better."""
+    """The columns without those that equal an earlier one up to scale, so give the same rules."""
     x = rows[:, columns]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         x = (x - x.mean(axis=0)) / x.std(axis=0)
@@ -150,7 +180,7 @@ def _unlike_columns(columns: Sequence[int], rows: Array) -> list[int]:
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of rows, in which what is not a number is above every number."""
+    """One column of rows, in which NaN counts as above every number."""
 
     place: int
 
@@ -163,7 +193,7 @@ class Column:
 @final
 @dataclass(frozen=True, slots=True)
 class ReducedOutputs:
-    """Rows of outputs: a reduction of their numbers, and their frequent structures."""
+    """Rows of outputs: a reduction of their numbers, and a column for each frequent structure."""
 
     layout: FeatureSchema
     reduction: Reduction
@@ -176,16 +206,22 @@ class ReducedOutputs:
 
 
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
+    """Candidates for outputs that are not all single numbers.
+
+    These are a table of whole outputs if they repeat, and candidates from the numbers in them:
+    screened ones if there are more than `RAW_COLUMNS`, else sums over them and an additive model.
+    """
     layout = infer_schema(first, second)
     features = [layout.features_of(side) for side in (first, second)]
-    atoms_a, atoms_b = (side_features.category for side_features in features)
-    runs = len(atoms_a) + len(atoms_b)
-    distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
+    first_codes, second_codes = (side_features.category for side_features in features)
+    runs = len(first_codes) + len(second_codes)
+    distinct = np.unique(np.concatenate([first_codes, second_codes])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
-        # if there are few outputs, a fold would have too few runs of a rare one; if there are
-        # many, some seem best by chance unless they are scored out of fold
-        few = distinct <= FEW_CELLS
-        parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
+        # If there are few different outputs, a fold would have too few runs of a rare one; if there
+        # are many, some seem best by chance unless they are scored out of fold.
+        has_few_outputs = distinct <= FEW_CELLS
+        whole = [(first_codes, second_codes)]
+        parts = whole if has_few_outputs else _split_folds(first_codes, second_codes)
         yield ModelCandidate(
             "log-odds of the whole output",
             parts,
@@ -216,7 +252,10 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
 
 
 def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCandidate:
-    """Step functions summed over numbers; the steps too are learned without the fold they score."""
+    """A sum over the numbers of one step function, times a weight for each number.
+
+    For each fold that is scored, all of these are learned from the other folds.
+    """
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
         first_rows, second_rows = _concatenate_folds(raw, folds)
@@ -231,7 +270,10 @@ def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCan
 def _screened_candidates(
     layout: FeatureSchema, first: Features, second: Features
 ) -> Iterator[ModelCandidate]:
-    """Candidates for many numbers: a third of the runs screens them, the others are in folds."""
+    """Candidates for many numbers: a third of the runs screens them for a reduction.
+
+    The other runs, as rows of the reduction, are those from which candidates are learned.
+    """
     third = [-(-len(side) // 3) for side in (first.structure, second.structure)]
     numbers = [layout.padded(side) for side in (first, second)]
     screened = [x[:count] for x, count in zip(numbers, third, strict=True)]
@@ -256,6 +298,10 @@ def _additive_candidates(
     extract: Callable[[Outputs], Any],
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
+    """One candidate for each ridge penalty: log-odds that are a weighted sum of a row's columns.
+
+    ``parts`` are the rows of either value in folds.
+    """
     blocks = [design_block(a, b) for a, b in parts]
 
     def trained(penalty: float) -> Callable[[list[int]], Callable[[Any], Array]]:
@@ -270,6 +316,7 @@ def _additive_candidates(
 
 
 def _split_folds(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    # one fold if a side has too few runs for one in each fold
     folds = FOLDS if min(len(first), len(second)) >= FOLDS else 1
     return [(first[fold::folds], second[fold::folds]) for fold in range(folds)]
 

@@ -1,7 +1,10 @@
 """What a decision rule is chosen for: the largest bound, or the surest verdict on a claim.
 
-Both are estimated by the normal approximation of expected counts.  Only power depends on it: the
-counts of any rule on fresh runs are bounded exactly.
+A rule guesses from outputs which of two values was released.  Under (epsilon, delta)-DP a share
+delta of the runs may reveal their value: these runs are called leaks, and in all others a guess is
+right with probability at most e^epsilon / (1 + e^epsilon).  Bound and verdict are estimated by the
+normal approximation of expected counts.  Only power depends on it: the counts of any rule on fresh
+runs are bounded exactly.
 """
 
 from __future__ import annotations
@@ -16,30 +19,29 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# z-scores against the claim.  The rule with the surest verdict takes the place of the rule with the
-# largest bound if its z-score is above the first, and that of the other rule is below the second.
+# z-scores against the claim: standard deviations by which right guesses exceed what it allows.  The
+# rule with the surest verdict is taken in place of the one with the largest bound if its z-score is
+# above the first constant, so that a refutation is in reach, and the z-score of the other rule is
+# below the second, so that its refutation is not certain anyway.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # Standard errors of the learning runs that a bound gives up, because the best of many rules seems
-# better than it is.  With a delta the best guesses are rare, and a rule of more runs is no better.
+# better than it is.  A larger margin prefers rules that guess in more runs.  With a delta the best
+# guesses are rare, and such a rule is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.3
-# The same for the search for a rule with more guesses; and the standard errors by which a rule with
-# fewer guesses must be better than that one.
+# This margin in the search for a rule with more guesses; and the standard errors by which a rule
+# with fewer guesses must be better than that one.
 BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedOutcome:
-    """The expected outcome of a rule: its bound, and its z-score against the claim.
+    """The outcome that is expected of a rule in the test runs."""
 
-    ``guess_rate`` is the share of runs with a guess, ``correct_rate`` that of right ones among
-    them.
-    """
-
-    bound: float
-    z_score: float = -np.inf
-    guess_rate: float = 0.0
-    correct_rate: float = 0.5
+    bound: float  # the lower bound on epsilon; a z-score for a rule that guesses in every run
+    z_score: float = -np.inf  # against the claim
+    guess_rate: float = 0.0  # share of the runs with a guess
+    correct_rate: float = 0.5  # share of the guesses that are right
 
 
 NO_GUESS = ExpectedOutcome(-np.inf)
@@ -94,23 +96,26 @@ class Objective:
         )
 
     def _broader(
-        self, at: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
+        self, narrow: int, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
     ) -> int:
-        """The index of a rule of more guesses, or ``at`` if that rule is clearly better.
+        """The index of a rule of more guesses, or ``narrow`` if that rule is clearly better.
 
         With n runs, of which a rule guesses in the share g and a narrower rule in the share h, the
         difference of their shares of right guesses has the standard error
         sqrt((1 / h - 1 / g) s (1 - s) / n), s the share of right guesses.
         """
-        broad, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
-        broadest = int(np.argmax(broad))
-        if guess_rate[broadest] <= guess_rate[at] or not guess_rate[at] > 0:
-            return at
-        plain, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, 0.0)
+        cautious_bounds, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, BROAD_MARGIN)
+        broadest = int(np.argmax(cautious_bounds))
+        if guess_rate[broadest] <= guess_rate[narrow] or not guess_rate[narrow] > 0:
+            return narrow
+        plain_bounds, _ = self._bounds_and_z_scores(right, guess_rate, two_sided, 0.0)
         share = right[broadest] / guess_rate[broadest]
-        error = np.sqrt((1 / guess_rate[at] - 1 / guess_rate[broadest]) / (self.learning_runs or 1))
+        # The error of log-odds, which bounds are: the share's divided by s (1 - s).
+        difference = 1 / guess_rate[narrow] - 1 / guess_rate[broadest]
+        error = np.sqrt(difference / (self.learning_runs or 1))
         error /= np.sqrt(max(share * (1 - share), 1e-12))
-        return broadest if plain[at] - plain[broadest] <= CLEARLY * error else at
+        gain = plain_bounds[narrow] - plain_bounds[broadest]
+        return broadest if gain <= CLEARLY * error else narrow
 
     def _learning_error(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_]
@@ -142,7 +147,11 @@ class Objective:
     def _bounds_and_z_scores(
         self, right: Array, guess_rate: Array, two_sided: NDArray[np.bool_], margin: float
     ) -> tuple[Array, Array]:
-        """The expected bound of each rule, and its z-score against the claim."""
+        """The expected bound of each rule, and its z-score against the claim.
+
+        ``margin`` is the number of standard errors of the learning runs that the bound gives up.
+        Rules that must guess in every run have their z-score as bound too.
+        """
         from scipy.special import ndtri
 
         if self.every_run:
@@ -156,17 +165,18 @@ class Objective:
         enough_guesses = guesses > 1.0
         guesses = np.where(enough_guesses, guesses, 1.0)
         wrong = np.clip((guess_rate - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
-        errors = -float(ndtri(self.alpha))
+        deviations = -float(ndtri(self.alpha))
         # The counts of the learning runs are scaled up to the number of test runs.
         if self.learning_runs is not None:
-            errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
+            deviations += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
-        # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
-        square = errors * errors / guesses
-        curve = 1 - square * (leaks / guesses - 1)
+        # mean is a right guess, (u - wrong)^2 guesses = deviations^2 (u (1 - u) + u^2 leaks /
+        # guesses), that is quadratic u^2 - linear u + wrong^2 = 0.
+        square = deviations * deviations / guesses
+        quadratic = 1 - square * (leaks / guesses - 1)
         linear = 2 * wrong + square
-        root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * curve, 0.0))
-        chance = np.where(curve > 0, (linear + root) / (2 * np.maximum(curve, 1e-300)), 1.0)
+        root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * quadratic, 0.0))
+        chance = np.where(quadratic > 0, (linear + root) / (2 * np.maximum(quadratic, 1e-300)), 1.0)
         chance = np.clip(chance, 1e-300, 1 - 1e-9)
         bound = np.where(enough_guesses, np.log1p(-chance) - np.log(chance), -np.inf)
         if self.epsilon is None:

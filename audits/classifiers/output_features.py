@@ -23,12 +23,14 @@ from audits.classifiers.python_readers import reader_of
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
-RAW_COLUMNS = 64  # an output of at most so many numbers has a column for each of them
-MIN_GROUP = 4  # at least so many outputs of one kind are read together
-# The items that are read from iterators without an end: about so many in all runs together, and
-# at least so many in each run.
+# An output of at most this many numbers has a column for each of them; of a wider one, the numbers
+# that matter are found by screening.
+RAW_COLUMNS = 64
+MIN_GROUP = 4  # at least this many outputs of one kind are read together; fewer are not worth it
+# The items that are read from iterators without an end: about ENDLESS_ITEMS in all runs together,
+# and at least MIN_ITEMS in each run.
 ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
-MAX_UNSEEN = 16  # a finding names at most so many parts that nothing could read
+MAX_UNSEEN = 16  # a finding names at most this many parts that nothing could read
 MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
 Codes = NDArray[np.uint64]
 # outputs that stay as they are: rules of single numbers look at them
@@ -39,10 +41,10 @@ AS_THEY_ARE = (np.integer, np.floating, np.bool_)
 @final
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Rows of numbers (NaN if an output has none), and codes of structure and of whole outputs."""
+    """What audits read of many outputs; see `OutputFeatures`."""
 
-    numbers: Array
-    structure: Codes
+    numbers: Array  # a row for each output, padded with NaN
+    structure: Codes  # a code for each
     category: Codes
 
 
@@ -84,7 +86,7 @@ class ReadDraw:
             return np.empty(0)
 
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
-        """The same, with fewer items of each output if the one that was read has no end."""
+        """This draw, which reads fewer items of each output if the one that was read has no end."""
         endless = any(ITEMS_BEYOND in unseen for unseen in unseen_parts(output))
         items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
         return replace(self, items=items) if endless else self
@@ -163,6 +165,7 @@ def summary_columns(numbers: Array) -> Array:
         x, lowest, highest = (np.where(is_finite, numbers, end) for end in (0.0, np.inf, -np.inf))
     top, bottom = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
+    # which numbers of a row differ from its first one
     changed = numbers != numbers[:, :1]
     moves = np.count_nonzero(changed, axis=1)
     first_change = np.where(moves > 0, changed.argmax(axis=1), width)
@@ -186,7 +189,8 @@ def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[Ou
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
     for index, output in enumerate(outputs):
-        kind: Any = type(output)  # and what else outputs that are read together have in common
+        # the type, and what else outputs that are read together have in common
+        kind: Any = type(output)
         if kind in {list, tuple, dict}:
             kind = kind, len(output)
         elif kind is np.ndarray:
@@ -252,7 +256,8 @@ def combined_codes(structure: int, exact: Iterable[bytes], rows: NDArray[Any]) -
 def row_codes(rows: NDArray[Any]) -> Codes:
     """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN.
 
-    ``sum_j m_j mix(word_j)`` with odd ``m_j``: the columns need no loop.
+    It is ``sum_j m_j mix(word_j)`` with odd ``m_j``, of the 64-bit word j of the row: the columns
+    need no loop.  The constant is 2^64 over the golden ratio, whose products spread well.
     """
     rows = np.ascontiguousarray(rows)
     if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:

@@ -1,7 +1,8 @@
 """A walk through one output of a release, which collects what an audit can learn from.
 
-It collects words of the structure (types, lengths, texts), numbers as floats, values that floats
-do not represent exactly, and the parts that could not be read.
+An audit guesses from an output which of two values was released.  The walk collects words of the
+structure (types, lengths, texts), numbers as floats, values that floats do not represent exactly,
+and the parts that could not be read.
 
 Readers of types (`python_readers`, `library_readers`) say what their types hold.
 The walk keeps depth, cycles and sizes bounded, and names every part that no reader could look into.
@@ -18,10 +19,12 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_NUMBERS = 1 << 20  # so many numbers of one output are used, at most
-MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
+# Limits of what is read of one output, for memory and time.  What is beyond them is named as
+# unseen.
+MAX_NUMBERS = 1 << 20
+MAX_WORDS = 8192  # words of the structure, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
-MAX_UNSEEN = 8  # at most so many unreadable parts of one output are named
+MAX_UNSEEN = 8  # largest number of unreadable parts of one output that are named
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to this size are exact as floats
 # The elements of arrays count as the corresponding types of Python, since chunks of outputs may
@@ -58,10 +61,10 @@ class OutputWalk:
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine
-        self.unseen: list[str] = []
-        self.path: list[str] = []
-        self.within: list[int] = []  # the objects that the walk is inside of
-        self._left = MAX_NUMBERS
+        self.unseen: list[str] = []  # parts that no reader could look into, with the reason
+        self.path: list[str] = []  # names of the parts that the walk is inside of, outermost first
+        self.within: list[int] = []  # the ids of these objects
+        self._left = MAX_NUMBERS  # numbers that may still be read
 
     def read(self, output: Any) -> None:
         """Read a whole output."""
@@ -143,6 +146,7 @@ class OutputWalk:
         return np.concatenate([np.ravel(numbers) for numbers in self.numbers]).astype(float)
 
     def _add(self, numbers: Array, exactly: NDArray[Any]) -> None:
+        """Add the floats of an array, and its bytes where these do not determine it."""
         if not_exact(exactly):
             self.exact.append(array_bytes(exactly))
         accepted = numbers[: self._left]
@@ -157,6 +161,7 @@ def not_exact(numbers: NDArray[Any]) -> bool:
     if numbers.dtype.kind in "iumM" and numbers.dtype.itemsize == 8:
         numbers = numbers.view(np.int64) if numbers.dtype.kind in "mM" else numbers
         return bool(numbers.size and (numbers.max() > EXACT or numbers.min() < -EXACT))
+    # long doubles, of which a complex number has two
     return numbers.dtype.kind in "fc" and numbers.dtype.itemsize > 8 * (
         1 + (numbers.dtype.kind == "c")
     )

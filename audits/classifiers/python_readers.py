@@ -1,10 +1,11 @@
 """The reader of each type, and how Python's own types and any other object are read.
 
-The classifier of an audit needs numbers.  `OutputWalk` takes an output of a release apart and calls
-the reader of its type, which `reader_of` finds: that of `library_readers` for a type of a library,
-found by its name without an import; else that of the table ``read_any``, which any type can join.
-Each function without a name below enters itself in this table under the type of its first argument,
-or the types in its decorators; `read_any` itself reads all other objects.
+An audit guesses from an output of a release which value it came from, and its classifier needs
+numbers.  `OutputWalk` takes an output apart and calls the reader of its type, which `reader_of`
+finds: that of `library_readers` for a type of a library, found by its name without an import; else
+that of the table ``read_any``, which any type can join.  Each function below that is called ``_``
+enters itself in this table under the type of its first argument, or the types in its decorators;
+`read_any` itself reads all other objects.
 
 A reader tells the walk several kinds of facts.  ``walk.word`` takes text that describes the
 structure, such as type and length.  ``walk.number``, ``walk.whole`` and ``walk.array`` take numbers
@@ -50,7 +51,8 @@ from audits.runs.release_functions import RaisedOutcome
 
 PLAIN_KEYS = (str, int, float, bool, bytes, type(None))  # types whose repr shows the value only
 NUMBER_IN_TEXT = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-MAX_TEXT = 1 << 16  # number of characters of a text in which numbers are looked for
+# Number of characters of a text in which numbers are looked for; the rest counts only exactly.
+MAX_TEXT = 1 << 16
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -61,13 +63,16 @@ def reader_of(kind: type) -> Reader:
         reader = LIBRARY_READERS.get(f"{base.__module__.partition('.')[0]}.{base.__qualname__}")
         if reader is not None:
             return reader
-    # By its class, a member that is also a number or a text would be read as that.
+    # A member of an enumeration that is also a number or a text is read as a member.
     return read_any.dispatch(enum.Enum if issubclass(kind, enum.Enum) else kind)
 
 
 @functools.singledispatch
 def read_any(output: Any, walk: OutputWalk) -> None:
-    """Read any object by its fields, items, array, number, or state; else it is opaque."""
+    """Read any object by its fields, items, array, number, or state.
+
+    If none of them adds a word or a number to the walk, the object is named as unseen.
+    """
     walk.word(type_name(output))
     before = len(walk.words), len(walk.numbers)
     _read_fields(output, walk)
@@ -80,7 +85,8 @@ def read_any(output: Any, walk: OutputWalk) -> None:
             walk.exact.append(b"%x" % int(output))
         walk.number(float(output) if hasattr(type(output), "__float__") else as_float(int(output)))
     was_read = (len(walk.words), len(walk.numbers)) != before
-    # a type that says itself what a copy is made from may hold more than its fields
+    # A type that says itself what a copy is made from may hold more than its fields; the last class
+    # of the order is `object`, of which every type has these methods.
     has_own_state = any(
         name in vars(base)
         for base in type(output).__mro__[:-1]
@@ -149,7 +155,8 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: str, walk: OutputWalk) -> None:
-    # Numbers written in a text count as numbers, and the text around them as structure.
+    # Numbers written in a text count as numbers, and the text around them, with "#" in place of
+    # each number, as structure.
     numbers = NUMBER_IN_TEXT.findall(output[:MAX_TEXT])
     words = NUMBER_IN_TEXT.sub("#", output[:MAX_TEXT])
     walk.word(f"{type_name(output)} {words!r}")
@@ -304,7 +311,7 @@ def _(output: Iterator, walk: OutputWalk) -> None:  # type: ignore[type-arg]
         returned: list[Any] = []
 
         def items() -> Iterator[Any]:
-            returned.append((yield from output))
+            returned.append((yield from output))  # what the generator returns after its items
 
         _read_items(items(), walk)
         walk.part(".result", returned)
@@ -407,6 +414,8 @@ def _read_state(output: Any, walk: OutputWalk) -> None:
     if isinstance(recipe, str):  # the object is a global, which is known by its name
         walk.word(recipe)
         return
+    # The recipe has a function that makes the copy, its arguments, and the state to set on it.  The
+    # first argument of `copyreg.__newobj__` is the class, which was read already.
     arguments = recipe[1][1:] if recipe[0] is copyreg.__newobj__ else recipe[1]  # type: ignore[attr-defined]
     for state in (*arguments, *recipe[2:3]):
         empty = state is None or (isinstance(state, (dict, tuple)) and not state)
@@ -415,7 +424,10 @@ def _read_state(output: Any, walk: OutputWalk) -> None:
 
 
 def _read_bytes(content: bytes, walk: OutputWalk) -> None:
-    """Read each byte as a number, after the length."""
+    """Read each byte as a number, after the length.
+
+    A walk may not have room for all numbers of long contents, so these are read exactly too.
+    """
     if len(content) > MAX_NUMBERS // 2:
         walk.exact.append(content)
     walk.number(float(len(content)))
@@ -448,7 +460,7 @@ def key_word(key: Any, walk: OutputWalk) -> str:
 
 
 def mapping_words(name: str, keys: list[str], walk: OutputWalk) -> None:
-    """Add to the walk the name of a mapping, its number of keys, and the words of its keys."""
+    """Add to the walk the type name of a mapping, its number of keys, and the words of its keys."""
     walk.word(name)
     walk.word(f"keys {len(keys)}")
     for key in keys:

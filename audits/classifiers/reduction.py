@@ -28,16 +28,22 @@ from audits.classifiers.screening import (
 )
 
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
-CLEAR = 2.5  # standard errors: a number that differs by more is in the sums of clear numbers
-CLEAR_CORRELATION = 6.0  # standard errors: a larger correlation is not taken for noise
+# Standard errors: a number that differs by more is in the sums of clear numbers.  Of those that do
+# not differ at all, about 1 % seem to by chance.
+CLEAR = 2.5
+# Standard errors: a larger correlation is not taken for noise, even as one of two million.
+CLEAR_CORRELATION = 6.0
 # If a larger share of the squared correlations may be sampling noise, all of it counts as noise.
 MAX_NOISE_SHARE = 0.8
-MAX_WHITENED_WIDTH = 2048  # covariances are estimated for outputs of at most so many numbers
+# Covariances are estimated for outputs of at most this many numbers: time grows as their cube.
+MAX_WHITENED_WIDTH = 2048
 SUMMARIES = 14  # number of columns of `summary_columns`
-# The first look for correlations takes so many runs of each value, and as many more as an output
+# The first look for correlations takes this many runs of each value, and as many more as an output
 # has numbers.
 LOOKED_RUNS = 100
-FEW_OF = 4  # a sum of at most one in so many numbers is computed from these alone
+FEW_OF = 4  # a sum of at most one in this many numbers is computed from these alone
+MAX_SIZE = 1e100  # no covariances are estimated with larger numbers, whose squares may overflow
+DIAGONAL_EXCESS = 1e-9  # added to the ones of a correlation matrix, so that it can be factorised
 
 
 @final
@@ -99,12 +105,12 @@ def feature_values(feature: str, rows: NDArray[Any], reference: Reference) -> ND
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Columns of wide outputs: sums, chosen numbers, summaries; those not ``needed`` are 0."""
+    """Columns of wide outputs: first the sums, then chosen numbers, then summaries."""
 
-    reference: Reference
+    reference: Reference  # the median and the quartile range of each number of an output
     sums: tuple[WeightedSum, ...]
-    chosen: NDArray[np.intp]
-    needed: frozenset[int] | None = None
+    chosen: NDArray[np.intp]  # the indices of the chosen numbers in an output
+    needed: frozenset[int] | None = None  # the columns to compute; others are 0; None for all
 
     @property
     def width(self) -> int:
@@ -168,6 +174,7 @@ def fit_reduction(
     whitened = None if rows is None else _whitened_weights(*rows, reference)
     if whitened is not None:
         sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
+    # the feature that is summed, the contrast of screening by which it is weighted, and its name
     for feature, of, noun in (
         ("number", "mean", "numbers"),
         ("mean", "mean", "clipped numbers"),
@@ -193,13 +200,17 @@ def fit_reduction(
 def _whitened_weights(
     first: NDArray[Any], second: NDArray[Any], reference: Reference
 ) -> Array | None:
-    """Weights of the linear discriminant, its covariances shrunk to their diagonal."""
+    """Weights of the linear discriminant, its covariances shrunk to their diagonal.
+
+    They are C^-1 (difference of means), C the covariance matrix of the numbers.  None if it cannot
+    be estimated, or if no correlation is clear: then other sums are as good.
+    """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
         return None
-    if not all(max(x.max(), -x.min()) < 1e100 for x in (first, second)):  # also false for NaN
+    if not all(max(x.max(), -x.min()) < MAX_SIZE for x in (first, second)):  # also false for NaN
         return None
     # A few runs, in single precision, are enough to see whether numbers are correlated at all.
     few = width + LOOKED_RUNS
@@ -265,5 +276,5 @@ def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
             return None
         shrunk = 1.0
     correlation[~clear] *= 1 - shrunk
-    correlation[np.diag_indices(width)] = 1.0 + 1e-9
+    correlation[np.diag_indices(width)] = 1.0 + DIAGONAL_EXCESS
     return correlation

@@ -2,8 +2,9 @@
 
 It tells which numbers of an output depend on the audited value.  Each number x becomes
 ``z = (x - median) / quartile range``, with both from a few runs, and is clipped, so that heavy
-tails do no harm.  Sums over pieces of runs are added up in a fixed order, so memory is a few
-numbers a coordinate, however many runs there are.
+tails do no harm.  What is kept are sums over runs, a row for each kind of sum and a column for each
+number of an output.  Sums over pieces of runs are added up in a fixed order, so memory does not
+grow with the runs.
 """
 
 from __future__ import annotations
@@ -20,10 +21,14 @@ from audits.classifiers.output_features import extract_features
 
 BLOCK_NUMBERS = 1 << 16  # numbers that are read at a time, so that they stay in the cache
 # In quartile ranges from the median: z is clipped to [-CLIP, CLIP], and its step, a smooth sign, is
-# z clipped to [-STEP, STEP].
+# z clipped to [-STEP, STEP].  For Gaussian noise these are 8 and 0.5 standard deviations.
 CLIP, STEP = 6.0, 0.4
-MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most so many runs
-CLEAREST = 16  # so many numbers, those that differ most, need no sum as they have an own column
+MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most this many runs
+# The numbers that differ most have columns of their own, so they need no weighted sum.
+CLEAREST = 16
+# The rows of sums: of z, |z|, z^2, the step, its square, the runs in which the number is missing,
+# and all runs.
+Z, SIZE, SQUARE, STEPPED, STEPPED_SQUARE, MISSING, RUNS = range(7)
 
 
 def block_rows(width: int) -> int:
@@ -79,7 +84,7 @@ def reference_of(rows: NDArray[Any]) -> Reference:
 @final
 @dataclass(frozen=True, slots=True)
 class ScreeningSums:
-    """A draw that returns sums over its runs: rows z, |z|, z^2, step, step^2, missing, runs."""
+    """A draw that returns `screening_sums` of its runs in place of their outputs."""
 
     draw: Any
     reference: Reference
@@ -95,9 +100,9 @@ class ScreeningSums:
 
 
 def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
-    """Sums over rows of z, |z|, z^2, the step of z, its square, missing numbers, and runs."""
+    """Sums over runs, whose numbers are ``rows``: a row for each kind of sum, see `RUNS`."""
     sums, block = np.zeros((7, reference.width)), block_rows(reference.width)
-    sums[6] = len(rows)
+    sums[RUNS] = len(rows)
     exactly = np.empty((min(block, len(rows)), reference.width))
     z, step = (np.empty(exactly.shape, np.float32) for _ in range(2))
     for done in range(0, len(rows), block):
@@ -110,46 +115,49 @@ def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
         total = z.sum(axis=0)
         if np.isnan(total).any():
             gone = np.isnan(z)
-            sums[5] += gone.sum(axis=0)
+            sums[MISSING] += gone.sum(axis=0)
             z[gone] = 0.0
             total = z.sum(axis=0)
-        sums[0] += total
+        sums[Z] += total
         np.clip(z, -STEP, STEP, out=step)
-        sums[3] += step.sum(axis=0)
+        sums[STEPPED] += step.sum(axis=0)
         np.multiply(step, step, out=step)
-        sums[4] += step.sum(axis=0)
+        sums[STEPPED_SQUARE] += step.sum(axis=0)
         np.multiply(z, z, out=step)
-        sums[2] += step.sum(axis=0)
+        sums[SQUARE] += step.sum(axis=0)
         np.abs(z, out=z)
-        sums[1] += z.sum(axis=0)
+        sums[SIZE] += z.sum(axis=0)
     return sums
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """The weight of each number in the best sum of a feature, and its difference in errors."""
+    """How a feature of each number differs between the two values."""
 
-    weights: Array
-    z_scores: Array
+    weights: Array  # of each number in the best weighted sum: difference of means / variance
+    z_scores: Array  # the difference of means in its standard errors
 
 
 def contrasts(first: Array, second: Array) -> dict[str, Contrast]:
     """The contrasts of the mean, of the step and of the size of each number, and of its absence."""
-    runs = np.maximum(np.array([first[6, 0], second[6, 0]]), 1.0)
+    runs = np.maximum(np.array([first[RUNS, 0], second[RUNS, 0]]), 1.0)
     return {
         name: _contrast(first[moment], second[moment], first[square], second[square], runs)
         for name, moment, square in (
-            ("mean", 0, 2),
-            ("step", 3, 4),
-            ("size", 1, 2),
-            ("absence", 5, 5),
+            ("mean", Z, SQUARE),
+            ("step", STEPPED, STEPPED_SQUARE),
+            ("size", SIZE, SQUARE),
+            ("absence", MISSING, MISSING),
         )
     }
 
 
 def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Array) -> Contrast:
-    """The difference of means over the variance of one run, and over its own standard error."""
+    """The difference of means over the variance of one run, and over its own standard error.
+
+    ``a`` and ``b`` are the sums of a feature over runs on either value, with those of its squares.
+    """
     gap = a / runs[0] - b / runs[1]
     total = runs.sum()
     variance = (squares_a + squares_b) / total - ((a + b) / total) ** 2
@@ -170,7 +178,7 @@ def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> in
     taken: a test proves what exceeds the claim, and near it a better sum is worth more than more
     runs.
     """
-    runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
+    runs, width = int(first[RUNS, 0] + second[RUNS, 0]), first.shape[1]
     squares = np.stack([contrast.z_scores**2 for contrast in contrasts(first, second).values()])
     # without a signal z^2 is 1 on average, and the largest of d such values is about 2 ln d
     dense = 4 / runs * max(float(np.max(squares.sum(axis=1))) - width, 1.0)

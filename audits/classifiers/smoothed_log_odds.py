@@ -4,8 +4,10 @@ An audit learns from runs on two neighbouring values how much likelier each outp
 first.  This is the estimate for outputs that are one number, from a histogram.  ``ones`` are the
 counts of cells under the first value, ``zeros`` those under the second.
 
-Numbers that occur often are cells of their own; the others are cut at quantiles, finer in the
-tails.  Penalised second differences smooth the log-odds of neighbouring cells.
+Numbers that occur often (atoms) are cells of their own; the others are cut at quantiles, finer in
+the tails.  Penalised second differences smooth the log-odds of neighbouring cells.  The constants
+decide only how good the estimate is: an audit tests the score on other runs, so no choice of them
+can make its verdict wrong.
 """
 
 from __future__ import annotations
@@ -18,34 +20,47 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_CATEGORIES = 64  # if there are at most so many different numbers, each has a cell
-MIN_MEAN_COUNT = 4  # this needs so many runs for each different number, on average
-# Shares of runs at which the quantile cells end in either tail; between the tails they end at every
-# 1 %.
+# At most this many different numbers have a cell each, if on average each occurs in MIN_MEAN_COUNT
+# runs.  In more cells, or with fewer runs in each, chance would decide the log-odds of a cell.
+MAX_CATEGORIES, MIN_MEAN_COUNT = 64, 4
+# Shares of runs below the ends of the quantile cells: in either tail, where the largest log-odds
+# often are, from 0.05 % on, each 1.3 to 2 times the one before; between the tails every 1 %.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01  # weight of the squared log-odds, which keeps the linear system positive definite
-FEW_CELLS = 8  # with at most so many cells, the choice of the best favours lucky ones little
-MIN_CELL_RUNS = 8  # quantile cells have at least about so many runs on average
-# A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.
+# Of many cells, the one with the most extreme estimate is often extreme by chance.  Among at most
+# this many, chance is small, so they are estimated from all runs and hardly drawn towards 0.
+FEW_CELLS = 8
+MIN_CELL_RUNS = 8  # quantile cells have at least about this many runs on average
+FREQUENT_SHARE = 0.005  # a number in at least this share of the runs always has a cell of its own
+# Rare atoms: of the numbers in a smaller share of the runs, but in at least MIN_ATOM_RUNS, the most
+# frequent MAX_RARE_ATOMS have cells too.  A release may leak by a number that is seldom released.
 MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
-UNLIKE = 4.0  # standard errors beyond which a rare number is not smoothed with its neighbours
-Smoothing = tuple[bool, float]  # differences by rank (or by number), weight of the penalty
-SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)  # weights that are tried
+# A rare atom whose count is this many standard errors from what its neighbours predict is not
+# smoothed with them: with up to 32 rare atoms, chance seldom moves one so far.
+UNLIKE = 4.0
+# Whether second differences are taken by rank (else by number), and the weight of their squares.
+Smoothing = tuple[bool, float]
+# The weights that are tried: from hardly smoothed to nearly a line.
+SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
+NONFINITE_CENTRE = 1e300  # the centre of a cell of NaN or infinities; `_roughness` clips it
+# Newton's method: its most steps, the log-odds that one step may change, and the change at which it
+# ends, which is small against any statistical error of the log-odds.
+MAX_NEWTON_STEPS, MAX_NEWTON_CHANGE, NEWTON_TOLERANCE = 25, 2.0, 1e-4
+# In units of the distance between the quartiles of the cells' centres: a centre farther from the
+# middle counts as being so far, and the least gap between neighbours, which keeps penalties finite.
+MAX_DISTANCE, MIN_GAP = 50.0, 0.02
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class HistogramCells:
-    """Cells ``(edges[k-1], edges[k]]``, their log-odds of the first value, and shares of runs.
+    """Cells ``(edges[k-1], edges[k]]`` of numbers; the first and the last have no outer edge."""
 
-    ``smoothing`` is how they were smoothed: along ranks or numbers, and how much.
-    """
-
-    edges: NDArray[Any]
-    log_odds: Array
-    mass: Array
-    smoothing: Smoothing | None = None
+    edges: NDArray[Any]  # in rising order, one fewer than cells
+    log_odds: Array  # of the first value, for each cell
+    mass: Array  # the share of all runs in each cell
+    smoothing: Smoothing | None = None  # how the log-odds were smoothed; None if they were not
 
     def cell_of(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
         """The cell of every number."""
@@ -80,15 +95,22 @@ def histogram_cells(
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
     mass = (ones + zeros) / pooled.size
-    if few or ones.size < 4:
+    if few or ones.size < 4:  # so few cells leave hardly anything to smooth
         return HistogramCells(edges, raw_log_odds(ones, zeros), mass)
     total = np.bincount(
         np.searchsorted(edges, pooled),
-        np.nan_to_num(pooled.astype(float), nan=1e300, posinf=1e300, neginf=-1e300),
+        np.nan_to_num(
+            pooled.astype(float),
+            nan=NONFINITE_CENTRE,
+            posinf=NONFINITE_CENTRE,
+            neginf=-NONFINITE_CENTRE,
+        ),
         minlength=edges.size + 1,
     )
     centres = total / np.maximum(ones + zeros, 1.0)
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
+    # First the rare atoms' runs are left out (multiplied by 0), so that the fit predicts them from
+    # their neighbours.  Those that are as predicted then take part in the fit like other cells.
     smooth_cells = (~rare).astype(float)
     chosen = (
         best_smoothing(ones * smooth_cells, zeros * smooth_cells, centres)
@@ -98,6 +120,7 @@ def histogram_cells(
     log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
     if rare.any():
         runs = ones + zeros
+        # predicted share of the first value among a cell's runs; the count of ones is binomial
         share = 1 / (1 + np.exp(-log_odds - np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))))
         error = np.sqrt(np.maximum(runs * share * (1 - share), 1e-12))
         unlike = rare & (np.abs(ones - runs * share) > UNLIKE * error)
@@ -113,10 +136,11 @@ def edges_between(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) -> Array:
-    """Log-odds of each cell, with some pseudo-runs a side, of sides drawn equally often.
+    """Log-odds of each cell if both values were run equally often, with pseudo-runs of each value.
 
-    Few cells get half a pseudo-run each (Jeffreys' prior), so that a rare cell of one side alone
-    is still seen.  Among many cells the luckiest would look the most extreme, so each gets 1.5.
+    Few cells get half a pseudo-run of each value (Jeffreys' prior), so that a rare cell with runs
+    of one value only still has large log-odds.  Among many cells the luckiest would look the most
+    extreme, so each gets 1.5, which draws cells with few runs towards 0.
     """
     if pseudo_runs is None:
         pseudo_runs = 0.5 if ones.size <= FEW_CELLS else 1.5
@@ -143,11 +167,16 @@ def best_smoothing(ones: Array, zeros: Array, centres: Array) -> Smoothing:
         )
         log_likelihood -= np.logaddexp(0, -fits) @ (ones - x) + np.logaddexp(0, fits) @ (zeros - y)
     by_rank, weight = tried[int(np.argmax(log_likelihood))]
+    # Each fit had half of the runs; with all of them twice the penalty is as strong against them.
     return by_rank, 2 * weight
 
 
 def smoothed_log_odds(ones: Array, zeros: Array, centres: Array, smoothing: Smoothing) -> Array:
-    """Penalised log-odds of each cell, of sides drawn equally often."""
+    """Penalised log-odds of each cell if both values were run equally often.
+
+    The fit gives log-odds for as many runs as there are of each value; the log-odds of these
+    numbers of runs are subtracted, in which one pseudo-run of each value keeps them finite.
+    """
     by_rank, weight = smoothing
     roughness = _roughness(np.arange(ones.size, dtype=float) if by_rank else centres)
     total_odds = np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))
@@ -156,11 +185,16 @@ def smoothed_log_odds(ones: Array, zeros: Array, centres: Array, smoothing: Smoo
 
 
 def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any]) -> NDArray[Any]:
-    """Upper ends of the cells: quantiles, and both ends of every number with 0.5 % of the runs."""
-    # not np.quantile: NaN stands beyond every number
-    shares = QUANTILE_SHARES[:: max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))]
+    """Upper ends of the cells: quantiles, and both ends of the cell of every atom.
+
+    ``values`` are the different numbers in rising order, and ``counts`` how often each occurs.
+    """
+    # With few runs only every k-th quantile is taken, k = ceil(quantiles * MIN_CELL_RUNS / runs).
+    every = max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))
+    shares = QUANTILE_SHARES[::every]
+    # np.quantile would be NaN if any number is; a sort puts NaN after every number.
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
-    atoms = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
+    atoms = np.flatnonzero(counts >= max(FREQUENT_SHARE * pooled.size, 2.0))
     atoms = np.union1d(atoms, np.searchsorted(values, _rare_atoms(values, counts)))
     below = values[atoms[atoms > 0] - 1]
     ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[atoms], below]))
@@ -169,24 +203,26 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
 
 
 def _rare_atoms(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]:
-    """The most frequent of the numbers that repeat, though in less than 0.5 % of the runs."""
-    rare = np.flatnonzero((counts >= MIN_ATOM_RUNS) & (counts < 0.005 * counts.sum()))
+    """The rare atoms, in rising order; see `MIN_ATOM_RUNS`."""
+    rare = np.flatnonzero((counts >= MIN_ATOM_RUNS) & (counts < FREQUENT_SHARE * counts.sum()))
     most_frequent = rare[np.argsort(-counts[rare], kind="stable")[:MAX_RARE_ATOMS]]
     atoms: NDArray[Any] = values[np.sort(most_frequent)]
     return atoms
 
 
 def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
-    """Penalised likelihoods by Newton's method, one in each row, all in one banded system.
+    """The log-odds of most penalised likelihood, row by row, by Newton's method.
 
-    ``penalty`` is in banded form, diagonal first; the penalties of the rows follow each other.
+    ``ones`` and ``zeros`` have a row for each fit and a column for each cell.  All fits are solved
+    as one banded system: ``penalty`` has its diagonal and two off-diagonals as rows, in which the
+    penalties of the fits follow each other.  A fit whose system cannot be solved ends where it is.
     """
     from scipy.linalg.lapack import dpbsv
 
     total_log_odds = np.log((ones.sum(axis=1) + 1.0) / (zeros.sum(axis=1) + 1.0))
     won, runs = ones.ravel(), (ones + zeros).ravel()
     odds = np.repeat(total_log_odds, ones.shape[1])
-    for _ in range(25):
+    for _ in range(MAX_NEWTON_STEPS):
         chance = 1 / (1 + np.exp(-odds))
         slope = won - runs * chance - _banded_product(penalty, odds) - RIDGE * odds
         hessian = penalty.copy()
@@ -197,9 +233,9 @@ def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
             return np.vstack([_fit_log_odds(a[None], b[None], part) for a, b, part in parts])
         if failed:
             break
-        step = np.clip(step, -2.0, 2.0)
+        step = np.clip(step, -MAX_NEWTON_CHANGE, MAX_NEWTON_CHANGE)
         odds = odds + step
-        if np.max(np.abs(step)) < 1e-4:
+        if np.max(np.abs(step)) < NEWTON_TOLERANCE:
             break
     return odds.reshape(ones.shape)
 
@@ -215,10 +251,15 @@ def _banded_product(banded: Array, x: Array) -> Array:
 
 
 def _roughness(centres: Array) -> Array:
-    """Banded form of the integrated square of the second derivative, place in quartiles."""
+    """Banded form of the integrated square of the second derivative of the log-odds.
+
+    It is taken along t, a centre's distance from the middle cell's over the distance of the cells
+    at 1/4 and 3/4 of their number.  Over three cells with the gaps g and h it is
+    2 / (g + h) (right slope - left slope)^2, with slopes (difference of log-odds) / gap.
+    """
     low, middle, high = (centres[int(share * (centres.size - 1))] for share in (0.25, 0.5, 0.75))
-    t = np.clip((centres - middle) / max(high - low, 1e-300), -50.0, 50.0)
-    gap = np.maximum(np.diff(t), 0.02)
+    t = np.clip((centres - middle) / max(high - low, 1e-300), -MAX_DISTANCE, MAX_DISTANCE)
+    gap = np.maximum(np.diff(t), MIN_GAP)
     left_slope, right_slope = 1 / gap[:-1], 1 / gap[1:]
     weight = 2 / (gap[:-1] + gap[1:])
     rows = np.stack([left_slope, -left_slope - right_slope, right_slope])

@@ -33,9 +33,11 @@ from audits.classifiers.model_candidates import ModelCandidate, model_candidates
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 from audits.classifiers.smoothed_log_odds import HistogramCells, StepFunction, histogram_cells
 
-# A candidate's bound, in nats, must exceed the best one before it by so many standard errors, which
-# are taken as 1 / sqrt(0.2 runs).
-CANDIDATE_MARGIN = 1.0
+# A candidate's bound, in nats, must exceed the best one before it by CANDIDATE_MARGIN standard
+# errors, else a later, less simple candidate would often be chosen by chance.  The log-odds of a
+# share s of right guesses among n have the standard error 1 / sqrt(n s (1 - s)); here n s (1 - s)
+# is taken as GUESS_VARIANCE times the runs.
+CANDIDATE_MARGIN, GUESS_VARIANCE = 1.0, 0.2
 
 
 @final
@@ -77,6 +79,7 @@ class TrainedScore:
         return ThresholdRule(score, cut, expected, description, lower_cut)
 
     def _tails(self, objective: Objective) -> Tails:
+        """The best tails, for an objective that counts the errors of the learning runs."""
         return best_tails(self.cells, replace(objective, learning_runs=self.learning_runs))
 
     def log_odds(self, outputs: Outputs) -> Array:
@@ -135,7 +138,7 @@ def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -
     for candidate in candidates:
         runs = sum(len(a) + len(b) for a, b in candidate.folds)
         objective = replace(objective, learning_runs=runs)
-        margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
+        margin = CANDIDATE_MARGIN / math.sqrt(GUESS_VARIANCE * runs)
         cells = histogram_cells(*_out_of_fold(candidate))
         bound = best_tails(cells, objective).expected.bound
         if best is None or bound > largest_bound + margin:

@@ -1,7 +1,10 @@
 """Reads many outputs of one structure together, in columns, which is faster than one by one.
 
-What is read is the same as what the walk of each output (`OutputWalk`) would read.  Where that is
-not possible, as the structures differ, `uniform_block` returns None, and each output is walked.
+What is read of an output are words that describe its structure (types, lengths, keys), its numbers
+as floats, and values that floats do not determine.  It is the same as what a walk through each
+output (`OutputWalk`) would read.  Where outputs differ in more than their numbers, `uniform_block`
+returns None, and each output is walked.  The same holds of every function here: it returns the
+block of some part of all outputs, or None.
 """
 
 from __future__ import annotations
@@ -34,11 +37,11 @@ CONSTANTS = frozenset({str, bytes, type(None)})  # types that must have one valu
 @final
 @dataclass(frozen=True, slots=True)
 class UniformBlock:
-    """The words and the exact values that all outputs share, and their numbers, a row each."""
+    """What was read of outputs of one structure."""
 
-    words: list[str] = field(default_factory=list)
-    exact: list[bytes] = field(default_factory=list)
-    columns: list[Array] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)  # the structure, which all of them share
+    exact: list[bytes] = field(default_factory=list)  # values beyond floats, which they share too
+    columns: list[Array] = field(default_factory=list)  # tables of numbers, a row for each output
 
     def append(self, block: UniformBlock | None) -> bool:
         """Append what a part holds; False if its structure differs between outputs."""
@@ -109,10 +112,12 @@ def _constant(values: Sequence[Any]) -> UniformBlock | None:
 
 
 def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Dictionaries of the same keys in the same order, all texts."""
     keys = list(values[0])
     if len(keys) > MAX_WORDS or any(list(output) != keys for output in values):
         return None
-    if set(map(type, itertools.chain.from_iterable(values))) - {str}:  # as 1 equals 1.0
+    # Keys that are no texts may be equal and have other words, as 1 and 1.0.
+    if set(map(type, itertools.chain.from_iterable(values))) - {str}:
         return None
     key_words = list(map(repr, keys))
     walk = OutputWalk(reader_of)
@@ -126,6 +131,7 @@ def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
 
 
 def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | None:
+    """Lists or tuples of one length: of numbers as a table, else item by item."""
     length = len(values[0])
     if length > MAX_NUMBERS or any(len(output) != length for output in values):
         return None
@@ -150,6 +156,7 @@ def _arrays(values: Sequence[Any]) -> UniformBlock | None:
 
 
 def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Frames of pandas with the same columns, types and length, without notes (``attrs``)."""
     first_frame = values[0]
     labels, dtypes = first_frame.columns.tolist(), first_frame.dtypes.tolist()
     for frame in values:
@@ -173,6 +180,7 @@ def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
 
 
 def _series(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Series of pandas of one type and length, without notes (``attrs``)."""
     first_series = values[0]
     if any(
         len(series) != len(first_series) or series.dtype != first_series.dtype or series.attrs
@@ -202,6 +210,7 @@ def _columns(stacked: Any, count: int, depth: int) -> UniformBlock | None:
 
 
 def _indices(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    """Indices of pandas of one type and length; a RangeIndex is determined by its words."""
     word = index_word(values[0])
     block = UniformBlock([word])
     if any(index_word(index) != word for index in values) or depth >= MAX_DEPTH:

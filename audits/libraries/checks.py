@@ -21,10 +21,11 @@ from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, ReportRow, Settings
 
-# The error of a row is shared among so many checks, so that the verdicts on all libraries together
-# hold with probability 1 - FAMILY_ERROR.
+# The error probability of all verdicts together, FAMILY_ERROR, is shared equally by this many
+# checks, of which there are fewer.
 MAX_CHECKS = 50
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_CHECKS
+CERTIFIED_TOLERANCE = 1e-6  # relative: a library's bound that is below the truth by less may pass
 NOT_A_NUMBER = float("nan")
 DELTA = 1e-5  # the delta at which accountants are asked for epsilon
 NOT_REPORTED = "no report that we know of"
@@ -37,11 +38,11 @@ class CheckResult:
 
     falsified: bool
     witness: str
-    lower: float | None = None
+    lower: float | None = None  # lower bound on epsilon at the confidence of the settings
     runs: int = 1
-    claim: tuple[float, float] = (NOT_A_NUMBER, NOT_A_NUMBER)
-    exact: float | None = None
-    verdict_lower: float | None = None
+    claim: tuple[float, float] = (NOT_A_NUMBER, NOT_A_NUMBER)  # epsilon and delta
+    exact: float | None = None  # epsilon that is known without runs, such as a certified bound
+    verdict_lower: float | None = None  # lower bound at VERDICT_CONFIDENCE
 
 
 CheckFunction = Callable[[Settings, np.random.Generator], CheckResult]
@@ -50,18 +51,15 @@ CheckFunction = Callable[[Settings, np.random.Generator], CheckResult]
 @final
 @dataclass(frozen=True, slots=True)
 class LibraryCheck:
-    """One claim of a library; ``faulty`` are the versions known to break it, empty if sound.
-
-    ``reported`` says where a fault was reported first, as a thread or a paper.
-    """
+    """One claim of a library."""
 
     library: str
     name: str
-    about: str
+    about: str  # what is looked at, in words
     function: CheckFunction
-    faulty: tuple[str, ...] = ()
-    fixed_since: tuple[str, ...] = ()
-    reported: str = NOT_REPORTED
+    faulty: tuple[str, ...] = ()  # the versions that are known to break it; empty for a control
+    fixed_since: tuple[str, ...] = ()  # the versions that are known to be mended
+    reported: str = NOT_REPORTED  # where the fault was reported first, as a thread or a paper
 
     def expected(self, version: str) -> Outcome | None:
         """The expected outcome for a version; None for one in which a fault may be fixed."""
@@ -90,7 +88,7 @@ def compare_with_certified(
     """Compare a library's upper bound on epsilon with a certified lower bound."""
     proof = Tight().certify(plan, delta)
     witness = f"{name} says {reported:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
-    false = bool(reported < proof.lower * (1 - 1e-6))
+    false = bool(reported < proof.lower * (1 - CERTIFIED_TOLERANCE))
     return CheckResult(false, witness, None, 1, (reported, delta), proof.lower)
 
 

@@ -26,8 +26,13 @@ from audits.results.rows import Settings
 
 library: Any = importlib.import_module("diffprivlib")
 mechanisms: Any = library.mechanisms
-LARGE_BOUND, ROWS = 2.0**50, 1024  # lower bound of the numbers of a sum, and how many they are
+# Lower bound of the numbers of a sum, and how many they are.  The sum is about 2^60, where floats
+# are 256 apart.
+LARGE_BOUND, ROWS = 2.0**50, 1024
 ATTEMPTS, THREADS = 40, 8  # most races for one budget, and threads of each race
+# Seconds after which Python lets another thread run, in a race: so that threads meet more often.
+SWITCH_SECONDS = 1e-6
+ROUNDING = 1e-9  # an excess over the budget of at most this is rounding of its sum
 
 
 def _check_with(
@@ -131,16 +136,16 @@ def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """A budget that several threads ask for at once: they must not spend more than all of it."""
     del settings, rng
     worst, interval = 0.0, sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         for _ in range(ATTEMPTS):
             worst = max(worst, _race_threads())
-            if worst > 1.0 + 1e-9:
+            if worst > 1.0 + ROUNDING:
                 break
     finally:
         sys.setswitchinterval(interval)
     witness = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
-    return CheckResult(worst > 1.0 + 1e-9, witness, None, ATTEMPTS, (1.0, 0.0))
+    return CheckResult(worst > 1.0 + ROUNDING, witness, None, ATTEMPTS, (1.0, 0.0))
 
 
 def _race_threads() -> float:

@@ -54,6 +54,7 @@ def faults_page(result: Result) -> str:
 
 
 def _summary(by_library: dict[str, list[ReportRow]]) -> str:
+    """A table with a row for each library: its faults, and the checks that it survived."""
     rows = [
         (
             f"{library} {version(library)}",
@@ -67,6 +68,7 @@ def _summary(by_library: dict[str, list[ReportRow]]) -> str:
 
 
 def _section(library: str, row: ReportRow) -> Iterator[str]:
+    """Yield the heading and the items of one fault."""
     epsilon, delta = row.claim
     yield f"\n## {library} {version(library)}: {_name(row)}\n\n"
     if not math.isnan(epsilon):

@@ -27,7 +27,9 @@ from audits.results.rows import Settings
 
 dp: Any = importlib.import_module("opendp.prelude")
 dp.enable_features("contrib")
-LARGE_BOUND = 2.0**50  # lower bound of the numbers whose squared deviations are summed
+# Lower bound of the numbers whose squared deviations are summed: their sum is about 2^60, where
+# floats are 256 apart.
+LARGE_BOUND = 2.0**50
 MAX_RUNS = 20_000  # most runs of an audit, as a release takes a fifth of a millisecond
 TIMED_PAIRS, ROUNDS = 500, 8  # pairs of releases that are timed in a round, and number of rounds
 

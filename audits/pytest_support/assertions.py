@@ -1,6 +1,7 @@
 """What a test asserts of a release: the accountant checks the claim first, then attacks run.
 
-Loaded by the pytest plugin when a test audits a release.
+A test marked ``dp`` returns what is to be audited: a declared mechanism, a function with a pair of
+values, or an algorithm with two data sets.  The pytest plugin loads this file when a test audits.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ from audits.pytest_support.failures import (
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
-# one run and replay of an algorithm counts as this number of runs of a release
+# One run and replay of an algorithm counts as this number of runs of a release, as it takes longer.
 RUNS_OF_ONE_LOSS = 1000
-MAX_RUNS = 10**12
+MAX_RUNS = 10**12  # no advice to use more runs than this is given
+# Words for where a claim is from.
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (
     "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
@@ -62,9 +64,8 @@ def assert_returned(
 ) -> None:
     """Assert that what a marked test returned is private as claimed, as far as audits see.
 
-    The claim is (epsilon, delta) unless another is given.
-
-    ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
+    The claim is (epsilon, delta) unless another is given, and ``runs`` are those of the trial.  An
+    algorithm runs once for every thousand of them.
     """
     with report_parameter_errors():
         requested = checked_claim(claim) or ApproxLoss(epsilon, delta)
@@ -183,6 +184,10 @@ def _assert_algorithm(
     runs: int,
     trial: Trial,
 ) -> None:
+    """Replay an algorithm on both data sets, and fail if that refutes its plan's own cost.
+
+    The test fails before any run if the plan costs more than the requested claim.
+    """
     name = display_name(algorithm)
     delta = requested.delta if isinstance(requested, ApproxLoss) else claimed_delta(requested)
     plan = declared_plan(algorithm, data, public)
@@ -210,7 +215,7 @@ def _assert_algorithm(
 
 
 def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: Trial) -> None:
-    """The declared loss costs at most the requested one, at every delta where audits look."""
+    """Fail unless the declared loss costs at most the requested one, at every delta of audits."""
     __tracebackhide__ = True
     curve = [delta for epsilon, delta in claim_points(requested) if epsilon > 0]
     for delta in curve or [requested.infinity]:  # an approximate claim has one point
@@ -220,7 +225,10 @@ def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: 
 def _assert_costs(
     name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
 ) -> float:
-    """The declared cost, which must be at most the requested one; computed, without sampling."""
+    """The declared epsilon at delta; the test fails if it is above the requested one.
+
+    It is computed, without sampling.
+    """
     __tracebackhide__ = True
     cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
@@ -250,7 +258,7 @@ def _fail_inconclusive(
     share = point.guesses.runs / runs
 
     def could_refute(count: float) -> bool:
-        """Whether so many runs falsify the claim if all are guessed, and all rightly."""
+        """Whether ``count`` runs falsify the claim if all are guessed, and all rightly."""
         best_guesses = replace(point.guesses, runs=int(count * share), blocks=()).all_right
         return replace(point, guesses=best_guesses).refutes(trial.confidence)
 

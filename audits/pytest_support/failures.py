@@ -22,8 +22,8 @@ class ClaimFailed(pytest.fail.Exception, AssertionError):  # type: ignore[misc,n
 class Trial:
     """The settings of one audit in a pytest session, and the command that repeats it."""
 
-    runs: int
-    confidence: float
+    runs: int  # of a release, unless the test says how many
+    confidence: float  # of the bound: a true claim fails with probability at most 1 - confidence
     seed: int
     repeat_command: str
 

@@ -1,9 +1,10 @@
 """What the answers to comparisons cost, where the noise in them is uniform, Gumbel or Gaussian.
 
-In a recorded run, code may compare noisy numbers and use the answer alone.  Each function here
-takes the conditions of two runs, spends the losses of the comparisons that it can judge, and
-returns the conditions that remain.  The numbered statement is that of
-docs/proofs/recorded_runs.md.
+In a recorded run, code may compare noisy numbers and use the answer alone.  The `Constraints` of
+the run and of its replay on the neighbour say which numbers were released, and which sides were
+compared, with the moves of their values.  Each function here takes them, adds to `Spent` the losses
+of the comparisons that it can judge, and returns the constraints that remain.  The numbered
+statement is that of docs/proofs/recorded_runs.md.
 
 - A *coin* is a uniform number that is only compared with plain numbers, its *levels*.
 - A *selection* is the place of the extreme of scores with Gumbel noise: the exponential mechanism.

@@ -28,7 +28,8 @@ SKIPPED = (
     types.MethodType,
     type,
 )
-DEEPEST = 12  # levels of nesting that are compared; deeper parts are ignored
+# Levels of nesting that are compared; deeper parts are ignored.  Results may hold cycles.
+DEEPEST = 12
 # Floats of two runs count as equal up to this share of the larger one, as a sum of the same rows in
 # another order is rounded differently.
 ROUND_OFF = 1e-9

@@ -1,9 +1,10 @@
 """What the recorded draws cost between the two runs: losses of noise, coins, selections and calls.
 
 A function runs on private data, and every draw of noise and every comparison is recorded.  A second
-run, on a neighbouring data set, replays the recorded outputs.  Values have moved by then, so each
-noise must have moved too for the same outputs to come.  The privacy loss of the run is bounded by
-the losses of these moves, which `Spent` collects and `Tight` composes.
+run, on a neighbouring data set, replays the recorded outputs.  There the values that the noise is
+added to have moved, so each noise must have moved too for the same outputs to come.  The privacy
+loss of the run is bounded by the losses of these moves, which `Spent` collects and `Tight`
+composes.  Noises are numbered, and those of one draw are a block with one law.
 
 `spent_between` charges them in turn: some comparisons by themselves (`answer_costs`); then the
 *forced* moves, each the only one that a noise alone in a released number can make; then sums of
@@ -41,10 +42,11 @@ from audits.recorded_runs.noise_shifts import (
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import NoiseBlock, Tape
 
-# Of more different Laplace shifts than this, shifts that differ by less than a share of
-# 1 / MOST_SHIFTS count as the larger one.
+# If there are more different Laplace shifts than this, shifts that differ by less than a share of
+# 1 / MOST_SHIFTS count as the larger one: the cost is then a little higher, and faster to compose.
 MOST_SHIFTS = 200
-NO_MOVE = 1e-13  # the rounding of least squares, relative to the largest move
+# The residual of least squares that counts as rounding, relative to the largest move.
+NO_MOVE = 1e-13
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charged as Laplace noise
 
 
@@ -91,7 +93,11 @@ def _spend_parameter(pair: EventPair, spent: Spent) -> None:
 
 
 def _spend_call(pair: EventPair, spent: Spent) -> None:
-    """Spend the declared loss of a call, unless its value did not move."""
+    """Spend the declared loss of a call, unless its value did not move.
+
+    ``spent.scaled`` also gets it, for a pure loss times the part of the sensitivity that the value
+    moved by.
+    """
     call = pair.recorded
     if not isinstance(call, Call) or call.declared is None:
         return
@@ -173,6 +179,7 @@ def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
 
 
 def _compared_at(question: Question) -> str:
+    """What is not known where Gaussian noise that was compared cannot be charged as released."""
     return f"the loss of Gaussian noise compared at {question.site}"
 
 

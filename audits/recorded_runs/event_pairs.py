@@ -1,8 +1,10 @@
 """A recorded run and its replay compared: pairs of events, and by how much values moved.
 
-A function is recorded on data, and replayed on their neighbour with the recorded outputs.  The two
-tapes have the same events up to where the runs part.  `costs` and `noise_shifts` compute the
-privacy loss from these pairs, `findings` what depends on the data without enough noise.
+A function is recorded on data, and replayed on their neighbour with the recorded outputs.  The tape
+of a run lists its events: draws, steps of arithmetic on noisy numbers, questions (comparisons) and
+calls of mechanisms.  The two tapes have the same events up to where the runs part.  `costs` and
+`noise_shifts` compute the privacy loss from these pairs, `findings` what depends on the data
+without enough noise.
 """
 
 from __future__ import annotations
@@ -19,20 +21,24 @@ from audits.recorded_runs.events import Call, Event, Question
 from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.views import View, select
 
+# Relative: about two units of rounding, by which sums of the same numbers in two orders may differ.
+ROUNDING_OF_SUMS = 4e-16
+
 
 @final
 class Moved(NamedTuple):
     """The view of an output in the first run, and how it differs in the second.
 
     Row i is an element of the output, flattened: value[i] + sum_j factors[i, j] x noise number
-    noises[i, j].  ``gap`` is the value of the second run less that of the first: NaN if the shapes
-    differ, and infinite if one is no number.  ``same_noise`` says whether the noises are equal in
-    both runs; then ``other_factors`` are the factors of the second, else those of the first again.
+    noises[i, j].
     """
 
-    view: View
+    view: View  # of the first run
+    # For each row the value of the second run less that of the first: NaN if the shapes differ, and
+    # infinite if one value is no number.
     gap: NDArray[np.float64]
-    same_noise: bool
+    same_noise: bool  # whether the same noises are in the output in both runs
+    # The factors of the second run if the noises are the same, else those of the first again.
     other_factors: NDArray[np.float64]
 
     @property
@@ -49,7 +55,7 @@ class Moved(NamedTuple):
         return shown
 
     def rows(self, places: NDArray[np.intp]) -> Moved:
-        """The same for the rows at these places."""
+        """The rows with these indices, compared in the same way."""
         return Moved(
             select(self.view, places),
             self.gap[places],
@@ -77,8 +83,7 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
     is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
-    # 4e-16 is about two units of rounding, by which sums of the same numbers may differ
-    is_rounding = np.abs(gap) <= 4e-16 * largest
+    is_rounding = np.abs(gap) <= ROUNDING_OF_SUMS * largest
     return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 

@@ -23,21 +23,16 @@ Losses = list[tuple[Loss, int]]  # losses with their counts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """What every entry of a tape says.
-
-    ``name`` says what was done, ``site`` the line of code that asked for it, and ``output`` what
-    the code got, of this ``shape``.  ``equal`` has the facts that must be equal in both runs, and
-    ``noisy`` is what is known of the output if it is followed.
-    """
+    """What every entry of a tape says."""
 
     verb: ClassVar[str]  # the word for this kind of event in a message
 
-    name: str
-    site: str
-    shape: tuple[int, ...]
-    output: Any
-    equal: dict[str, Any] = field(default_factory=dict)
-    noisy: NoisyNumber | None = None
+    name: str  # what was done, such as "laplace"
+    site: str  # the line of code that asked for it
+    shape: tuple[int, ...]  # of the output
+    output: Any  # what the code got
+    equal: dict[str, Any] = field(default_factory=dict)  # facts that must be equal in both runs
+    noisy: NoisyNumber | None = None  # what is known of the output if it is followed
 
 
 @final
@@ -56,16 +51,12 @@ class PrivateParameter:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw(Event):
-    """Random numbers: followed noise, or plain ones.
-
-    ``coins`` says that they are no noise, but choose samples, orders or batches; ``of_records`` is
-    the number of records, if they are drawn for each.
-    """
+    """Random numbers: followed noise, or plain ones."""
 
     verb = "draws"
 
-    coins: bool = False
-    of_records: int | None = None
+    coins: bool = False  # whether they are no noise, but choose samples, orders or batches
+    of_records: int | None = None  # the number of records, if they are drawn for each
     parameter: PrivateParameter | None = None
 
 
@@ -93,15 +84,11 @@ class Question(Event):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Event):
-    """A call of a noise mechanism, whose inside is not recorded.
-
-    ``given`` is its private value, and ``sensitivity`` the declared limit of how far this moves
-    between neighbours, in the norm of order ``norm``.  ``declared`` is the declared loss.
-    """
+    """A call of a noise mechanism, whose inside is not recorded."""
 
     verb = "calls"
 
-    given: Any = None
-    sensitivity: float | None = None
-    norm: float = 1.0
-    declared: Loss | None = None
+    given: Any = None  # its private value
+    sensitivity: float | None = None  # the declared limit of how far neighbours move the value
+    norm: float = 1.0  # the order of the norm of this distance
+    declared: Loss | None = None  # the loss of one call

@@ -1,6 +1,8 @@
 """Checks that compare a recorded run with its replay on the neighbour.
 
-Each check returns findings: a sentence about what depends on the data without enough noise, and the
+A run lists its events on a tape: draws of noise, steps that compute with it, comparisons and calls
+of mechanisms.  The replay gets the recorded outputs.  Each check compares the events of both, as
+pairs, and returns findings: a sentence about what depends on the data without enough noise, and the
 line of code where it happens.
 """
 
@@ -92,6 +94,7 @@ def same_inputs(pair: EventPair) -> bool:
 
 
 def _unequal_names(pair: EventPair) -> Iterator[str]:
+    """Yield the names of the inputs that must be equal in both runs and are not."""
     for name, value in pair.recorded.equal.items():
         if not same_value(_comparable(value), _comparable(pair.replayed.equal.get(name))):
             yield name
@@ -109,7 +112,8 @@ def unequal_factors(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
     """Yield the places where noise is multiplied by numbers that depend on the data."""
     for pair in pairs:
         recorded, moved = pair.recorded, pair.moved
-        # Code that inverts a distribution may multiply the levels of a coin by a private sum.
+        # A coin that is only compared may be multiplied by a private sum, as in code that inverts a
+        # distribution function: its levels are compared by their probabilities.
         if moved is None or pair.is_only_compared:
             continue
         if not moved.same_noise:
@@ -165,9 +169,9 @@ def too_far(
         names = {laws.block(int(k)).name for k in moved.view.noises[:, 0] if k >= 0}
         for name in names & set(declared):
             limit = sensitivity_of(declared[name], {})
-            order = NORMS[declared[name].norm]
+            norm_order = NORMS[declared[name].norm]
             distance = (
-                float(np.linalg.norm(gaps[moved.gap != 0], order)) if moved.gap.any() else 0.0
+                float(np.linalg.norm(gaps[moved.gap != 0], norm_order)) if moved.gap.any() else 0.0
             )
             if limit is not None and not distance <= limit * (1 + ROUND_OFF):
                 yield _farther(name, pair.recorded.site, distance, limit)

@@ -1,7 +1,8 @@
 """What recorded code computes with followed numbers: arithmetic, selections, functions of noise.
 
-The privacy loss is only known when the noise is added to the private value, so arithmetic must not
-hide it.  What the code does with a followed number has one of these effects:
+An audit hands noise to the code as *followed* numbers, to see to which private value it is added,
+and with which factor: only then the privacy loss of what is released is known.  What the code does
+with a followed number has one of these effects:
 
 - a *step* gives a new followed number ``value + factor x noise``: addition, multiplication by plain
   numbers, the selection of elements, and of noise alone, called *pure*, also a linear map;
@@ -9,8 +10,9 @@ hide it.  What the code does with a followed number has one of these effects:
 - another function of noise alone is noise of an unknown law;
 - anything else *uses* the number: it then counts as released, and what is computed is plain.
 
-A step is recorded on the tape, and gives a `NoisyNumber`.  `followed_values` calls these functions
-from the operators of numbers and arrays.
+A step is recorded on the `Tape` of the run, and gives a `NoisyNumber`; its `View` has the value,
+and each noise in it with its factor.  `followed_values` calls these functions from the operators of
+numbers and arrays.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from audits.recorded_runs.questions import GREATER, compared
 from audits.recorded_runs.tape import Tape, current_tape
 from audits.recorded_runs.views import View, add, fits, join, linear_map, scale, select
 
+# ufuncs that are linear in either operand
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
@@ -70,7 +73,10 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
 
 
 def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any]) -> Any:
-    """The followed result of arithmetic on numbers; NotImplemented if the noise is not followed."""
+    """The followed result of arithmetic on numbers; NotImplemented if the noise is not followed.
+
+    ``followed`` are those of the ``inputs`` that are followed.
+    """
     name = ufunc.__name__
     if name in GREATER:
         return compared(tape, ufunc, inputs)
@@ -105,6 +111,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
 
 
 def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of the result of arithmetic with these inputs."""
     return np.broadcast_shapes(*(np.shape(plain(x)) for x in inputs))
 
 
@@ -129,10 +136,11 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     shape = _shape(inputs)
     views = [view_of(x) for x in inputs]
     followable = fits(views, shape)
-    known = [noisy_of(x) for x in inputs]
-    pure = [noisy is not None and noisy.pure for noisy in known]
+    noisy_inputs = [noisy_of(x) for x in inputs]
+    pure = [noisy is not None and noisy.pure for noisy in noisy_inputs]
     operands = []
-    for k, (operand, noisy) in enumerate(zip(inputs, known, strict=True)):
+    for k, (operand, noisy) in enumerate(zip(inputs, noisy_inputs, strict=True)):
+        # 1 - k is the index of the other operand
         gets_more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
         stays = gets_more_noise or _still_being_made(operand, shape)
         if noisy is not None and noisy.pure and np.shape(operand) != shape:
@@ -276,7 +284,10 @@ def _log_size_or_sign(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> A
 
 
 def _size_of_uniform(tape: Tape, view: View) -> View | None:
-    """The view of |f U - f / 2|, which is uniform on [0, |f| / 2]; None of another sum."""
+    """The view of |f U - f / 2|, which is uniform on [0, |f| / 2]; None of another sum.
+
+    U is noise that is uniform on [0, 1], and f its factor.
+    """
     if np.any(view.value + view.factors[..., 0] / 2 != 0):
         return None
     noises = tape.number_noises("uniform", 1.0, "abs", view.shape, tape.origins_of(view))
@@ -286,8 +297,8 @@ def _size_of_uniform(tape: Tape, view: View) -> View | None:
 def _log_of_uniform(tape: Tape, view: View) -> View | None:
     """The view of log(f U) or log(f - f U) with f > 0; None of another sum.
 
-    These are log f + log U and log f + log(1 - U), of which the negated ones, -log U and
-    -log(1 - U), are exponential noise.
+    U is noise that is uniform on [0, 1].  The logarithms are log f + log U and log f + log(1 - U),
+    in which -log U and -log(1 - U) are exponential noise.
     """
     factors, value = view.factors[..., 0], view.value
     if not np.all(((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))):

@@ -1,11 +1,13 @@
 """Numbers and arrays that remember the noise in them, as operands of Python and of numpy.
 
-While a function is recorded, noise is handed to it as one of these.  Each holds a `NoisyNumber`,
-whose view says which noise is in it; an operation gives another such number where its noise can
-still be followed, and a plain one where the number counts as released ("used").
+An audit records what a function does with the random numbers that it draws, so that it can compute
+the privacy loss of what is released.  Meanwhile noise is handed to the function as one of these
+*followed* numbers.  Each holds a `NoisyNumber`, whose `View` says which noise is in it, with which
+factor.  An operation gives another followed number where its noise is still known; else its
+operands are *used*: they count as released as they are, and the result is plain.
 
-Their operators are numpy's universal functions, which `followed_steps` records.  The functions of
-numpy that are no universal functions are in `_call_array_function`.
+Operators call numpy's universal functions, which `followed_steps` records on the `Tape` of the run.
+The functions of numpy that are no universal functions are in `_call_array_function`.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
 CHOOSING_METHODS = (
     "reshape", "ravel", "transpose", "squeeze", "take", "repeat", "swapaxes", "diagonal",
 )  # fmt: skip
-# Methods of arrays that use them, unless numpy's function of the same name can be followed.
+# Methods of arrays that use them, unless numpy has a function of this name that can be followed.
 USING_METHODS = (
     "sum", "mean", "max", "min", "std", "var", "prod", "cumsum", "cumprod", "dot", "clip", "round",
     "argsort", "argpartition", "nonzero", "tobytes", "any",
@@ -92,25 +94,26 @@ def follow_nest(nest: Any) -> Any:
     """A followed array of a nested list that holds followed numbers; None if it holds none."""
     operands: list[Any] = []
 
-    def number(part: Any) -> Any:
+    def positions_in(part: Any) -> Any:
+        """The nest with each element replaced by its position in ``operands``."""
         if type(part) in (list, tuple):
-            return [number(element) for element in part]
+            return [positions_in(element) for element in part]
         operands.append(part)
         return len(operands) - 1
 
-    places = number(nest)
+    positions = positions_in(nest)
     tape = current_tape()
     if tape is None or not noisy_among(operands):
         return None
     if any(np.ndim(plain(operand)) for operand in operands):
         return followed(choose(tape, "array", list(nest), lambda *parts: np.array(parts)))
-    return followed(choose(tape, "array", operands, lambda *_: np.array(places)))
+    return followed(choose(tape, "array", operands, lambda *_: np.array(positions)))
 
 
 class _Followed(ABC):
-    """Operators that numpy's universal functions carry out."""
+    """What followed numbers and arrays have in common: numpy calls these methods of an operand."""
 
-    noisy_number: NoisyNumber | None = None
+    noisy_number: NoisyNumber | None = None  # None if it is not followed any more
 
     @abstractmethod
     def as_plain(self) -> Any:
@@ -207,7 +210,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.noisy_number is None:
             return self.as_plain()[use(key)]
-        return chosen(tape, "[]", self, lambda places: places[use(key)])
+        return chosen(tape, "[]", self, lambda positions: positions[use(key)])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
@@ -215,9 +218,9 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             self.as_plain()[use(key)] = use(value)
             return
 
-        def put(places: Any, new: Any) -> Any:
-            updated = places.copy()
-            updated[use(key)] = new
+        def put(positions: Any, new_positions: Any) -> Any:
+            updated = positions.copy()
+            updated[use(key)] = new_positions
             return updated
 
         value = value if noisy_of(value) is not None else np.asarray(value)
@@ -254,7 +257,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         tape = current_tape()
         if tape is None or self.noisy_number is None:
             return self.as_plain().copy(order)
-        return chosen(tape, "copy", self, lambda places: places)
+        return chosen(tape, "copy", self, lambda positions: positions)
 
     def flatten(self, order: Any = "C") -> Any:
         """A flat copy, still followed."""
@@ -277,8 +280,8 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
     def item(self, *arguments: Any) -> Any:
         """One number, still followed."""
-        places = np.arange(self.size).reshape(self.shape)
-        return self.reshape(-1)[places.item(*arguments)]
+        positions = np.arange(self.size).reshape(self.shape)
+        return self.reshape(-1)[positions.item(*arguments)]
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         """The places of numbers among these, which are used, as `numpy.searchsorted` has them.
@@ -329,14 +332,14 @@ def _choosing_method(name: str) -> Any:
         tape = current_tape()
         if tape is None or self.noisy_number is None:
             return getattr(self.as_plain(), name)(*arguments, **options)
-        pick = lambda places: getattr(places, name)(*arguments, **options)  # noqa: E731
+        pick = lambda positions: getattr(positions, name)(*arguments, **options)  # noqa: E731
         return chosen(tape, name, self, pick)
 
     return method
 
 
 def _using_method(name: str) -> Any:
-    """A method of `USING_METHODS`."""
+    """A method of `USING_METHODS`, by numpy's function of this name if there is one."""
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         plain_options = {key: use(value) for key, value in options.items()}
@@ -384,7 +387,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
         return place_of_largest(tape, operand, function is np.argmin)
     if function in CHOOSING and is_followed:
-        pick = lambda places: function(places, *arguments[1:], **options)  # noqa: E731
+        pick = lambda positions: function(positions, *arguments[1:], **options)  # noqa: E731
         return chosen(tape, name, operand, pick)
     if function in (np.triu, np.tril) and is_followed:
         return operand * function(np.ones(np.shape(plain(operand))), *arguments[1:], **options)
@@ -423,7 +426,10 @@ def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) 
 
 
 def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> Any:
-    """Elements of one followed array; a list of arrays if it is split."""
+    """Elements of one followed array; a list of arrays if it is split.
+
+    ``pick`` gets an array of the positions of all elements, and returns those of the chosen ones.
+    """
     shape = np.shape(plain(operand))
     parts = pick(np.arange(int(np.prod(shape))).reshape(shape))
     if isinstance(parts, list):
@@ -433,12 +439,13 @@ def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> A
     return followed(choose(tape, name, [operand], lambda _: parts))
 
 
-def _place_among_levels(function: Any, one: Any, other: Any, side: Any = False) -> Any:
+def _place_among_levels(function: Any, first: Any, second: Any, side: Any = False) -> Any:
     """The places of followed numbers among plain levels, by a comparison with each level.
 
-    The arguments are those of `numpy.searchsorted` or of `numpy.digitize`.
+    The arguments are those of `numpy.searchsorted`, which takes the levels first, or of
+    `numpy.digitize`.  A place is the number of levels below a number.
     """
-    levels, operand = (one, other) if function is np.searchsorted else (other, one)
+    levels, operand = (first, second) if function is np.searchsorted else (second, first)
     if noisy_of(levels) is not None or noisy_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented
     right = side == "right" if function is np.searchsorted else not side

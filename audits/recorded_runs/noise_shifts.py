@@ -1,10 +1,10 @@
 """By how much the noise must move so that a run on the neighbour gives the recorded outputs.
 
-A number that the run shows is a value plus noises N_k with factors f_k.  On the neighbour the value
-has moved by d.  If noise k moves by t_k, the number moves by d + sum f_k t_k.  A released number
-must not move, and of two numbers that were compared the greater must stay the greater.  These are
-linear conditions on the moves t; the least cost of moves that satisfy them bounds the privacy loss
-(docs/proofs/recorded_runs.md).
+A recorded run numbers each noise that it draws.  A number that the run shows is a value plus noises
+N_k with factors f_k.  On the neighbour the value has moved by d, its gap.  If noise k moves by t_k,
+the number moves by d + sum f_k t_k.  A released number must not move, and of two numbers that were
+compared the greater must stay the greater.  These are linear conditions on the moves t; the least
+cost of moves that satisfy them bounds the privacy loss (docs/proofs/recorded_runs.md).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from audits.recorded_runs.event_pairs import EventPair, Moved, moved_view
 from audits.recorded_runs.events import COMPARISON, Event, Question
 from audits.recorded_runs.tape import NoiseBlock
 
-# Laws whose log density changes by at most the move over the scale; noise of the one-sided ones may
-# move in one direction alone.
+# Laws whose log density changes by at most the move over the scale.  One-sided noise may move in
+# one direction only, as its density is 0 on the other side of an end.
 BOUNDED = {
     "laplace",
     "log of uniform",
@@ -44,8 +44,8 @@ class Condition(NamedTuple):
     With t_k the move of noise k, it is gap + sum factors[k] t_k = 0, or >= 0 for a comparison.
     """
 
-    factors: dict[int, float]
-    gap: float
+    factors: dict[int, float]  # by the number of the noise
+    gap: float  # by how much the value moved, or the greater side's value more than the smaller's
 
 
 @final
@@ -103,7 +103,7 @@ class Laws:
         )
 
     def numbers_of_blocks(self, noises: NDArray[np.int64]) -> NDArray[np.intp]:
-        """Return the index of the block that each noise is of."""
+        """Return the index of the block that each noise is in; a block has successive numbers."""
         starts = np.array([block.start for block in self.blocks], dtype=np.int64)
         return np.searchsorted(starts, noises, side="right") - 1
 
@@ -132,7 +132,7 @@ def constraints_of(pairs: list[EventPair]) -> Constraints:
 def forced_moves(
     constraints: Constraints,
 ) -> tuple[dict[int, float], list[Conflict], Constraints]:
-    """Return the moves that are forced, conflicts between them, and the remaining constraints.
+    """Return the moves that are forced, by noise, conflicts between them, and what remains.
 
     A noise that alone is in a released number has one possible move.  If it is in two such numbers
     that need different moves, it shows their difference: this is a conflict.  Noise that was only
@@ -261,6 +261,7 @@ def _matrix(
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
     """Return the conditions as a matrix and limits for ``-sum f t = d`` or ``-sum f t <= d``.
 
+    Here d is ``sign`` times the gap and the forced ``moves`` of noises in the row, times factors.
     A row is divided by its largest factor times scale: the solver's tolerance is absolute, so rows
     must be in units of the noise and not of the data.  Columns are the rising parts of all free
     moves, then the falling parts.

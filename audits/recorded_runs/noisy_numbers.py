@@ -18,24 +18,16 @@ from audits.recorded_runs.views import View, plain_view
 @final
 @dataclass(slots=True, eq=False)
 class NoisyNumber:
-    """A number or array with noise, and what the code has done with it so far.
+    """A number or array with noise, and what the code has done with it so far."""
 
-    ``output`` is its plain value, ``site`` the line of code that made it, and ``view`` says which
-    noises are in it.  ``pure`` says that it is noise alone, to which no value was added, and
-    ``uniform`` that a step made it of uniform noise alone: a coin if it is only compared.
-
-    ``steps`` counts the later steps that had it as an operand, ``questions`` the later comparisons;
-    ``used`` says that it left the followed code, which counts as its release.
-    """
-
-    output: Any
-    site: str
-    view: View
-    pure: bool
-    uniform: bool = False
-    steps: int = 0
-    questions: int = 0
-    used: bool = False
+    output: Any  # its plain value
+    site: str  # the line of code that made it
+    view: View  # which noises are in it, with which factors, and what number was added to them
+    pure: bool  # whether it is noise alone, to which no value was added
+    uniform: bool = False  # whether a step made it of uniform noise alone: a coin if only compared
+    steps: int = 0  # how many later steps of arithmetic had it as an operand
+    questions: int = 0  # how many later comparisons had it as a side
+    used: bool = False  # whether it left the followed code, which counts as its release
 
 
 def noisy_of(operand: Any) -> NoisyNumber | None:
@@ -44,7 +36,7 @@ def noisy_of(operand: Any) -> NoisyNumber | None:
 
 
 def noisy_among(operands: Iterable[Any]) -> list[NoisyNumber]:
-    """The same for each of those operands that are followed."""
+    """What is known of each of those operands that are followed."""
     return [noisy for noisy in map(noisy_of, operands) if noisy is not None]
 
 

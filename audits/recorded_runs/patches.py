@@ -50,7 +50,7 @@ from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
 from audits.recorded_runs.tape import current_tape, within_a_run
 
-# Modules whose names begin so keep their references.
+# Modules whose names begin with one of these keep their references to what is replaced.
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
@@ -60,21 +60,13 @@ PYTHON_DRAWS = (
 )  # fmt: skip
 # functions of `math` that are numpy's function of the same name if their argument is noise alone
 FUNCTIONS_OF_MATH = (
-    "log",
-    "log1p",
-    "exp",
-    "expm1",
-    "sqrt",
-    "cos",
-    "sin",
-    "tan",
-    "fabs",
-    "copysign",
-)
-STANDARD = sysconfig.get_path("stdlib")
+    "log", "log1p", "exp", "expm1", "sqrt", "cos", "sin", "tan", "fabs", "copysign",
+)  # fmt: skip
+STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
+# Functions of `numpy.random` that are a method of another name.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 PLAIN_KINDS = (PLAIN_GENERATOR, PLAIN_STATE)
-_absent = object()
+_absent = object()  # stands for the old value of a name that was not there
 _one_at_a_time = threading.Lock()
 
 
@@ -93,6 +85,7 @@ def patched(
             "a recorded run is under way in this process: record calls one after the other, "
             "and never within a recorded function"
         )
+    # owner (an object, or a dict of names), name, and the value before
     undo: list[tuple[Any, Any, Any]] = []
     try:
         legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
@@ -131,7 +124,11 @@ def _restore(source: Any) -> Callable[[], None]:
 def _replacements(
     declared: Mapping[Any, Primitive], sources: list[Any]
 ) -> Iterator[tuple[Any, str, Any]]:
-    """All replacements in modules and classes: owner, name, and what is put there."""
+    """All replacements in modules and classes: owner, name, and what is put there.
+
+    ``sources`` are the recording generators that stand in for the global ones of numpy, `random`
+    and `secrets`.
+    """
     state, shared, system = sources
     yield from _numpy_patches(state)
     yield from _python_patches(shared, system)
@@ -145,6 +142,7 @@ def _replacements(
 
 
 def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Replacements in numpy and in the laws of scipy; ``state`` is the new global generator."""
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -242,6 +240,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
 
 
 def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Replacements in `random`, `secrets` and `math`, with the new generators of the first two."""
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, within_a_run(getattr(shared, name), plain)
@@ -256,7 +255,11 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:
-    """The owner, the name and the function that a key of ``primitives`` stands for."""
+    """The owner, the name and the function that a key of ``primitives`` stands for.
+
+    The key is the function itself or ``"package.module:function"``; the owner is its module or
+    class.
+    """
     if callable(named):
         named = f"{named.__module__}:{named.__qualname__}"
     module, _, path = str(named).partition(":")
@@ -274,7 +277,7 @@ def named_function(named: Any) -> tuple[Any, str, Any]:
 def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
     """Replace what modules imported by name, and generators that modules and closures hold.
 
-    The new generators are returned.
+    Each replacement is added to ``undo``; the new generators are returned.
     """
     new_of = {
         id(old): vars(owner)[name]
@@ -293,6 +296,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
         return generators.get(id(value))
 
     def replace_in(names: Any) -> None:
+        """Replace values in a dict of names, such as that of a module."""
         if not isinstance(names, dict):
             return
         # Most modules hold nothing to replace.  All modules have about a hundred thousand names, so

@@ -1,8 +1,10 @@
 """Questions on followed numbers: recorded code learns which of two sides is greater, or an extreme.
 
-The answer is plain, and goes to the tape with the views of both sides: on the neighbour the noise
-must move so that the answer stays.  A question reveals less than the numbers that it compares, so
-these do not count as released, with two exceptions in `compared`.
+A followed number remembers, in its `View`, which noise is in it.  An audit records a run on a tape,
+and replays it on neighbouring data.  The answer to a question is plain, and goes to the tape with
+the views of both sides: on the neighbour the noise must move so that the answer stays.  A question
+reveals less than the numbers that it compares, so these do not count as released, with two
+exceptions in `compared`.
 """
 
 from __future__ import annotations

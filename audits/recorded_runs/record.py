@@ -1,8 +1,9 @@
 """The entry `record`: run a function on data, and replay it on a neighbour with frozen draws.
 
-The first run writes every drawn number and every noisy number onto a tape; the second run, on data
-that differ in one record, gets the same ones.  What differs between the runs although it may not is
-a finding.  What the noise hides has a privacy loss, and the losses add up to the cost of the run.
+The first run writes every drawn number and every noisy number as an event onto a tape; the second
+run, on data that differ in one record, gets the same ones.  What differs between the runs although
+it may not is a finding.  A value that differs and has noise is hidden by it at a privacy loss, and
+the losses add up to the cost of the run.
 
 A random threshold, centre or projection may be public: such a draw is the same in both runs and
 hides nothing, so it costs nothing.  An `Explanation` is the verdict under the assumption that some
@@ -50,9 +51,9 @@ from audits.recorded_runs.views import View
 from audits.values.tracebacks import without_values
 
 # Largest number of replays.  After each one, draws that the verdict suspects to be public are taken
-# as public in the next.
+# as public in the next; after the last one the best verdict so far is reported.
 MOST_TRIES = 10
-NO_NOISE = {"uniform", "unknown"}  # noise of these laws rarely protects a value
+NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
 
 @without_values
@@ -178,10 +179,10 @@ def _unsteady(first_run: Run, repeated_run: Run) -> RecordedFinding | None:
 
 @final
 class Explanation(NamedTuple):
-    """The verdict under the assumption that some draws are public, and suspects that may be too."""
+    """The verdict under the assumption that some draws are public."""
 
     verdict: Recorded
-    suspects: frozenset[DrawSite]
+    suspects: frozenset[DrawSite]  # call sites of further draws that may be public
     counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
 
 
@@ -203,7 +204,10 @@ def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
 
 
 def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
-    """Findings and cost of a run and its replay on the neighbour."""
+    """Findings and cost of a run and its replay on the neighbour.
+
+    ``conflicts`` are events that released numbers whose noise would have to move in two ways.
+    """
     first_tape, second_tape = first_run.tape, second_run.tape
     pairs = pairs_of_events(first_tape, second_tape)
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
@@ -260,7 +264,7 @@ def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[R
 def _suspects(
     pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict] | None
 ) -> frozenset[DrawSite]:
-    """Places of draws that may be public: those of the first finding, else those of unknown law.
+    """Call sites of draws that may be public: of the first finding, else of noise of unknown law.
 
     ``conflicts`` is None if there is no finding.
     """
@@ -294,7 +298,7 @@ def best(tried: list[Explanation]) -> Recorded:
 def blamed_draws(
     pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict]
 ) -> frozenset[DrawSite]:
-    """Places of the draws in the first event that differs, or at which the runs part.
+    """Call sites of the draws in the first event that differs, or at which the runs part.
 
     Later findings may be consequences of the first one; the next runs show whether they are.
     """
@@ -320,7 +324,7 @@ def blamed_draws(
 
 
 def draws_without_law(pairs: list[EventPair], first_tape: Tape) -> frozenset[DrawSite]:
-    """Places of uniform draws that were compared with private numbers, and of unknown noise."""
+    """Call sites of uniform draws that were compared with private numbers, and of unknown noise."""
     sites: set[DrawSite] = set()
     for block in first_tape.blocks:
         if block.law == "unknown":
@@ -338,8 +342,8 @@ def is_threshold(pairs: list[EventPair], first_tape: Tape) -> bool:
         for noise in view.noises.ravel().tolist()
         if noise >= 0
     }
-    known = [pair.recorded.noisy for pair in pairs]
-    released = [noisy.view.noises for noisy in known if noisy is not None and noisy.used]
+    outputs = [pair.recorded.noisy for pair in pairs]
+    released = [noisy.view.noises for noisy in outputs if noisy is not None and noisy.used]
     return any(not compared.isdisjoint(noises.ravel().tolist()) for noises in released)
 
 

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from audits.recorded_runs.comparisons import same_value
 
-FEW_NAMES = 20  # a column of at most so many values holds names, which all stay in other data
-Places = NDArray[np.intp]
+# A column of at most this many different numbers is taken for one of names, such as classes, which
+# all stay in other data.
+FEW_NAMES = 20
+Places = NDArray[np.intp]  # row numbers: which record to take for each
 
 
 def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
@@ -84,7 +86,10 @@ def rows_of(part: Any) -> Any:
 
 
 def other_data(data: Any, neighbour: Any) -> Any:
-    """Return as many records, taken from the data without their extremes; None if impossible."""
+    """Return data of as many records, taken from those without extremes; None if impossible.
+
+    Some records are then taken twice, and others not at all.
+    """
     count = number_of_records(data)
     if count is None or count < 3 or not _are_records(data, neighbour):
         return None

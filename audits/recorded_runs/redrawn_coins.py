@@ -1,6 +1,7 @@
 """Recorded functions in which coins choose between private values, as in randomised response.
 
-With every coin frozen, randomised response shows either the private value or a lie on both data, so
+An audit runs a function on data and on a neighbour, in which one record is changed, with the same
+random numbers.  Randomised response then shows either the private value or a lie in both runs, so
 the two results differ although the function is private.  Therefore the coins of the changed record
 alone are drawn again, many times on both data.  Under the claim, every result must then come on
 both data, with frequencies whose ratio the claim allows (statement 6 of
@@ -26,12 +27,18 @@ from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.verdict import Recorded
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-OTHER_COINS = 8  # redraws of the changed record's coins if the runs have no finding
-MOST_REDRAWS, LEAST_REDRAWS = 400, 100  # runs on each of the two data sets
-REDRAWN_EVENTS = 16_000  # events of all redraws together; a longer run is redrawn fewer times
+# Redraws of the changed record's coins, to look for a difference, if the runs have no finding.
+OTHER_COINS = 8
+# Runs on each of the two data sets, from which frequencies are counted.  More of them show smaller
+# excesses over the claim.
+MOST_REDRAWS, LEAST_REDRAWS = 400, 100
+# Events of all redraws together, for time: a longer run is redrawn fewer times.
+REDRAWN_EVENTS = 16_000
 MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
-ALPHA = 1e-7  # error probability of each comparison of two outcomes
+# Error probability of each comparison of two outcomes.  A smaller one gives fewer false findings,
+# and needs larger excesses over the claim.
+ALPHA = 1e-7
 # An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
 EXPECTED_COUNT = 14.0
 
@@ -41,13 +48,15 @@ class RecordRedrawn:
     """The outputs of a first run, with fresh draws for one record.
 
     An array of draws has a part for each record.  Single draws are in groups, one for each record:
-    the first place that draws as many times as there are records begins each group.
+    the first call site that draws as many times as there are records, the leader, begins each
+    group.
     """
 
     def __init__(self, first_tape: Tape, record: int, records: int) -> None:
         draws = first_tape.draws()
         singles = Counter((draw.site, draw.name) for draw in draws if draw.shape == ())
         self.leader = next((key for key, count in singles.items() if count == records), None)
+        # ``group`` is that of the current draw; group -1 has the draws before the first leader
         self.record, self.records, self.group = record, records, -1
         self.draws_of_group: dict[int, list[Draw]] = {}
         group = -1
@@ -126,7 +135,8 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         for counts in outcome_counts
     ):
         return verdict
-    count = sum(a for a, _ in outcome_counts)
+    redrawn = sum(a for a, _ in outcome_counts)
+    # half a run added to each count keeps the ratio finite, for the message alone
     ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in outcome_counts)
     if verdict.claimed is not None and _exceed_claim(
         outcome_counts, verdict.claimed, verdict.delta
@@ -135,7 +145,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
     caution = (
-        f"coins choose what is shown of a record: drawn again {count} times on both data, they "
+        f"coins choose what is shown of a record: drawn again {redrawn} times on both data, they "
         f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
     )
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
@@ -200,7 +210,11 @@ def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
 
 
 def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
-    """Return whether an outcome is shown to be likelier on one data set than the claim allows."""
+    """Return whether an outcome is shown to be likelier on one data set than the claim allows.
+
+    That is p > e^claimed q + delta for its probabilities p and q on the two data sets; p is
+    replaced by its lower confidence bound, and q by its upper one.
+    """
     redraws = sum(a for a, _ in outcome_counts)
     for counts in outcome_counts:
         for count, opposite_count in (counts, counts[::-1]):

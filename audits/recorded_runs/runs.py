@@ -37,7 +37,7 @@ class Runs(NamedTuple):
     data: Any
     neighbour: Any
     seed: int
-    public: frozenset[DrawSite]
+    public: frozenset[DrawSite]  # call sites of draws that are no noise, and the same in both runs
 
     def run(
         self,

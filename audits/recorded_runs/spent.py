@@ -1,4 +1,9 @@
-"""The losses that a recorded run and its replay were found to cost (`Spent`), and their epsilon."""
+"""The losses that a recorded run and its replay were found to cost (`Spent`), and their epsilon.
+
+A function is run on data, and replayed on neighbouring data with the same noisy outputs.  How far
+its private values differ between the runs gives the privacy loss of each noise, and of each call of
+a mechanism that declares its loss.
+"""
 
 from __future__ import annotations
 

@@ -25,28 +25,25 @@ from audits.recorded_runs.events import Call, Draw, Event, Question, Step
 from audits.recorded_runs.noisy_numbers import NoisyNumber
 from audits.recorded_runs.views import View
 
+# A place in the code that draws: function and instruction of the two innermost calls.
 DrawSite = tuple[tuple[str, int], ...]
-# The output to hand out for a draw, of its site, its name and fresh output; None if the run cannot
-# go on.
+# A function of the site, the name and the fresh output of a draw that returns the output to hand
+# out in its place; None if the run cannot go on.
 Redraw = Callable[[str, str, Any], Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NoiseBlock:
-    """The law of the noises with numbers from ``start`` to before ``stop``, and a scale for each.
-
-    ``name`` is the draw that made them, at the line ``site``.  ``origins`` are the places in the
-    code that drew them, or drew the noises of which they were made.
-    """
+    """The noises of one draw, with numbers from ``start`` to before ``stop``."""
 
     start: int
     stop: int
-    law: str
-    scale: NDArray[np.float64]
-    site: str
-    name: str
-    origins: frozenset[DrawSite]
+    law: str  # as in `draw_tables`, such as "laplace"
+    scale: NDArray[np.float64]  # of each noise
+    site: str  # the line of code of the draw, or of the function that made them of other noises
+    name: str  # of this draw or function
+    origins: frozenset[DrawSite]  # places that drew them, or the noises of which they were made
 
     def is_in(self, noises: NDArray[np.int64]) -> bool:
         """Whether one of these noises is of this block."""

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Limits of views.  A part is one noise in the sum of an element.
+# Limits of views, for memory and time.  A part is one noise in the sum of an element.  Beyond
+# them operands count as released, which may cost more than what the code releases.
 FEW_PARTS = 8  # parts of an element up to which sums are followed in arrays of any size
 MOST_PARTS = 64  # parts of an element up to which sums are followed in smaller arrays; see `fits`
 # Factors in one view, which are 16 MiB with the numbers of their noises.  The result of a larger
@@ -93,6 +94,8 @@ def merged(view: View) -> View:
     order = np.argsort(view.noises, axis=-1)
     noises = np.take_along_axis(view.noises, order, axis=-1)
     factors = np.take_along_axis(view.factors, order, axis=-1)
+    # In the sorted parts equal noises are neighbours: is the noise of a part that of the one
+    # before?
     repeats = (noises[..., 1:] == noises[..., :-1]) & (noises[..., 1:] >= 0)
     if not repeats.any():
         return view
@@ -121,9 +124,9 @@ def scale(view: View, by: Any) -> View:
 def fits(views: list[View], shape: tuple[int, ...]) -> bool:
     """Whether the sum of these views, an array of this shape, is small enough to be followed.
 
-    It is with `FEW_PARTS` parts in an element at most, or with `MOST_FACTORS` factors in all and
-    either `MOST_PARTS` parts in an element at most, or an operand that has more by itself, as a
-    linear map may make it.
+    It is if an element has at most `FEW_PARTS` parts.  With more parts it is if the sum has at most
+    `MOST_FACTORS` factors in all, and an element has at most `MOST_PARTS` parts, unless an operand
+    has more by itself, as the result of a linear map may have.
     """
     parts = [int(view.noises.shape[-1]) for view in views]
     if sum(parts) <= FEW_PARTS:

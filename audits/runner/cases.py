@@ -35,14 +35,20 @@ from mechanisms.families.additive import AdditiveNoise
 if TYPE_CHECKING:
     from audits.algorithm_runs.loss_profile import AlgorithmAudit
 
-LOSS_SAMPLES = 300  # runs of an algorithm whose releases are replayed on the neighbouring data
+# Runs of an algorithm whose releases are replayed on the neighbouring data.  Each is a whole fit;
+# more of them give narrower bands.
+LOSS_SAMPLES = 300
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100  # the arguments of this `PrivateLasso`
 # Values of a sparse vector whose first answer is surely above its threshold of -100.
 ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
-# The figure of a mechanism's profile: epsilons, pairs of values, and outputs drawn for each pair.
+# The figure of a mechanism's privacy profile, its delta at each epsilon: numbers of epsilons, of
+# pairs of values, and of outputs that are drawn for each pair.
 POINTS, PAIRS, DRAWS = 17, 5, 20_000
-LOSS_POINTS = 41  # epsilons in the figure of an algorithm's profile
+LOSS_POINTS = 41  # number of epsilons in the figure of an algorithm's profile
+# Largest epsilon in a figure, and the delta at which the largest is taken of a claim that is not
+# pure; a claim's own probability of an infinite loss below ROUNDED_DELTA counts as none.
+MAX_EPSILON, FIGURE_DELTA, ROUNDED_DELTA = 20.0, 1e-5, 1e-12
 
 
 def cases() -> list[AuditCase]:
@@ -79,6 +85,7 @@ def verdict_confidence() -> float:
 
 
 def _mechanism_case(mechanism: Mechanism) -> AuditCase:
+    """The guess test of a mechanism's own claim, with its exact epsilon for comparison."""
     subject, expected = repr(mechanism), Outcome.SURVIVED
 
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
@@ -118,6 +125,7 @@ def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> Aud
 
 
 def _specimen_case(specimen: Specimen) -> AuditCase:
+    """The test that is to catch a specimen: the guess test, or a replay for an algorithm."""
     name, claim, expected = specimen.name, specimen.claim, specimen.expected
 
     def guess(settings: Settings, rng: np.random.Generator) -> ReportRow:
@@ -143,7 +151,8 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
         )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
-        # with scikit-learn, which is half the start of a command that fits nothing
+        # It loads scikit-learn, which would take half the time to start a command that fits
+        # nothing.
         from audits.algorithm_runs.loss_profile import audit_algorithm
 
         start = time.perf_counter()
@@ -163,6 +172,7 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
 
 
 def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
+    """The replay of `PrivateLasso` on California housing, with facts from one more fit."""
     from algorithms import PrivateLasso
     from audits.algorithm_runs.loss_profile import audit_algorithm
     from audits.results.facts import algorithm_facts
@@ -205,7 +215,10 @@ def guess_test_row(
     verdict: float,
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
-    """The row of a guess test whose verdict holds at the confidence ``verdict``."""
+    """The row of a guess test whose verdict holds at the confidence ``verdict``.
+
+    ``exact`` is the true epsilon at the delta of the finding, None if it is not known.
+    """
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
     allowed = 1 / (1 + np.exp(-epsilon))
@@ -244,6 +257,7 @@ def _algorithm_row(
     facts: tuple[tuple[str, str], ...] = (),
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
+    """The row of an algorithm's replay; its witness says what refutes the claim, if anything."""
     delta = claimed_delta(result.claim)
     refutation = result.refutation(verdict_confidence())
     witness = (
@@ -269,6 +283,7 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     The samples come from its own sampler and density; their noise is separate from the audit's.
     """
     epsilons = np.linspace(0.0, 1.1 * _largest_epsilon(mechanism.loss), POINTS)
+    # With the 1 this is another seed than the audit's, which is made of the same seed and a name.
     name = zlib.crc32(repr(mechanism).encode())
     rng = np.random.default_rng(np.random.SeedSequence([settings.seed, name, 1]))
     # The worst pair may depend on epsilon: a few pairs, each the worst at its own epsilon.
@@ -279,11 +294,10 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
         if repr(pair) not in drawn:
             drawn[repr(pair)] = sample_losses(mechanism, pair, rng)
         losses = drawn[repr(pair)]
-        sticks = -np.expm1(np.minimum(epsilons[group] - losses[:, None], 0.0))
-        mean[group] = sticks.mean(axis=0)
-        lower[group], upper[group] = mean_confidence_band(
-            sticks, (1 - settings.confidence) / POINTS
-        )
+        # delta(eps) is the mean of (1 - e^{eps - loss})_+ over outputs of the first value.
+        terms = -np.expm1(np.minimum(epsilons[group] - losses[:, None], 0.0))
+        mean[group] = terms.mean(axis=0)
+        lower[group], upper[group] = mean_confidence_band(terms, (1 - settings.confidence) / POINTS)
     return ProfileCurve(
         *map(_as_floats, (epsilons, [mechanism.loss.delta_at(float(e)) for e in epsilons],
                       [exact(mechanism, float(e)) for e in epsilons], mean, lower, upper))
@@ -317,9 +331,14 @@ def sample_losses(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Ge
 
 
 def _largest_epsilon(claim: Loss) -> float:
+    """The largest epsilon of a claim's figure: where its delta is least, or `FIGURE_DELTA`.
+
+    The least delta is the probability of an infinite loss.  A claim of epsilon 0 is shown up to 1.
+    """
     delta = max(claim.infinity, claim.reversed.infinity)
-    epsilon = claim.epsilon_at(delta if np.isfinite(claim.pure) or delta > 1e-12 else 1e-5)
-    return float(min(epsilon, 20.0)) or 1.0
+    has_end = np.isfinite(claim.pure) or delta > ROUNDED_DELTA
+    epsilon = claim.epsilon_at(delta if has_end else FIGURE_DELTA)
+    return float(min(epsilon, MAX_EPSILON)) or 1.0
 
 
 def _as_floats(values: Any) -> tuple[float, ...]:

@@ -1,4 +1,7 @@
-"""Run cases on any executor: the same seed gives the same rows, in any order of completion."""
+"""Run cases on any executor: the same seed gives the same rows, in any order of completion.
+
+A case is one thing to audit, such as a mechanism; its row is the line of the report.
+"""
 
 from __future__ import annotations
 

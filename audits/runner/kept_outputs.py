@@ -35,8 +35,9 @@ class KeptOutputs:
 
     def __init__(self, path: str) -> None:
         self._path, self._lock = Path(path), threading.Lock()
+        # for each key where its message begins in the file, its length in bytes, and its kind
         self._places: dict[bytes, tuple[int, int, int]] = {}
-        self._file: int | None = None
+        self._file: int | None = None  # its descriptor
         self._end = self.runs = 0
 
     def begin(self, *, again: bool) -> None:

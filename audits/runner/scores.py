@@ -1,4 +1,9 @@
-"""The audit of one training run from two files of scores, as a row of a report."""
+"""The audit of one training run from two files of scores, as a row of a report.
+
+Before a training, coins choose which of some records, the canaries, take part in it.  One file has
+the scores of those that did (inside), the other those of the rest (outside).  The audit guesses the
+coins from the scores; with privacy most guesses are little better than chance.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +35,11 @@ from audits.results.rows import AuditCase, ReportRow, Settings
 class ScoresRequest:
     """The audit of scores that the command line asks for, checked."""
 
-    inside: str
+    inside: str  # the two files
     outside: str
-    claim: Plan | None
-    delta: float | None
-    split: str
+    claim: Plan | None  # None asks for the bound alone
+    delta: float | None  # of the bound; None for that of the claim
+    split: str  # how the canaries were chosen, one of `SPLITS`
 
     @classmethod
     def from_request(cls, request: Request) -> ScoresRequest:
@@ -69,6 +74,7 @@ def count_scores(paths: tuple[str, ...]) -> int:
 
 
 def _claim(options: dict[str, Any], delta: float | None) -> Plan | None:
+    """The claim of the options: a loss of --epsilon or --mu, or the plan of a file."""
     if options.get("epsilon") is not None:
         epsilon = EPSILON.check("--epsilon", parse_number(str(options["epsilon"])))
         return ApproxLoss(epsilon, delta) if delta else PureLoss(epsilon)

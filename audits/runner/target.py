@@ -29,25 +29,26 @@ from audits.runner.target_processes import TARGET_METAVAR, TargetLimits, TargetP
 from audits.runner.target_values import load_value
 from audits.runs.release_functions import Draw
 
-MAX_WITNESS = 4000  # characters, since outputs may be long words
+MAX_WITNESS = 4000  # characters of the witness in a row: an output may be a long text
 # To estimate the time, calls of 1, 2, 4, ... runs are made until a call takes LONG_CALL seconds or
-# has MAX_CALL_RUNS runs, or 1 / RUNS_PER_TRIAL of the audit's runs.  All these calls together have
-# at most 1/16 of the audit's runs, and at least 1.
+# the next would have more than MAX_CALL_RUNS runs, or than 1 / RUNS_PER_TRIAL of the audit's runs.
+# So all these calls together have less than 1/16 of the audit's runs, or are two calls of one run.
 LONG_CALL, MAX_CALL_RUNS = 0.1, 1 << 10
 RUNS_PER_TRIAL = 32
+MIN_SECONDS_SAID = 10  # no estimate of fewer seconds is shown
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TargetRequest:
-    """The audit that the command line asks for, checked."""
+    """The audit of a function that the command line asks for, checked."""
 
-    name: str
-    epsilon: float
+    name: str  # the function, as package.module:function
+    epsilon: float  # the claim, with delta
     delta: float
-    pair: tuple[str, str]
-    bits: bool
-    early: bool = False
+    pair: tuple[str, str]  # the arguments that name the two values
+    bits: bool  # whether the low-order bits of outputs are tested too
+    early: bool = False  # whether the audit stops as soon as the claim is refuted
 
     @classmethod
     def from_request(cls, request: Request) -> TargetRequest:
@@ -102,7 +103,9 @@ def target_cases(
 ) -> list[AuditCase]:
     """The guess test of the function's outputs, and on request of their low-order bits.
 
-    ``kept_outputs`` has those of a run that was interrupted; ``say`` takes an estimate in words.
+    In a guess test an adversary guesses from each output which of the two values it came from.
+    ``kept_outputs`` has the outputs of an audit that was interrupted; ``say`` is called with an
+    estimate of the time in words.
     """
     verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
     audits = [
@@ -192,10 +195,10 @@ def estimate_seconds(
     workers: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
-    """About how many seconds so many runs take on the workers; 0 if the function fails.
+    """About how many seconds ``runs`` runs take on the workers; 0 if the function fails.
 
-    Calls of 1, 2, 4, ... runs until one is long, under a seed of their own, so that no number of
-    the audit depends on them.  The first call, which loads the code, is left out.
+    It makes calls of 1, 2, 4, ... runs until one is long, with a seed of their own, so that no
+    number of the audit depends on them.  The first call, which loads the code, is left out.
     """
     rng, size = np.random.default_rng(0), 1
     try:
@@ -213,7 +216,7 @@ def estimate_seconds(
 
 def advice(seconds: float, limit: float, *, early: bool) -> str | None:
     """The estimate in words, with what ends sooner; None where it is short."""
-    if seconds < 10:
+    if seconds < MIN_SECONDS_SAID:
         return None
     shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
     sooner = "fewer --samples" if early else "fewer --samples or --early"

@@ -28,10 +28,11 @@ from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
 ARRAY, WORDS = 0, 1  # kinds of a message: an array of numpy, or JSON
-ARRAY_KINDS = "biufcmMUS"  # numpy's kinds of numbers, times and texts, which hold no objects
+ARRAY_KINDS = "biufcmMUS"  # numpy's codes of numbers, times and texts, which hold no objects
 SMALL = 1 << 53  # whole numbers below this are exact as floats, and sent as they are
 MAX_CODE = 1 << 64  # codes of structure and category have 64 bits
-MAX_NAME = 200  # characters of the name of a part
+MAX_NAME = 200  # characters of the name of a part of an output that nothing could read
+# What a parser or a conversion raises on a message that is not as it must be.
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
              MemoryError, RecursionError)  # fmt: skip
 
@@ -68,6 +69,7 @@ class Channel:
         return unpack_message(kind, body)
 
     def _read(self, size: int) -> memoryview:
+        """The next ``size`` bytes, waiting until they are there."""
         # np.empty reserves addresses; physical memory is used only as bytes arrive.
         buffer = np.empty(size, np.uint8).data
         filled = 0
@@ -129,6 +131,7 @@ def decode_outputs(message: Any) -> NDArray[Any]:
 
 
 def _encode_output(output: Any) -> Any:
+    """An output as JSON takes it: itself, the exception of its run, or the list of its features."""
     if output is None or type(output) in {bool, str, float, np.float64}:
         return output
     if type(output) is int and abs(output) < SMALL:
@@ -140,6 +143,7 @@ def _encode_output(output: Any) -> Any:
 
 
 def _decode_output(output: Any) -> Any:
+    """The output that `_encode_output` made JSON of; each part is checked or converted."""
     if isinstance(output, dict):
         return RaisedOutcome(*map(str, output["raised"]))
     if isinstance(output, list):

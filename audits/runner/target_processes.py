@@ -4,6 +4,13 @@ An audit draws outputs of a function that the user names on the command line.  T
 processes of its own (`target_sampler`), which a supervisor process starts and ends
 (`target_supervisor`).  The auditor never imports the function: it sends requests over a socket to
 each process, and computes the verdict from the outputs that come back.
+
+The first message to a process has the names of the function and of the two values.  Each later one
+is a request, a list of integers whose length says what is asked for:
+
+- ``[value, seed, runs]``: outputs of this number of runs, on the first value (0) or the second (1);
+- ``[runs]``: numbers of sentences on how the function behaves, seen in a few further calls;
+- ``[]``: whether a call of the function makes many runs, and the digest of its file.
 """
 
 from __future__ import annotations
@@ -32,12 +39,12 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"  # how messages and the help name the user's function
-# An answer may have so many bytes; outputs of n runs may have n / MAX_LEARNING_RUNS of the memory
-# limit in addition.
+# An answer may have this many bytes.  One with outputs of n runs may have n / MAX_LEARNING_RUNS of
+# the memory limit in addition: so all outputs that a rule is learned from are within this limit.
 SMALL_ANSWER = 1 << 20
 Answer = TypeVar("Answer")
 GRACE = 15.0  # seconds after which a supervisor that has not ended its processes is killed
-MAX_ERROR = 300  # an error text from a process of the function is cut to so many characters
+MAX_ERROR = 300  # an error text from a process of the function is cut to this many characters
 
 
 @final
@@ -59,10 +66,10 @@ class TargetLimits:
 class TargetProcesses(IsolatedRelease):
     """Processes that run a function, to be called as ``(value, rng, size)`` with a value of a pair.
 
-    ``value_words`` are the words of the command line that name the two values: each process reads
-    the values itself, and ``pair`` are the values as this process reads them.  ``processes`` is the
-    number of processes that answer at the same time.  With ``kept_outputs`` the outputs of an
-    earlier, interrupted audit are taken from a file where it has them.
+    ``value_words`` are the arguments of the command line that name the two values: each process
+    reads the values itself, and ``pair`` are the values as this process reads them.  ``processes``
+    is the number of processes that answer at the same time.  With ``kept_outputs`` the outputs of
+    an earlier, interrupted audit are taken from a file where it has them.
     """
 
     def __init__(
@@ -90,7 +97,8 @@ class TargetProcesses(IsolatedRelease):
             "processes": limits.processes,
         }
         self._supervisor = subprocess.Popen(
-            # With -I no file in the current folder can replace a module of Python.
+            # With -I no file in the current folder can replace a module of Python, and with -S no
+            # installed package is loaded.  The supervisor ends when its standard input is closed.
             [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -160,7 +168,8 @@ class TargetProcesses(IsolatedRelease):
     def _ask(self, request: list[int], max_bytes: int, decode: Callable[[Any], Answer]) -> Answer:
         """Send a request to an idle process and return its decoded answer.
 
-        The first message to a process is the names of the function and of its values.
+        `ParameterError` shows its last argument as what was expected in place of the function, so
+        the failures are written as a kind of code, such as "code that ends within ...".
         """
         channel, fresh = self._idle.get()
         try:
@@ -191,10 +200,9 @@ class TargetProcesses(IsolatedRelease):
             return self.failure
 
     def _reason(self) -> str:
-        """Why the connection was closed, as an error message, from the supervisor's report."""
-        with contextlib.suppress(
-            subprocess.TimeoutExpired
-        ):  # It ends by itself when a process has.
+        """Why the connection was closed, as what was expected, from the supervisor's report."""
+        # The supervisor ends by itself when a process of the function has ended.
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._supervisor.wait(GRACE / 10)
         try:
             report = json.loads(self._end())

@@ -25,12 +25,14 @@ ANY_SIZE = 1 << 62  # bytes of a request: no limit, as the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
-    """Answer requests until the connection is closed: [which value, seed, runs], [runs], or [].
+    """Answer requests until the connection is closed.
 
-    The second kind asks what a few more calls show of the function, the last whether it takes a
-    number of runs, and for a digest of its file.
+    ``[value, seed, runs]`` asks for outputs of a number of runs on the first value (0) or the
+    second (1), ``[runs]`` what a few more calls show of the function, and ``[]`` whether it takes a
+    number of runs, and for a digest of its file.  The first message names the function and both
+    values.
     """
-    sys.path.insert(0, "")
+    sys.path.insert(0, "")  # the function's module may be in the current folder
     warnings.simplefilter("ignore")
     name, *value_words = channel.receive(ANY_SIZE)
     values: list[Any] = []
@@ -58,6 +60,7 @@ def _serve(channel: Channel) -> None:
 
 
 def _import_function(name: str) -> Any:
+    """The member that ``package.module:function`` or ``package.module:Class.method`` names."""
     module, _, function = name.partition(":")
     member: Any = importlib.import_module(module)
     for word in function.split("."):

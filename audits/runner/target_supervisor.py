@@ -27,7 +27,7 @@ from typing import Any
 # Options of Linux's prctl(2), by their numbers in <linux/prctl.h>: the signal that a process gets
 # when its parent ends, whether others may read and write its memory, and whether it is a subreaper.
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
-TICK = 0.05  # seconds between two looks at memory and processes
+TICK = 0.05  # seconds between two looks at memory and processes; more let a limit be passed longer
 LAST_SECONDS = 10.0  # longest time in which all descendants are killed again and again
 PAGE = resource.getpagesize()  # bytes
 
@@ -84,6 +84,7 @@ def _watch(samplers: set[int], memory: int, processes: int) -> dict[str, Any]:
     "processes" (too many descendants) or "memory" (resident, of all descendants together).
     """
     while True:
+        # Standard input (0) is readable and has no byte once the auditor has closed it.
         if select.select([0], [], [], TICK)[0] and not os.read(0, 1):
             return {"why": "closed"}
         for pid, status in _reap():
@@ -141,6 +142,7 @@ def _descendants() -> list[int]:
 
 
 def _resident_bytes(pid: int) -> int:
+    """Physical memory of a process: the second number of its ``statm``, in pages; 0 if unknown."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", "rb") as file:
         return int(file.read().split()[1]) * PAGE
     return 0

@@ -28,12 +28,15 @@ from audits.runs.release_functions import (
 )
 
 PIECES_PER_TEST = 32  # pieces of a test, so that slow functions keep many workers busy
-# runs of a piece: its generator costs as much as 500 draws of a function that takes size
+# Least and most runs of a piece.  The generator of a piece costs as much as 500 draws of a function
+# that takes a size, so smaller pieces would mostly make generators.
 MIN_PIECE_RUNS, MAX_PIECE_RUNS = 1 << 10, 8 * CHUNK
-MIN_PIECE_CALLS = 16  # calls of a function that makes one run per call
-# the number of small pieces is a multiple of this, so that two or four workers end together
+MIN_PIECE_CALLS = 16  # least runs of a piece of a function that makes one run per call
+# The number of pieces of such a function is a multiple of this, if it is larger, so that two or
+# four workers end together.
 WORKERS = 4
 MAX_TASKS = 64  # largest number of groups in which pieces are sent to workers
+FIRST_OUTCOMES = 1000  # outputs of each value in which an audit looks for one that did not raise
 OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
 
@@ -43,8 +46,8 @@ Result = TypeVar("Result")
 class RunPlan:
     """``runs`` runs of a release on a pair; ``root`` and the bit generator seed every piece.
 
-    ``run_by_run`` says that the release is called once a run.  Nothing that is measured decides
-    the pieces: they are the same on any machine.
+    ``run_by_run`` says that the release is called once a run.  The pieces depend on no measured
+    time, so they are the same on any machine.
     """
 
     draw: Draw
@@ -75,7 +78,8 @@ class RunPlan:
         rng = np.random.Generator(self.bit_generator(seed))
         for done in range(0, piece_runs, CHUNK):
             size = min(CHUNK, piece_runs - done)
-            # n ~ Bin(size, 1/2) runs of one side equal a coin a run, since only counts are kept
+            # Bin(size, 1/2) runs of the first value are as good as a coin for each run, since the
+            # order of the runs does not matter.
             ones = int(rng.binomial(size, 0.5))
             yield self.draw(self.pair[0], rng, ones), self.draw(self.pair[1], rng, size - ones)
 
@@ -154,7 +158,10 @@ def collect_both(
     second_outputs = concatenate_outputs([second for _, second in drawn])
     outcomes = []
     if first_outputs.dtype == object:
-        outcomes = [*first_outputs[:1000].ravel(), *second_outputs[:1000].ravel()]
+        outcomes = [
+            *first_outputs[:FIRST_OUTCOMES].ravel(),
+            *second_outputs[:FIRST_OUTCOMES].ravel(),
+        ]
     if outcomes and all(isinstance(output, RaisedOutcome) for output in outcomes):
         shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
         raise ParameterError("release", shown, "a function that returns outputs")

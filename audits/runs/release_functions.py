@@ -37,17 +37,20 @@ FORMS = (
 )
 # a second argument of one of these names takes a generator, whatever its default is
 GENERATOR_NAMES = {"rng", "generator", "random_state"}
-# how a release takes an argument; without a signature it is tried with a generator first
+# How a release takes an argument: by its position, by its name, or, if it has no signature, with a
+# generator if that raises no `TypeError`.
 BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
-BY_NAME_ON_TRIAL = "by name on trial"  # the function takes any named arguments
+BY_NAME_ON_TRIAL = "by name on trial"  # the same by name: the function takes any named arguments
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 MAX_CAUSES = 8  # number of earlier exceptions in a chain that are read
 CHUNK = 1 << 15  # runs at a time, which fit in the processor's cache and bound the memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
-# runs of the audit per additional call of a value, and the largest number of calls
+MAX_SHOWN = 200  # characters of an exception's message that are read
+# After an audit each value gets one more call for each RUNS_PER_CALL runs, and at most MAX_CALLS.
 RUNS_PER_CALL, MAX_CALLS = 200, 16
+# The index of each sentence in SENTENCES.
 NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
 SENTENCES = (
     "The release takes no rng and draws by itself: a seed does not repeat it.",
@@ -74,14 +77,11 @@ class IsolatedRelease(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class CallForm:
-    """How a release takes its generator and its number of runs; "" if it takes none.
+    """How a release takes its generator and its number of runs."""
 
-    ``awaited`` releases are coroutine functions.
-    """
-
-    generator: str
-    size: str
-    awaited: bool = False
+    generator: str  # BY_PLACE, BY_NAME, BY_TRIAL, BY_NAME_ON_TRIAL, or "" if it takes none
+    size: str  # BY_PLACE, BY_NAME, or "" if a call makes one run
+    awaited: bool = False  # whether it is a coroutine function
 
     def one_run(self, release: Callable[..., Any]) -> Callable[..., Any]:
         """The release as a function of (value, rng) that makes one run."""
@@ -201,6 +201,7 @@ def _is_generator(parameter: inspect.Parameter) -> bool:
 def _call_by_trial(
     release: Callable[..., Any], value: Any, rng: np.random.Generator, *, by_name: bool = False
 ) -> Any:
+    """One call with the generator, or without it if that raises `TypeError`."""
     try:
         return release(value, rng=rng) if by_name else release(value, rng)
     except TypeError:
@@ -255,8 +256,8 @@ class Vectorised:
         except ParameterError:  # an error of this package, which names the remedy
             raise
         except Exception as error:
-            # it is not known which of the runs failed
-            # the message is not shown, here or below, because it may name records
+            # It is not known which of the runs failed.  The exception's message is not shown, as it
+            # may name records.
             shown = f"one that raised {type(error).__name__} {_place(error)}"
             allowed = "a function that does not raise; without size an exception is an outcome"
             raise ParameterError("release", shown, allowed) from None
@@ -308,6 +309,7 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
 
 
 def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) -> Any:
+    """The output of one run, or the exception that it raised."""
     try:
         return release(value, rng)
     except (Exception, SystemExit) as error:
@@ -317,7 +319,7 @@ def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) 
 def _message(error: BaseException, depth: int = 0) -> str:
     """What a traceback shows of an exception: message, notes, and the exceptions before it."""
     try:
-        message = "\n".join([str(error), *map(str, getattr(error, "__notes__", ()))])[:200]
+        message = "\n".join([str(error), *map(str, getattr(error, "__notes__", ()))])[:MAX_SHOWN]
     except Exception as failed:  # the exception's own method may raise any exception
         message = f"unreadable: {type(failed).__name__}"
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -337,6 +339,10 @@ def _place(error: BaseException) -> str:
 
 
 def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
+    """What a release returned for ``size`` runs as an array with the runs along its first axis.
+
+    A list of outputs, a tuple of columns and anything that converts to an array are taken.
+    """
     if isinstance(many, list) and len(many) == size:
         return as_output_array(many)
     if isinstance(many, tuple) and len(many) != size:

@@ -28,7 +28,8 @@ UNCHANGING = (
     datetime.timedelta,
 )  # fmt: skip
 PLAIN_CONTAINERS = {list, tuple, dict, set, frozenset}
-MAX_DEPTH = 50  # nested containers; deeper ones and cycles are copied by `copy.deepcopy`
+# Nested containers that are looked into; deeper ones and cycles are copied by `copy.deepcopy`.
+MAX_DEPTH = 50
 
 
 def copier(value: Any) -> Callable[[], Any]:
@@ -46,7 +47,8 @@ def copier(value: Any) -> Callable[[], Any]:
         copied: Callable[[], Any] = value.copy
         return copied
     try:
-        # Pickling is much quicker than `copy.deepcopy`, and parts that are shared stay shared.
+        # Pickling is much quicker than `copy.deepcopy`, and a part that is in two places stays one
+        # object.
         if _is_plain(value, 0):
             return functools.partial(pickle.loads, pickle.dumps(value, 4))
         copy.deepcopy(value)
@@ -56,7 +58,11 @@ def copier(value: Any) -> Callable[[], Any]:
 
 
 def remaker(value: Any) -> Callable[[], Any]:
-    """A function that builds an equal value at each call, with new parts where that is possible."""
+    """A function that builds an equal value at each call, with new parts where that is possible.
+
+    Unlike `copier` it makes new objects also of tuples and numbers, and of the items of a list.  So
+    where two values are timed, all parts of both are equally new in memory.
+    """
     if type(value) is not np.ndarray:
         try:
             if _is_plain(value, 0):

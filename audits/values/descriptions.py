@@ -1,6 +1,7 @@
 """Values of a pair in words: their kinds, digests, and the place where they differ.
 
-Numbers that a caller wrote as a pair are shown.  Records never are: of arrays, texts, frames and
+A pair are the two neighbouring values that an audit tells apart.  Numbers that a caller wrote as a
+pair are shown.  Records never are: of arrays, texts, frames and
 containers the words give the shape alone.
 """
 
@@ -21,8 +22,8 @@ from audits.values.digests import (
 )
 
 SHOWN_DIGITS = 8  # characters of a digest that are shown
-MAX_DIGITS = 20  # digits of an integer that are shown
-MAX_COMPARED = 100_000  # items of a list that are compared one by one
+MAX_DIGITS = 20  # of an integer with more digits only the number of bits is shown
+MAX_COMPARED = 100_000  # lists with more items are not compared one by one
 
 
 def is_shown(value: Any) -> bool:
@@ -101,6 +102,7 @@ def is_frame(value: Any) -> bool:
 
 
 def _place_text(changed: NDArray[np.intp], first_length: int, second_length: int, word: str) -> str:
+    """Where two values of these lengths differ, in words; ``word`` is what a part is called."""
     if first_length != second_length:
         if changed.size == 0:
             return f"the same in the first {min(first_length, second_length)}"

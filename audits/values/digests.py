@@ -1,7 +1,8 @@
 """A digest of any value: equal values have equal digests.
 
-Numbers are equal across types, as in Python; NaN equals NaN.  Objects are read by their pickled
-state, part by part, so that neither an ``__eq__`` nor shared parts matter.
+Numbers are equal across types, as in Python; NaN equals NaN.  Other objects are read by the state
+that pickle would store, part by part.  So an ``__eq__`` of their own does not matter, nor whether
+two parts of a value are one object or two equal ones, which a pickle distinguishes.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_DEPTH = 50  # nested containers; deeper ones and cycles count as unreadable
-EXACT_INTEGERS = 1 << 53  # integers up to here are exact as floats
+# Nested containers that are read; deeper ones, and so all cycles, count as unreadable.  It must
+# only stay far below Python's own limit of recursion.
+MAX_DEPTH = 50
+EXACT_INTEGERS = 1 << 53  # all integers up to here, in absolute value, are floats
 NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 FRAME_LIBRARIES = {"pandas", "polars"}
 
@@ -44,7 +47,11 @@ def surely_differ(first: Any, second: Any) -> bool:
 
 
 def _read(value: Any, depth: int) -> bytes | None:
-    """A value as bytes, the same for equal values; None if a part cannot be read."""
+    """A value as bytes, the same for equal values; None if a part cannot be read.
+
+    ``depth`` counts the containers that the value is in.  A dict of any class is read by its items;
+    a list or tuple of a class of its own may have further state, so it is read by `object_parts`.
+    """
     if isinstance(value, NUMBERS):
         return _number_bytes(value)
     if value is None or isinstance(value, (str, bytes, bytearray)):
@@ -71,10 +78,15 @@ def _read(value: Any, depth: int) -> bytes | None:
 
 
 def _read_parts(kind: str, parts: Iterable[Any], depth: int) -> bytes | None:
+    """A container of this kind with these parts, in their order, as bytes."""
     return _join(kind, _all_known(_read(part, depth + 1) for part in parts))
 
 
 def _read_array(array: NDArray[Any], depth: int) -> bytes | None:
+    """An array as bytes: its shape, and its numbers by value, whatever their type.
+
+    Dates are read with their unit, structured arrays by field, and other arrays by element.
+    """
     if isinstance(array, np.ma.MaskedArray):
         return _read_parts("masked", (np.ma.getmaskarray(array), array.data), depth)
     kind, head = array.dtype.kind, f"array {array.shape}"
@@ -100,6 +112,8 @@ def object_parts(value: Any) -> Iterable[Any]:
     recipe = value.__reduce_ex__(4)
     if isinstance(recipe, str):
         return [recipe]
+    # The recipe has a function that makes the object, its arguments, and up to three more items:
+    # the state, and iterators of list elements and of dict items, which may be None.
     make, arguments, *state = recipe
     name = f"{make.__module__}.{make.__qualname__}"
     return [name, arguments, *(part if i == 0 else [*(part or ())] for i, part in enumerate(state))]
@@ -137,7 +151,11 @@ def _number_bytes(value: Any) -> bytes:
 
 
 def _number_array_bytes(array: NDArray[Any]) -> bytes:
-    """The numbers of an array as floats; integers beyond the exact floats one by one."""
+    """The numbers of an array as 64-bit floats where these are exact, else one by one as text.
+
+    Not all 64-bit integers are such floats, nor are all long doubles.  Complex numbers are two
+    arrays of floats, or one if all are real.
+    """
     array, kind = np.atleast_1d(array), array.dtype.kind
     if kind == "c":
         components = np.stack([array.real, array.imag])
@@ -155,6 +173,7 @@ def _number_array_bytes(array: NDArray[Any]) -> bytes:
 
 
 def _text_bytes(value: Any) -> bytes:
+    """None, a text or bytes as bytes; texts may hold lone surrogates, which UTF-8 refuses."""
     if value is None:
         return b"none"
     kind = "text" if isinstance(value, str) else "bytes"
@@ -163,12 +182,17 @@ def _text_bytes(value: Any) -> bytes:
 
 
 def _join_sorted(kind: str, parts: Iterable[bytes | None]) -> bytes | None:
+    """A container whose order does not matter, as bytes."""
     contents = _all_known(parts)
     return None if contents is None else _join(kind, sorted(contents))
 
 
 def _all_known(parts: Iterable[bytes | None]) -> list[bytes] | None:
-    """The parts, or None at the first that is None: else a cycle would be walked for ever."""
+    """The parts, or None as soon as one of them is None.
+
+    A part in a cycle is None only at `MAX_DEPTH`.  If each container on the way read its other
+    parts nevertheless, two parts in each would already make 2^50 calls.
+    """
     contents = []
     for part in parts:
         if part is None:
@@ -178,6 +202,7 @@ def _all_known(parts: Iterable[bytes | None]) -> list[bytes] | None:
 
 
 def _join(kind: str, contents: list[bytes] | None) -> bytes | None:
+    """The parts with their lengths before them, so that no two lists of parts look the same."""
     if contents is None:
         return None
     lengths = b"".join(len(part).to_bytes(8, "big") for part in contents)

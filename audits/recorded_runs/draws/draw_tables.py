@@ -15,17 +15,13 @@ from typing import Any, NamedTuple, final
 
 @final
 class DrawTable(NamedTuple):
-    """The arguments of a draw with their defaults, and the name of the law of its output.
+    """The arguments of a draw, and the law of its output."""
 
-    A required argument has the default None.  ``place`` and ``spread`` name the arguments of
-    location and scale ("" if there are none).  ``size`` is "*" if each positional argument is one
-    dimension of the shape, as in ``rand(2, 3)``.
-    """
-
-    arguments: dict[str, Any]
-    law: str
-    place: str = ""
-    spread: str = ""
+    arguments: dict[str, Any]  # with their defaults; that of a required one is None
+    law: str  # its name; "" for coins
+    place: str = ""  # the name of the argument of location; "" if there is none
+    spread: str = ""  # the name of the argument of scale; "" if there is none
+    # "*" if each positional argument is one dimension of the shape, as in ``rand(2, 3)``
     size: str = "size"
 
 

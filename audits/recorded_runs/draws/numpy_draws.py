@@ -1,10 +1,13 @@
-"""Generators of numpy that record their draws: followed noise, and frozen coins.
+"""Generators of numpy that record their draws: followed noise, and coins.
 
-Within a recorded run the methods of these generators write each draw to the `Tape`; the replay on
-the neighbour gets the recorded numbers.  Draws in the table `NOISE` are handed out as followed
-numbers, as they may hide private values.  Draws in the table `COINS`, such as those that choose
-samples or batches, are handed out plain, and are the same in both runs.  Draws whose parameters may
-be private are in `parametric_draws`.
+An audit runs a function on data, and again on neighbouring data with the same random numbers.  In
+the first run the methods of these generators write each draw as an event to the `Tape`; in the
+second they hand out the recorded numbers.  Draws in the table `NOISE` are handed out as followed
+numbers, as they may hide private values: in ``x + rng.laplace()`` the sum remembers, as a `View`,
+that it is x plus noise of scale 1.  So the audit learns how far x differs between the runs, and
+computes what the noise hides of that.  Draws in the table `COINS` choose samples, orders or batches
+rather than hide values; the code gets them as plain numbers, the same in both runs.  Draws whose
+parameters may be private are in `parametric_draws`.
 """
 
 from __future__ import annotations
@@ -36,27 +39,26 @@ PLAIN_STATE: Any = np.random.RandomState
 
 @final
 class NoiseTerms(NamedTuple):
-    """A draw as location + factor x noise, where the noise has this scale.
+    """A draw as location + factor x noise."""
 
-    ``equal`` has the arguments that must be equal in both runs.
-    """
-
-    location: Any
+    location: Any  # may differ between the runs: this is the private value that the noise hides
     factor: Any
-    scale: Any
-    equal: dict[str, Any]
+    scale: Any  # of the noise, on which its privacy loss depends
+    equal: dict[str, Any]  # what else the law depends on, by name; it must be equal in both runs
 
 
 def _terms_of(name: str, table: DrawTable, arguments: dict[str, Any]) -> NoiseTerms:
     """The terms of a draw with these plain arguments, of which the table says what they are."""
     if name == "uniform":
+        # low + (high - low) x noise that is uniform on [0, 1]: only the width must be equal.
         width = np.subtract(arguments["high"], arguments["low"])
         equal = {"width": width, "size": arguments.get("size")}
         return NoiseTerms(arguments["low"], width, 1.0, equal)
     equal = {key: value for key, value in arguments.items() if key not in (table.place, "out")}
     scale = arguments[table.spread] if table.spread else 1.0
     if table.law == "geometric":
-        # A trial more changes the log-probability by ln(1 - p), so the scale is -1 / ln(1 - p).
+        # One more trial changes the log-probability by ln(1 - p), as a step of 1 changes that of
+        # exponential noise of scale -1 / ln(1 - p); losses are computed from this scale.
         with np.errstate(all="ignore"):
             scale = -1 / np.log1p(-np.asarray(arguments["p"], dtype=float))
     return NoiseTerms(arguments.get(table.place, 0.0), 1.0, scale, equal)
@@ -68,30 +70,36 @@ def recorded_noise(
     """Draw noise on the tape and return it followed.
 
     ``draw`` makes the plain numbers; ``table`` says which of the ``bound_arguments``, the arguments
-    by name, are the location and the scale.  Noise at a public place, and coins with a part for
-    each record, are returned plain.
+    by name, are the location and the scale.  Two kinds of draws are no noise and are returned
+    plain: those at a call site that is known to be public, and uniform numbers, or numbers of a law
+    without a formula for its loss, of which each record has its own.
     """
     arguments = {key: use(value) for key, value in bound_arguments.items()}
     terms, out = _terms_of(name, table, arguments), arguments.get("out")
+    # Where one of the data sets lacks a record, as many such numbers as records are their coins.
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, arguments.get("size")):
         return coins_of_records(tape, name, draw, arguments["size"], {})
     if draw_site() in tape.public:
+        # Public numbers hide nothing, so their location must be equal in both runs too.
         location = {table.place: terms.location} if table.place else {}
         return _public_numbers(tape, name, draw, terms.equal | location, out)
-    earlier_draw = tape.expected()  # in the second run
+    earlier_draw = tape.expected()  # in the second run the recorded draw, in the first None
     event = tape.draw(name, draw, equal=terms.equal)
     shape = event.shape
+    # Each number of the draw is a sum of one part, the last axis of ``noises`` and ``factors``.
     noises = tape.number_noises(table.law, terms.scale, name, shape)
     factors = np.broadcast_to(np.asarray(terms.factor, dtype=float), shape)[..., None]
     value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
     if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
         tape.leave(event.site, f"{name} has another shape in the second run")
+    # Pure noise hides no value yet.  The replay takes over what the first run found.
     pure = table.law == "uniform" or not np.any(value)
     if earlier_draw is not None:
         pure = earlier_draw.noisy is not None and earlier_draw.noisy.pure
     view = View(noises, np.array(factors), np.array(value))
     noise = NoisyNumber(event.output, event.site, view, pure)
-    # One uniform number for each record is probably the coin that samples the record.
+    # One uniform number for each record is probably the coin that samples the record.  The event
+    # says so, though the numbers are followed as noise.
     coins = table.law == "uniform" and shape[:1] == (tape.records,)
     tape.complete(event, coins=coins, noisy=noise)
     if out is not None:
@@ -100,7 +108,7 @@ def recorded_noise(
 
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
-    """Draw public numbers, which are no noise: they are the same in both runs."""
+    """Draw public numbers, which are no noise, and return them plain, the same in both runs."""
     if is_one_per_record(tape, equal.get("size")):
         return coins_of_records(tape, name, draw, equal.pop("size"), equal)
     event = tape.draw(name, draw, equal=equal)
@@ -131,7 +139,11 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
 
 def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
-    """A method of a generator that draws coins, recorded within a run."""
+    """A method of a generator that draws coins, recorded within a run.
+
+    Integers from 0 to the number of records are taken for row numbers, and as many numbers as
+    records for a coin of each: the replay then leaves out what belongs to a missing record.
+    """
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -155,7 +167,10 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
 
 
 def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
-    """The end of integers that start at 0, which may be row numbers; None for other integers."""
+    """The end of integers from 0 to before it, which may be row numbers; None for other integers.
+
+    With a single argument, ``low`` is this end, as in numpy.
+    """
     low, high = bound_arguments["low"], bound_arguments.get("high")
     low, high = (0, low) if high is None else (low, high)
     starts_at_zero = np.ndim(low) == 0 and low == 0 and not bound_arguments.get("endpoint", False)
@@ -163,7 +178,7 @@ def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
-    """A method of `PARAMETRIC`, recorded within a run."""
+    """A method of `PARAMETRIC`, such as ``choice``, recorded within a run."""
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -178,7 +193,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
 
 
 def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
-    """The method ``permutation``: the tape gives the order, which is applied to this run's data."""
+    """The method ``permutation``: this run's data, in an order that the tape gives."""
     tape = current_tape()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
@@ -191,6 +206,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 
 def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
+    """The method ``shuffle``: the tape gives an order, to which ``x`` is rearranged in place."""
     tape = current_tape()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
@@ -206,6 +222,10 @@ def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
 
 
 def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) -> Any:
+    """The method ``permuted``, which shuffles each slice along the axis on its own.
+
+    The tape gives one uniform key for each element, and each slice is sorted by its keys.
+    """
     tape = current_tape()
     if tape is None:
         return PLAIN_GENERATOR.permuted(self, x, axis=axis, out=out)
@@ -217,11 +237,11 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
         coins=True,
         equal={"the shape of the argument": x.shape},
     ).output
-    places = np.argsort(keys, axis=-1 if axis is None else axis)
+    order = np.argsort(keys, axis=-1 if axis is None else axis)
     if axis is None:
-        permuted = x.ravel()[places].reshape(x.shape)
+        permuted = x.ravel()[order].reshape(x.shape)
     else:
-        permuted = np.take_along_axis(x, places, axis)
+        permuted = np.take_along_axis(x, order, axis)
     if out is not None:
         out[...] = permuted
         return out
@@ -245,10 +265,14 @@ def _methods(base: Any) -> dict[str, Any]:
 
 
 class _LooksLikeBase(type):
-    """A class that counts every instance of its base as its own, as it replaces the base."""
+    """The type of a class that counts every instance of its base as its own.
+
+    In a run it replaces the base, so that ``isinstance(x, np.random.Generator)`` stays true for
+    generators that were made before.
+    """
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, cls.__mro__[1])
+        return isinstance(instance, cls.__mro__[1])  # the base
 
 
 class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
@@ -296,4 +320,5 @@ def new_generator(seed: Any = None) -> Any:
     return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
 
 
+# numpy's own function, which `new_generator` replaces in a run
 _plain_default_rng = np.random.default_rng

@@ -27,7 +27,7 @@ from audits.recorded_runs.events import Losses, PrivateParameter
 from audits.recorded_runs.noisy_numbers import use
 from audits.recorded_runs.tape import Tape
 
-Sample = Callable[..., Any]
+Sample = Callable[..., Any]  # the method of the generator, with its other arguments by position
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:

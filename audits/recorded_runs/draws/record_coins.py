@@ -1,6 +1,9 @@
 """Coins of records where one of the two data sets has one record less.
 
-Records that both runs have get the same coins (docs/proofs/recorded_runs.md, statement 4).
+An audit runs a function on two data sets with the same random numbers, which the tape of the first
+run keeps for the second.  Coins are draws that are no noise, such as those that sample records,
+order them or choose row numbers.  Records that both runs have get the same coins
+(docs/proofs/recorded_runs.md, statement 4).
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ def is_one_per_record(tape: Tape, size: Any) -> bool:
 
 
 def _first(size: Any) -> Any:
+    """The first dimension of a shape, or the number itself."""
     return size[0] if isinstance(size, (tuple, list)) and size else size
 
 
@@ -75,15 +79,16 @@ def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:
 def places_of_records(
     tape: Tape, name: str, draw: Any, count: int, size: Any, *, distinct: bool
 ) -> Any:
-    """Draw places of records; another record replaces the missing one.
+    """Draw row numbers of records; another record replaces the missing one.
 
-    If there are as many places as records, each place belongs to a record, and the place of the
-    missing record is left out.
+    If as many row numbers are drawn as there are records, each is one for a record, and that for
+    the missing record is left out.  ``distinct`` row numbers stay distinct.
     """
     covers_records = _first(size) == count
     places = np.asarray(coins(tape, name, draw, count, {} if covers_records else {"size": size}))
     if _lacks(tape, count):
         gone = places == tape.changed
+        # the records after the missing one have row numbers that are less by 1
         places = places - (places > tape.changed)
         free = np.setdiff1d(np.arange(count), places[~gone])
         places = np.where(gone, free[0] if distinct and len(free) else 0, places)

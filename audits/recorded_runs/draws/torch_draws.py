@@ -1,4 +1,9 @@
-"""Draws of PyTorch: followed tensors, which do their arithmetic as followed arrays."""
+"""Draws of PyTorch within a recorded run.
+
+An audit records every draw of a run on a tape, and follows noise through the code: it is handed out
+as numbers that remember which noise is in them.  Here these are tensors, which do their arithmetic
+as the followed arrays of numpy do.  Draws that are no noise, coins, are handed out plain.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     """A tensor of location + noise of this law and scale, drawn on the tape and followed.
 
     Of uniform noise ``spread`` is the width.  Without a ``size`` the shape is that of the
-    parameters; ``kind`` is the type of the tensor.
+    parameters; ``kind`` is the type of the numbers, by default 64-bit floats.
     """
     tape: Any = current_tape()  # the caller has checked that a tape is active
     location, spread = _array(location), _array(spread)
@@ -75,7 +80,7 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     if law == "uniform":
         table = DrawTable({}, law)
         bound_arguments = {"low": location, "high": np.add(location, spread), "size": shape}
-        if name != "uniform":
+        if name != "uniform":  # such as ``rand``, which has no bounds
             bound_arguments = {"size": shape}
     else:
         table = DrawTable({}, law, "place", "scale")
@@ -225,8 +230,9 @@ def _call_of_torch(function: Any, arguments: Any, options: Any) -> Any:
     if result is None:
         plain_options = {key: use(value) for key, value in options.items()}
         return function(*map(use, arguments), **plain_options)
-    has_one_suffix = function_name.endswith("_") != function_name.startswith("__")
-    if has_one_suffix or function_name[2:3] == "i":  # add_ and __iadd__
+    # Functions in place end in one underscore, as add_ does, or have an i after two, as __iadd__.
+    ends_in_underscore = function_name.endswith("_") != function_name.startswith("__")
+    if ends_in_underscore or function_name[2:3] == "i":
         _fill(arguments[0], result)
     return result
 
@@ -234,6 +240,7 @@ def _call_of_torch(function: Any, arguments: Any, options: Any) -> Any:
 def _arithmetic_or_indexing(function_name: str, arguments: Any, options: Any) -> Any:
     """The followed result of arithmetic or indexing; None for other functions."""
     name = function_name.strip("_")
+    # __radd__ has its operands in the other order, and __iadd__ works in place: both are add
     reflected = name[:1] == "r" and name[1:] in UFUNCS
     base = name[1:] if reflected or (name[:1] == "i" and name[1:] in UFUNCS) else name
     if base in UFUNCS and not options:
