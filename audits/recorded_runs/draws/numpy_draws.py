@@ -78,7 +78,12 @@ def recorded_noise(
     terms, out = _terms_of(name, table, arguments), arguments.get("out")
     # Where one of the data sets lacks a record, as many such numbers as records are their coins.
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, arguments.get("size")):
-        return coins_of_records(tape, name, draw, arguments["size"], {})
+        equal = {
+            key: np.asarray(value) if np.ndim(value) else value
+            for key, value in arguments.items()
+            if key not in ("size", "out")
+        }
+        return coins_of_records(tape, name, draw, arguments["size"], equal)
     if draw_site() in tape.public:
         # Public numbers hide nothing, so their location must be equal in both runs too.
         location = {table.place: terms.location} if table.place else {}

@@ -59,12 +59,28 @@ def _lacks(tape: Tape, count: int) -> bool:
 
 
 def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[str, Any]) -> Any:
-    """Draw coins for each record; the coins of the missing record are left out."""
-    count = _first(size)
+    """Draw coins for each record; the coins of the missing record are left out.
+
+    ``equal`` has what else the law of the coins depends on, by name.  It must be equal in both
+    runs, but for what it has of the missing record.
+    """
+    count, recorded = _first(size), tape.expected()
+    if tape.changed is not None and isinstance(recorded, Draw) and recorded.of_records == count + 1:
+        equal = {
+            key: _with_row_of_missing(value, recorded.equal.get(key), tape.changed)
+            for key, value in equal.items()
+        }
     output = coins(tape, name, draw, count, equal)
     if tape.changed is None or not _lacks(tape, count):
         return np.copy(output)
     return np.delete(output, tape.changed, axis=0)
+
+
+def _with_row_of_missing(value: Any, recorded: Any, missing: int) -> Any:
+    """Return a parameter of the shorter run, with the recorded row where it lacks one."""
+    if np.ndim(recorded) and np.shape(value)[:1] == (len(recorded) - 1,):
+        return np.insert(np.asarray(value), missing, recorded[missing], axis=0)
+    return value
 
 
 def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:

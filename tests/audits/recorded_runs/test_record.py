@@ -367,6 +367,29 @@ def test_a_draw_by_inversion_costs_what_its_probabilities_differ(low, high):
     assert any(found.cost == pytest.approx(abs(np.log(ratio)), rel=1e-9) for ratio in ratios)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda data, rng: rng.uniform(0, 1 + data.sum(), size=len(data)),
+        lambda data, rng: rng.uniform(0, 1 + data.sum() * np.ones(len(data)), size=len(data)),
+        lambda data, rng: rng.standard_t(1 + data.sum(), size=len(data)),
+    ],
+)
+def test_coins_of_records_whose_law_depends_on_other_records_are_found(draw):
+    data = np.array([0.2, 0.5, 0.9, 0.3])
+    verdict = record(lambda data, rng: draw(data, rng)[:2], data, data[:-1])
+    assert "input" in {finding.kind for finding in verdict.findings}
+
+
+@pytest.mark.parametrize("high", [lambda n: 1.0, lambda n: np.full(n, 2.0), lambda n: [1.0] * n])
+def test_coins_of_records_with_a_public_law_are_no_finding(high):
+    data = np.array([0.2, 0.5, 0.9, 0.3])
+    coins = record(
+        lambda data, rng: rng.uniform(0, high(len(data)), size=len(data))[:2], data, data[:-1]
+    )
+    assert coins.sound
+
+
 def test_the_loss_of_several_uniform_draws_is_not_known():
     def triangular_noise(data, rng):
         return data.sum() + rng.uniform(-5, 5) + rng.uniform(-5, 5)
