@@ -37,8 +37,8 @@ MAX_LOG_STEPS_PER_MU = 10.0
 MU_OF_HALF_TURN, REDUCED_TURN = 1.2, 2.1
 DIGITS = 42.0  # nats: the rules for phi leave about e^-42
 FARTHEST = 17.0  # deviations of x that are kept
-# The last node is r = FARTHEST_NODE[0] / mu^2 + FARTHEST_NODE[1]: there e^{-rK} |F| <= e^{-60 t}, as
-# K >= t and |F| <= e^{t pi^2 / 2 mu^2}.
+# The last node is r = FARTHEST_NODE[0] / mu^2 + FARTHEST_NODE[1].  There e^{-rK} |F| is at most
+# e^{-60 t}, as K >= t and |F| <= e^{t pi^2 / 2 mu^2}.
 FARTHEST_NODE = (5, 60)
 # Half-widths, of ln r, of strips on which the error of the rule is bounded; below pi / 2.  A wider
 # strip has larger sizes, but the error is divided by e^{2 pi half-width / step}.
