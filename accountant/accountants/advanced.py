@@ -51,7 +51,7 @@ MIN_RANGE = 1e-12
 # The binomial is summed over a window around its mean: DEVIATIONS standard deviations and
 # EXTRA_HEADS heads on each side.  By Bernstein's inequality at most 2 e^-800 lies outside of it.
 DEVIATIONS, EXTRA_HEADS = 40, 1000
-BLOCK = 400_000  # numbers of the binomial's sums that are in memory at a time
+BLOCK = 400_000  # numbers of the binomial's sums that are in memory together
 
 
 @final

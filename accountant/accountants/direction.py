@@ -73,7 +73,7 @@ MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice abov
 MAX_CHOICES = 8
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
-NEAR_LARGEST_ULPS = 32  # an upper end within so many ulps of the largest loss may be this loss
+ULPS_BELOW_TOP = 32  # an upper end within so many ulps of the largest loss may be this loss
 # The mass that finite losses in place of others may move to infinity, where delta is asked at an
 # epsilon of 0: it is added to delta.
 MOVED_MASS = 1e-12
@@ -244,7 +244,7 @@ class Direction:
         kept: otherwise round-off would decide which delta belongs to an epsilon.
         """
         largest_loss = self.composition.max_loss
-        least_near = largest_loss * (1 - NEAR_LARGEST_ULPS * ULP)
+        least_near = largest_loss * (1 - ULPS_BELOW_TOP * ULP)
         if not (self.is_exact and least_near <= interval.upper < math.inf):
             return interval
         by_renyi = round_up_to_bits(self._envelope_epsilon(delta), SURE_BITS)

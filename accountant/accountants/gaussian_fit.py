@@ -54,7 +54,8 @@ LEAST_STEP = 1e-6
 # The search for the regret: number of epsilons of its first round, largest number of rounds, and
 # how far the bound between the epsilons may be above the greatest value at one of them.  The first
 # epsilons have nearly equal steps up to REGRET_SCALE, and growing ones beyond.
-REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH, REGRET_SCALE = 48, 4, 1e-7, 0.1
+REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH = 48, 4, 1e-7
+REGRET_SCALE = 0.1
 LEAST_DELTA = 1e-300  # a smaller delta is rounded up to this, so that its logarithm is finite
 # nats of epsilon: the search for the regret ends here.  Beyond, the regret is at most
 # delta_mu(20) / (1 + e^20) < 3e-9, which `_regret` takes into account.
@@ -301,8 +302,8 @@ def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
     bounds the ratio at and between its epsilons, and the next one divides the worst gap.
     """
     gaussian, end = GaussianLoss(mu), np.array([REGRET_END])
-    last = np.arcsinh(REGRET_END / REGRET_SCALE)
-    ladder = np.sinh(np.linspace(0, last, REGRET_POINTS)) * REGRET_SCALE
+    scaled_end = np.arcsinh(REGRET_END / REGRET_SCALE)
+    ladder = np.sinh(np.linspace(0, scaled_end, REGRET_POINTS)) * REGRET_SCALE
     added = np.unique(np.append(np.clip(ladder, 0.0, REGRET_END), corners[corners < REGRET_END]))
     epsilon, low, high = np.empty(0), np.empty(0), np.empty(0)
     beyond = float(gaussian.profile(end)[0]) / (1 + math.exp(REGRET_END))

@@ -30,7 +30,8 @@ DISTANCES = np.geomspace(1e-10, 0.3, 22)
 # contains the peak is divided by SHRINKING, unless its half width is below ENOUGH_REACH, where a
 # parabola fits well.  All three reaches are in epsilon.
 ROUGH_MOVES, SHRINKING = 12, 5
-FIRST_REACH, NEXT_REACH, ENOUGH_REACH = 1.0, 0.03, 0.01
+FIRST_REACH, NEXT_REACH = 1.0, 0.03
+ENOUGH_REACH = 0.01
 ROUNDS = 2  # rounds of points, the second of them around the best point of the first
 
 

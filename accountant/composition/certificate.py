@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 DIGITS = 12  # significant digits of the ends in the text of a certificate
 # Of the search for a lower end below an upper end, in `bracket_epsilon`:
-LEAST_GAP = 1e-15  # nats of delta: makes the gap between two bounds positive
+POSITIVE_GAP = 1e-15  # nats of delta: makes the gap between two bounds positive
 # The first distance that is tried, in units of the expected one: slightly more, to succeed at once.
 FIRST_GAPS = 1.02
 GROWTH = 1.7  # from one distance to the next; a larger one would make the interval wider
-LEAST_SHARE = 1e-15  # the first distance where none is expected, relative to the upper end
+FIRST_SHARE = 1e-15  # the first distance where none is expected, relative to the upper end
 
 
 @final
@@ -149,12 +149,12 @@ def bracket_epsilon(
         return 0.0, upper
     # The root is a point that was evaluated, unless it is ``max_epsilon``.
     log_lower, log_upper = log_bounds[upper] if upper in log_bounds else bounds(upper)
-    gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + LEAST_GAP
+    gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + POSITIVE_GAP
     distance = FIRST_GAPS * gap / slope
     # The slope at the upper end does not help, or the lower end may be anywhere above 0: the search
     # then goes through all sizes of a distance, from about the round-off of the upper end on.
     if not 0 < distance < upper:
-        distance = LEAST_SHARE * upper
+        distance = FIRST_SHARE * upper
     _, distance = grow_until(
         lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, GROWTH
     )

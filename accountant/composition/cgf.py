@@ -23,7 +23,7 @@ from accountant.numerics.search import minimum_of_one_valley
 MAX_POWER_COUNT = 10**5
 # The first orders of a search for a saddle point, times the estimate of epsilon; where the saddle
 # point is lower still, LOWER_ENDS nats are subtracted from the logarithm of the least one.
-NEAR_ORDERS, LOWER_ENDS = (0.02, 1e3), 6.0
+FIRST_ORDERS, LOWER_ENDS = (0.02, 1e3), 6.0
 # Orders, and numbers of points of successive grids, of a search without an estimate.
 ALL_ORDERS, GRIDS = (1e-7, 1e12), (20, 13, 9, 9)
 # Losses with more terms than these use powers at any count, because logarithms would be slow.
@@ -165,7 +165,7 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:
-        low, high = (math.log(order / near) for order in NEAR_ORDERS)
+        low, high = (math.log(order / near) for order in FIRST_ORDERS)
         order = _vertex(chernoff, low, high)
         if order is not None:
             return order

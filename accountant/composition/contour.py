@@ -34,8 +34,8 @@ from accountant.numerics.rounding import ULP
 # preparing one term of the largest quadrature.  They only decide which engine is tried first.
 NODE_COST, RULE_COST = 300, 2000
 # nats: a sum is not used if the exponent of its scale may be off by more
-MAX_SCALE_ERROR = 0.1
-MAX_SMOOTHING = 1000  # with more, e^{S/8} is too large for a lower bound
+USABLE_SCALE_ERROR = 0.1
+USABLE_SMOOTHING = 1000  # with more, e^{S/8} is too large for a lower bound
 MANY_EPSILONS = 256  # epsilons whose sums are computed at a time, so that memory stays small
 TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
@@ -162,13 +162,13 @@ class Contour:
     def _log_upper(self, epsilon: Array, total: Array, error: float) -> Array:
         """Return logarithms of upper bounds on delta; each sum in ``total`` is up to an error.
 
-        They are infinite where the exponent of the scale is not known to `MAX_SCALE_ERROR`.
+        They are infinite where the exponent of the scale is not known to `USABLE_SCALE_ERROR`.
         """
         scale = self._height - self.tilt * epsilon
         scale_error = 2 * self._height_error + 4 * ULP * (np.abs(scale) + abs(self._height))
         high = total + error + self._sum_error[0] + self._sum_error[1] * np.abs(epsilon)
         high += scale_error * np.abs(total) + math.exp(min(self._truncated, 700.0))
-        is_usable = (scale_error <= MAX_SCALE_ERROR) & (high >= 0)
+        is_usable = (scale_error <= USABLE_SCALE_ERROR) & (high >= 0)
         logs: Array = np.where(is_usable, np.log(np.where(is_usable, high, 1.0)) + scale, math.inf)
         return logs
 
@@ -205,7 +205,7 @@ class Contour:
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         scale = self._height - self.tilt * epsilon
-        if self._scale_error(scale) > MAX_SCALE_ERROR:
+        if self._scale_error(scale) > USABLE_SCALE_ERROR:
             return -math.inf, math.inf
         total = self._sum(self._terms, epsilon)
         noise = self._sum_error[0] + self._sum_error[1] * abs(epsilon)
@@ -219,7 +219,7 @@ class Contour:
             # e^{(S-s)/8} sqrt(S/s) p_S, it adds at most e^{S/8} S p_S.
             density = self._sum(self._density, epsilon)
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
-            if self.smoothing > MAX_SMOOTHING:
+            if self.smoothing > USABLE_SMOOTHING:
                 low = -math.inf
             added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
             low -= added

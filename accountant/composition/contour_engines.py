@@ -25,10 +25,10 @@ MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
 # divided by REFINEMENT, and so gives a narrower interval.
 CONTOURS, REFINEMENT = 4, 4.0
 # A smoothing of 1 or more would make the interval of epsilon wider by more than 1.
-MAX_SMOOTHING = 1.0
+USABLE_SMOOTHING = 1.0
 # The smoothing of a contour that costs too much is multiplied by a factor between these: a smaller
 # one would take many trials, a larger one might smooth far more than is needed.
-LEAST_FACTOR, LARGEST_FACTOR = 2.0, 16.0
+LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
 
 
 class ContourEngine(EngineNearEpsilon):
@@ -63,11 +63,11 @@ class SmoothedContourEngine(EngineNearEpsilon):
             if number > 0:
                 smoothing /= REFINEMENT
                 contour = _with_smoothing(neighbourhood, smoothing)
-            while not _is_affordable(contour) and contour.smoothing < MAX_SMOOTHING:
+            while not _is_affordable(contour) and contour.smoothing < USABLE_SMOOTHING:
                 # Where the smoothing S decides how fast the integrand decays, the number of nodes
                 # is proportional to 1 / sqrt(S): to divide it by `excess` takes excess^2 times S.
                 excess = max(contour.nodes / MAX_NODES, contour.operations / MAX_OPERATIONS)
-                factor = min(max(excess**2, LEAST_FACTOR), LARGEST_FACTOR)
+                factor = min(max(excess**2, LOW_FACTOR), HIGH_FACTOR)
                 contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return

@@ -40,16 +40,16 @@ MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of rele
 EXPENSIVE_WIDTH, COARSE_WIDTH = 1e-6, 1e-5
 LOG_DELTA_STEP = 2.0**-12  # nats: lattices are made for deltas whose logarithm is a multiple of it
 # Of the search for a step and a range of epsilon; widths are relative to epsilon.
-MAX_LATTICES = 24
-TRIAL_END = 1.3  # until epsilon is located, a lattice is for all epsilons up to 1.3 times the guess
+LATTICES = 24  # lattices that are made at most
+TRIAL_END = 1.3  # until epsilon is located, a lattice is for all from 0 to this over the guess
 LOCATED = 0.3  # an interval of this width or less locates epsilon: a lattice is for it alone
-LEAST_MARGIN = 1e-4  # and for as much on either side of the guess, at least
+MARGIN = 1e-4  # and for as much on either side of the guess, at least
 # The guess is replaced if epsilon is below or above these multiples of it, or the interval is wide.
-LEAST_OF_GUESS, MOST_OF_GUESS, WIDE = 0.8, 1.25, 0.5
+BELOW_GUESS, ABOVE_GUESS, WIDE = 0.8, 1.25, 0.5
 AIM = 0.6  # of the wanted width: what a finer step is to reach, so that it surely suffices
 # The factor by which the next step is shorter is between these, and leaves room for a lattice of
 # more points than expected.  With less than WORTHWHILE the search ends.
-LEAST_FINER, MOST_FINER, ROOM, WORTHWHILE = 1.5, 64.0, 0.8, 1.2
+FINER, FINEST, ROOM, WORTHWHILE = 1.5, 64.0, 0.8, 1.2
 HARDLY = 0.9  # a step that leaves more of the width than this has hardly helped
 
 
@@ -126,9 +126,9 @@ class _GridSearch:
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
         lower_engine: GridBounds | None = None  # the bounds that gave the two ends
         upper_engine: GridBounds | None = None
-        for _ in range(MAX_LATTICES):
+        for _ in range(LATTICES):
             # The second term is for the rounding of delta in `delta_of_lattice`.
-            margin = max(2 * gap, LEAST_MARGIN) * epsilon + LOG_DELTA_STEP / tilt
+            margin = max(2 * gap, MARGIN) * epsilon + LOG_DELTA_STEP / tilt
             is_located = gap < LOCATED
             window = (
                 (epsilon - margin, epsilon + margin) if is_located else (0.0, TRIAL_END * epsilon)
@@ -154,7 +154,7 @@ class _GridSearch:
             may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
             if gap <= width or (finer > 4 and gap > HARDLY * before and not may_help):
                 break
-            if high < LEAST_OF_GUESS * epsilon or low > MOST_OF_GUESS * epsilon or gap > WIDE:
+            if high < BELOW_GUESS * epsilon or low > ABOVE_GUESS * epsilon or gap > WIDE:
                 centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
                 if abs(centre / epsilon - 1) < 0.01:  # the guess was right, but the step too long
                     per_epsilon *= 4
@@ -162,8 +162,8 @@ class _GridSearch:
                 continue
             epsilon = (lower + upper) / 2
             finer = min(
-                max(math.sqrt(gap / (AIM * width)), LEAST_FINER),
-                MOST_FINER,
+                max(math.sqrt(gap / (AIM * width)), FINER),
+                FINEST,
                 ROOM * self._max_points / nodes,
             )
             if finer < WORTHWHILE:

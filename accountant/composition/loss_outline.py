@@ -18,19 +18,18 @@ from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 LEAST_LOSS = 1e-8  # nats: a loss that is always smaller in size is too small for a lattice
-LARGEST_SIZE = 700.0  # nats: e^700 is nearly the largest float
 # 120 sizes make each the 1.26-fold of the one before, which is fine enough for an outline.
-_SIZES = np.geomspace(LEAST_LOSS / 10, LARGEST_SIZE, 120)
+_SIZES = np.geomspace(LEAST_LOSS / 10, MAX_EXPONENT, 120)
 LADDER = np.concatenate([[-np.inf], -_SIZES[::-1], [0.0], _SIZES, [np.inf]])
 # Every third finite edge: a value of a profile may take long to compute.
 PROFILE_POINTS = LADDER[2:-1:3]
 # An atom at an end of the range has more than ATOM_MASS in a cell of half width ATOM_WIDTH around
 # the end, and is at least AWAY from the centre of the law; both are relative to the range.
 ATOM_WIDTH, ATOM_MASS, AWAY = 1e-9, 1e-7, 1e-6
-NEGLIGIBLE_NATS = 60.0  # a weight e^-60 times that of the loss 0 counts as nothing
+NEGLIGIBLE_NATS = 60.0  # a weight of e^-60 of that of the loss 0 counts as nothing
 
 
 class Outline:
@@ -124,7 +123,7 @@ class Outline:
         # it needs no place on the lattice, only its mass.  The lattice ends 0.1 % of epsilon later.
         if self.has_masses:
             high = min(high, 1.001 * epsilon + others)
-        low = max(low, self.least, -NEGLIGIBLE_NATS / tilt, -LARGEST_SIZE)
+        low = max(low, self.least, -NEGLIGIBLE_NATS / tilt, -MAX_EXPONENT)
         return Component(self.loss, self.count, offset, (min(low, high), high), self.least, tilt)
 
 

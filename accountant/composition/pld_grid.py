@@ -33,7 +33,7 @@ STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INT
 TILTS = np.geomspace(1e-6, 10.0, 43)
 COARSE_PLACES = 400  # groups of places that stand for each law while a tilt is chosen
 # A loss with rho of this or more counts as one without a finite rho.
-MAX_RHO = 1e99
+FINITE_RHO = 1e99
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
@@ -46,7 +46,7 @@ def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
     return [
         (max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300), n)
         for loss, n in items
-        if 0 < loss.rho < MAX_RHO
+        if 0 < loss.rho < FINITE_RHO
     ]
 
 

@@ -28,7 +28,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
-POINTS = 2**15  # of the lattice: more make the bounds narrower and the transforms longer
+POINTS = 2**15  # of the lattice: with more the bounds are narrower and the transforms larger
 # ulps for each of log2 of the transform's length: a product takes three transforms, and the error
 # of each is relative to the 2-norm of its input.
 FFT_ULPS = 24.0

@@ -48,7 +48,7 @@ ROOT_STEPS = 200  # most steps of `falling_root`; bisection alone needs about 60
 ROOT_AIM, ROOT_ACCURACY = 3e-13, 1e-12
 # Of `falling_root`: a secant between points that are nearer than this, relative to epsilon, would
 # have a slope made of round-off.
-LEAST_CHORD = 1e-11
+CHORD = 1e-11
 FALL_OF_A_STEP = 50.0  # nats of the excess: limits a step while no upper end is known
 
 
@@ -226,11 +226,7 @@ def falling_root(
             break
         if -ROOT_ACCURACY <= excess_here <= 0:
             break
-        if (
-            previous is not None
-            and math.isfinite(excess_here)
-            and abs(e - previous[0]) > LEAST_CHORD * e
-        ):
+        if previous is not None and math.isfinite(excess_here) and abs(e - previous[0]) > CHORD * e:
             secant_slope = (previous[1] - excess_here) / (e - previous[0])
             if math.isfinite(secant_slope) and secant_slope > 0:
                 slope = secant_slope

@@ -14,13 +14,13 @@ import math
 from accountant.accountants.attack_rates import bayes_risk, true_positive_rate
 from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
 from accountant.formatting import format_short, format_upper
+from accountant.numerics.rounding import MAX_EXPONENT
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan, as_plan
 
 PRIOR = 0.01  # the attacker's belief before the answers, for which the sentences give numbers
 FALSE_ALARMS = 0.01  # the false-positive rate of the attack, for which they give numbers
 ROUND_UP = 1 + 8 * 2.0**-53  # covers the rounding of the six operations of a belief
-MAX_EXPONENT = 700.0  # a larger epsilon counts as 700, where e^-epsilon is still a normal float
 # For each relation of neighbours: what an attacker suspects, and who sees the data unprotected.
 SUSPICIONS = {
     Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),

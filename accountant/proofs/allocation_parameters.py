@@ -33,15 +33,15 @@ MAX_NODES = 2**17 - 1  # nodes of a line; the verifier reads no line with more
 MARGIN = 32.0  # nats: the error that is aimed at is e^-32 of delta
 RULE_MARGIN = 14.0  # nats: the rule for phi may cause e^-14 of that error, at the point s = a
 # nats: no rule for phi aims at an error below e^-150; it would only have more points
-LEAST_LOG_RULE_ERROR = -150.0
+LOG_RULE_ERROR_FLOOR = -150.0
 LOG_ABSCISSAS = (-18, 12)  # ln a is sought in this range
 MULTIPLES = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
 # The rule for phi is on Im x = -y.  The verifier demands 2 y mu <= pi/2, of which 4.01 leaves room
-# for rounding.  Its error has the factor e^{2 y^2}, which MAX_DEPTH keeps below e^12.5.
-DEPTH_DIVISOR, MAX_DEPTH = 4.01, 2.5
+# for rounding.  Its error has the factor e^{2 y^2}, which DEPTH_LIMIT keeps below e^12.5.
+DEPTH_DIVISOR, DEPTH_LIMIT = 4.01, 2.5
 # Bits of the verifier's numbers beyond those that the rule's error needs: for a line that serves
 # one epsilon, and for a line that serves many.
-GUARD_BITS, GUARD_BITS_OF_MANY = 64, 128
+GUARD_BITS, WIDE_GUARD_BITS = 64, 128
 
 
 class _LogNormal:
@@ -132,7 +132,7 @@ def allocation_entry(
         raise NoMethod("a contour of so many nodes is too long to check")
     a = float(np.float32(chosen_multiple * saddle))
     period = 2 * math.pi / h
-    y = float(np.float32(min(math.pi / DEPTH_DIVISOR / variable.mu, MAX_DEPTH)))
+    y = float(np.float32(min(math.pi / DEPTH_DIVISOR / variable.mu, DEPTH_LIMIT)))
     # An error r of phi changes phi^t by about t r phi^{t-1}, so the integrand, e^log_integrand at
     # s = a, by a share t r / phi(a) of it.  The r that is aimed at keeps this change at most
     # e^{log_error - RULE_MARGIN}, and is smaller by the factor a T where that is above 1.  For a
@@ -144,12 +144,12 @@ def allocation_entry(
     if serves_many:
         log_rule_error -= max(0.0, a * threshold - 2 * math.log(a))
     # A rule of this step on Im x = -y errs by about e^{2 y^2 - 2 pi y / step}: e^log_rule_error.
-    exponent = -max(log_rule_error, LEAST_LOG_RULE_ERROR) + 2 * y * y
+    exponent = -max(log_rule_error, LOG_RULE_ERROR_FLOOR) + 2 * y * y
     step = float(np.float32(2 * math.pi * y / exponent))
     # 0.9999: rounding must not raise mu turn, which the verifier lets be pi/2 at most.
     turn = float(np.float32(variable.decay(a, count * h)[1] * 0.9999))
     # The power t and the sum over the nodes may multiply a relative round-off by t times count.
-    bits = (GUARD_BITS_OF_MANY if serves_many else GUARD_BITS) + 8 * math.ceil(
+    bits = (WIDE_GUARD_BITS if serves_many else GUARD_BITS) + 8 * math.ceil(
         (-log_rule_error + math.log(steps * count)) / math.log(2) / 8
     )
     return {

@@ -47,7 +47,7 @@ STEPS = 2_000  # candidates for the step h that are tried for each distance betw
 ON_POINT = 1e-9
 # Relative to the longest step: what a step that is shorter by all of it costs more in `_aligned`.
 # It decides between steps that suit the atoms equally well.
-COST_OF_SHORT_STEPS = 1e-6
+COST_OF_FINE_STEPS = 1e-6
 COARSE_BITS = 160  # precision of the cells of which a release in floats is made
 WIDER = 1e-6  # share of epsilon that the step of the lattice is meant to add to it
 LEFT_OUT = 1e-9  # share of delta that the ends of each rule leave out, and the window of the sum
@@ -58,11 +58,11 @@ MOST_LENGTH = 2**16
 SLACK = 2.0**-46  # the ``slack`` of the proof, over the widest range of losses of a release
 # A window has at least this many steps of the lattice, so that its step is not too coarse where
 # epsilon allows a long one.
-LEAST_STEPS = 64
+WINDOW_STEPS = 64
 GUARD_BITS = 64  # bits of the proof's numbers beyond those that its sums and its tilt lose
 # Orders a that are tried: the least; the largest is at least the second; their number.
-LEAST_ORDER, USUAL_LARGEST_ORDER, ORDERS = 0.02, 500.0, 64
-MAX_EXCESS = 3e4  # nats: an order whose window loses more digits than this is not taken
+LOWEST_ORDER, USUAL_HIGHEST_ORDER, ORDERS = 0.02, 500.0, 64
+EXCESS_LIMIT = 3e4  # nats: an order whose window loses more digits than this is not taken
 # In the estimate of the work a window with this many nats of excess takes twice as long.
 EXCESS_OF_DOUBLE_WORK = 100
 Items = list[tuple[Any, int]]
@@ -173,7 +173,7 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     # A count is composed by squarings, each of which is one product of laws of so many points: the
     # more of them, the coarser is the lattice that can be checked in the time.
     most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
-    h = max(min(step_for_width, width / LEAST_STEPS), width / most_points)
+    h = max(min(step_for_width, width / WINDOW_STEPS), width / most_points)
     spans = [
         _span(release, float_release)
         for (release, _), float_release in zip(leaves, coarse, strict=True)
@@ -277,8 +277,8 @@ def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Wind
     below t for b < a: t is an end of the window where that is e^-excess.
     """
     # Of a Gaussian the saddle is about -2 ln delta / epsilon.
-    largest = max(USUAL_LARGEST_ORDER, min(-2 * log_delta / max(epsilon, 1e-9), 1e9))
-    orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
+    largest = max(USUAL_HIGHEST_ORDER, min(-2 * log_delta / max(epsilon, 1e-9), 1e9))
+    orders = np.geomspace(LOWEST_ORDER, largest, ORDERS)
     moments = sum((summand.log_moment(orders) for summand in summands), np.zeros(orders.size))
     slopes = np.gradient(moments, orders)
     log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
@@ -289,7 +289,7 @@ def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Wind
     for i, a in enumerate(orders):
         excess = float(moments[i] - a * epsilon + log_shares[i])
         excess -= log_delta + math.log(LEFT_OUT)
-        if not math.isfinite(excess) or excess > MAX_EXCESS:
+        if not math.isfinite(excess) or excess > EXCESS_LIMIT:
             continue
         log_gaps = moments - moments[i] + max(excess, 1.0)
         with np.errstate(divide="ignore"):
@@ -324,7 +324,7 @@ def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], 
             height = np.ceil(depth / steps - ON_POINT) * steps - depth
             costs += release.count * weight * np.maximum(height, 0.0)
     shortness = max_step - np.minimum(steps, max_step)
-    return float(steps[np.argmin(costs + COST_OF_SHORT_STEPS * shortness)])
+    return float(steps[np.argmin(costs + COST_OF_FINE_STEPS * shortness)])
 
 
 def _span(release: Any, coarse: FloatRelease) -> float:

@@ -22,10 +22,10 @@ def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
     What a plan costs does not depend on the order of its parts, nor on how sequences and
     repetitions group them.
     """
-    first, second = (
+    one_counts, other_counts = (
         {plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other)
     )
-    return first == second
+    return one_counts == other_counts
 
 
 def shown_parts(plan: dict[str, Any]) -> list[str]:

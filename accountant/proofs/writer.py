@@ -46,7 +46,8 @@ PROOFS = "the writer of proofs"
 # Of the search for an end that a lattice proves, outside of the certificate's end: its first
 # distance from there, relative to the end; how many steps it takes, each four times the one before;
 # and the width of the last bracket, relative to the distance.
-NEAR, MAX_STEPS, BRACKET = 1e-10, 60, 0.02
+NEAR, MAX_STEPS = 1e-10, 60
+BRACKET = 0.02
 DIGITS = 512  # bits of the rates that are computed
 LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
 MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
