@@ -82,8 +82,8 @@ class Contour:
         """Return a frequency above which the integrand is negligible; infinite if out of reach."""
         # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
         # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
-        # Without it, delta is taken to be at least 1 / (20 a (a + 1)); the saddle point method has
-        # 1 / sqrt(2 pi K''(a)) in place of 1/20.
+        # Without it, delta is taken to be at least 1 / (20 a (a + 1)), as in `aliasing.py`: the
+        # saddle point method has 1 / sqrt(2 pi K''(a)) in place of 1/20.
         a = self.tilt
         target = math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
 
