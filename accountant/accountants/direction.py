@@ -73,7 +73,7 @@ MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice abov
 MAX_CHOICES = 8
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
-ULPS_BELOW_TOP = 32  # an upper end within so many ulps of the largest loss may be this loss
+ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
 # The mass that finite losses in place of others may move to infinity, where delta is asked at an
 # epsilon of 0: it is added to delta.
 MOVED_MASS = 1e-12
