@@ -3,8 +3,8 @@
 Calibration looks for the parameter at which a plan has a target epsilon.  Coarse lattices give a
 rough start and a slope; from there a few exact answers are enough.  Slopes are those of ln epsilon
 as a function of ln parameter, which is nearly a line.  The search takes ln parameter as a
-polynomial of ln(cost / aim) through its last points, and goes to its value at 0.  What is returned meets the
-target by the exact accountant: rough answers only decide where to look.
+polynomial of ln(cost / aim) through its last points, and goes to its value at 0.  What is returned
+meets the target by the exact accountant: rough answers only decide where to look.
 """
 
 from __future__ import annotations
