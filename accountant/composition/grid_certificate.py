@@ -95,7 +95,12 @@ def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | No
 
 
 class _GridSearch:
-    """The search for a step and a range of epsilon with which the interval is narrow."""
+    """The search for a step and a range of epsilon with which the interval is narrow.
+
+    In `certify` ``per_epsilon`` is the number of lattice points between 0 and epsilon, ``feasible``
+    the last such number that was not too large, ``gap`` the relative width of the interval, and
+    ``finer`` the factor by which the last step was shorter than the one before.
+    """
 
     def __init__(
         self,
@@ -117,9 +122,6 @@ class _GridSearch:
 
     def certify(self) -> Certificate:
         """Return the interval, by finer and finer lattices."""
-        # ``per_epsilon`` is the number of lattice points between 0 and epsilon, ``feasible`` the
-        # last such number that was not too large; ``gap`` is the relative width of the interval,
-        # and ``finer`` the factor by which the last step was shorter than the one before.
         width = self._width
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
@@ -129,10 +131,8 @@ class _GridSearch:
         for _ in range(LATTICES):
             # The second term is for the rounding of delta in `delta_of_lattice`.
             margin = max(2 * gap, MARGIN) * epsilon + LOG_DELTA_STEP / tilt
-            is_located = gap < LOCATED
-            window = (
-                (epsilon - margin, epsilon + margin) if is_located else (0.0, TRIAL_END * epsilon)
-            )
+            around_epsilon = epsilon - margin, epsilon + margin
+            window = around_epsilon if gap < LOCATED else (0.0, TRIAL_END * epsilon)
             engine = self._engine(epsilon, window, tilt, epsilon / per_epsilon)
             if engine is None:  # too many points: try a step between this and the last feasible one
                 if not per_epsilon > 1.5 * feasible:
@@ -161,11 +161,8 @@ class _GridSearch:
                 epsilon, finer = centre, 1.0
                 continue
             epsilon = (lower + upper) / 2
-            finer = min(
-                max(math.sqrt(gap / (AIM * width)), FINER),
-                FINEST,
-                ROOM * self._max_points / nodes,
-            )
+            finer = max(math.sqrt(gap / (AIM * width)), FINER)
+            finer = min(finer, FINEST, ROOM * self._max_points / nodes)
             if finer < WORTHWHILE:
                 break
             per_epsilon *= finer

@@ -9,9 +9,12 @@ dP/dQ is S / t under Q, and E S = t.  Let phi(s) = E e^{-sV} and
 For the pair (P, Q) delta is E (S - K)_+ / t = (g(K) + t - K) / t with K = t e^eps; for (Q, P) it is
 (e^eps / t) g(K) with K = t e^-eps.
 
-The proof names the line (the abscissa a, and nodes a + ijh, j < ``nodes``) and a trapezoid rule in
-x for phi.  This file chooses them by floats; `accountant/verifier/allocation.py` recomputes the
-integral with balls and bounds all errors, so that a bad choice here can only make a proof fail.
+The proof names the line (the abscissa ``a``, and nodes a + ijh, j < ``nodes``) and a trapezoid rule
+in x for phi, with points ``step`` apart on Im x = -``y``.  On Im x = -``turn`` the verifier bounds
+phi beyond the last node; ``bits`` is its precision, and ``road`` names the method.  Reals are
+rounded to 24 bits and written as hexadecimal text.  This file chooses them by floats;
+`accountant/verifier/allocation.py` recomputes the integral with balls and bounds all errors, so
+that a bad choice here can only make a proof fail.
 Mathematics: docs/proofs/random_allocation.md.
 """
 
@@ -98,16 +101,12 @@ def _nodes(
 def allocation_entry(
     mu2: float, steps: int, back: bool, epsilon: float, delta: float, multiple: float | None = None
 ) -> dict[str, Any]:
-    """Return the fields of an entry of the proof: a line, and a rule for phi on it.
+    """Return the fields of an entry of the proof, which the module's docstring explains.
 
     ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).  The line is for delta at ``epsilon``,
     which is expected near ``delta``; its abscissa is the multiple of the saddle point in
     `MULTIPLES` that needs the fewest nodes.  Where a ``multiple`` is given it is taken, and the
     line serves many epsilons: phi is then computed with a smaller error and more bits.
-
-    The fields, of which the reals are rounded to 24 bits and written as hexadecimal text:
-    ``a``, ``h`` and ``nodes`` are the line; the rule has points ``step`` apart on Im x = -``y``;
-    on Im x = -``turn`` the verifier bounds phi beyond the last node; ``bits`` is its precision.
     """
     serves_many = multiple is not None
     variable = _LogNormal(math.sqrt(mu2))
