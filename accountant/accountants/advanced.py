@@ -3,10 +3,10 @@
 The worst (epsilon, delta)-DP releases are randomised responses, which with probability delta reveal
 the record.  So the composed delta at an epsilon is that of a sum of independent losses +-epsilon_i,
 for equal epsilons of a binomial.  Exponential mechanisms, whose losses have a bounded range, cost
-less.
+less.  For very many releases a martingale's tail bound is computed, which is not optimal.
 
-References: Kairouz, Oh & Viswanath (2015), Theorem 3.3 (equal epsilons); Murtagh & Vadhan (2016)
-(unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
+References: Kairouz, Oh & Viswanath (2015), Theorems 3.3 (equal epsilons) and 3.5 (martingale);
+Murtagh & Vadhan (2016) (unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
 """
 
 from __future__ import annotations
@@ -41,13 +41,17 @@ from accountant.plans.plan import Plan
 
 # With more releases of one epsilon the binomial takes seconds, and another bound is computed.
 MAX_BINOMIAL_RELEASES = 10**8
-MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken
-WIDTH = 1e-8  # relative width of the interval around the epsilon of unequal releases
+MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken: it needs no integral
+WIDTH = 1e-8  # width of the interval around the epsilon of unequal releases, relative to epsilon
 # For more exponential mechanisms, all chosen in advance, their own bound is not computed.
 MAX_NONADAPTIVE_RELEASES = 1000
 # Ranges, in nats, for which the recursion of adaptive releases is computed.
 MAX_RANGE = 5.0
 MIN_RANGE = 1e-12
+# The binomial is summed over a window around its mean: DEVIATIONS standard deviations and
+# EXTRA_HEADS heads on each side.  By Bernstein's inequality at most 2 e^-800 lies outside of it.
+DEVIATIONS, EXTRA_HEADS = 40, 1000
+BLOCK = 400_000  # numbers of the binomial's sums that are in memory together
 
 
 @final
@@ -55,14 +59,18 @@ MIN_RANGE = 1e-12
 class Advanced(Accountant):
     """Advanced composition: the optimum over all releases with these bounds, never above `Basic`.
 
-    For (epsilon, delta)-DP releases it is exact for equal epsilons and certified to 1e-8 for
-    unequal ones.  For exponential mechanisms of one range it is the optimum within 0.2 %.
+    - Releases of one epsilon: the binomial, exact (up to 10^8 releases).
+    - Up to 1000 different epsilons: the optimum, certified to 1e-8.
+    - More: the martingale bound, not optimal.
+    - Exponential mechanisms of one range, at most 5 nats, with epsilon at a given delta: the
+      optimum within 0.2 % (up to 300 adaptive ones), or exact (up to 1000 chosen in advance).  For
+      delta at a given epsilon, those chosen in advance count as (epsilon, 0)-DP releases.
 
     Parameters
     ----------
     adaptive : bool
         Whether an exponential mechanism may follow the answers before it.  False is for those
-        that are all chosen in advance, and exact.
+        that are all chosen in advance.
 
     References
     ----------
@@ -78,23 +86,24 @@ class Advanced(Accountant):
     adaptive: bool = True
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the optimal epsilon of one direction."""
+        """Return a bound on the epsilon of one direction; the class says where it is optimal."""
         basic = Basic().one_way_epsilon(plan, delta)
-        bounds = _pure_epsilons(plan)
-        if bounds is None or not bounds:
+        epsilon_counts = _pure_epsilons(plan)
+        if epsilon_counts is None or not epsilon_counts:
             return basic
-        # delta = 1 - (1 - atoms)(1 - finite_delta)
+        # With the mass at infinity 1 - delta = (1 - mass)(1 - finite_delta), finite_delta that of
+        # the finite losses.  It is negative if the mass alone exceeds delta.
         mass = infinity_mass(plan, worse_direction=True)
         finite_delta = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if finite_delta <= 0:
-            return min(basic, _sum_of_epsilons(bounds)) if finite_delta == 0 else basic
-        ranges = self._bounded_range_epsilon(plan, finite_delta)
-        if len(bounds) == 1 and max(bounds.values()) <= MAX_BINOMIAL_RELEASES:
-            ((epsilon, count),) = bounds.items()
-            return min(basic, ranges, optimal_epsilon(epsilon, count, finite_delta))
-        if len(bounds) <= MAX_DISTINCT_EPSILONS:
-            return min(basic, unequal_epsilon(bounds, finite_delta))
-        return min(basic, kov_epsilon(bounds, finite_delta))
+            return min(basic, _sum_of_epsilons(epsilon_counts)) if finite_delta == 0 else basic
+        bounded_range_epsilon = self._bounded_range_epsilon(plan, finite_delta)
+        if len(epsilon_counts) == 1 and max(epsilon_counts.values()) <= MAX_BINOMIAL_RELEASES:
+            ((epsilon, count),) = epsilon_counts.items()
+            return min(basic, bounded_range_epsilon, optimal_epsilon(epsilon, count, finite_delta))
+        if len(epsilon_counts) <= MAX_DISTINCT_EPSILONS:
+            return min(basic, unequal_epsilon(epsilon_counts, finite_delta))
+        return min(basic, kov_epsilon(epsilon_counts, finite_delta))
 
     def _bounded_range_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the optimum of exponential mechanisms of one range; infinite for other plans."""
@@ -109,8 +118,8 @@ class Advanced(Accountant):
         return math.inf
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Return the optimal delta of one direction."""
-        bounds, items = _pure_epsilons(plan), list(plan.losses())
+        """Return a bound on the delta of one direction; the class says where it is optimal."""
+        epsilon_counts, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if (
             self.adaptive
@@ -118,20 +127,23 @@ class Advanced(Accountant):
             and _recursion_is_feasible(loss, count)
         ):
             return adaptive_delta(loss.epsilon, count, epsilon)
-        if not bounds or len(bounds) > MAX_DISTINCT_EPSILONS:
+        if not epsilon_counts or len(epsilon_counts) > MAX_DISTINCT_EPSILONS:
             return Accountant.one_way_delta(self, plan, epsilon)
         mass = infinity_mass(plan, worse_direction=True)
-        ((bound, number), *others) = bounds.items()
-        if not others and number <= MAX_BINOMIAL_RELEASES:
-            finite_delta = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
+        ((release_epsilon, releases), *others) = epsilon_counts.items()
+        if not others and releases <= MAX_BINOMIAL_RELEASES:
+            finite_delta = float(_Binomial(release_epsilon, releases).delta(np.array([epsilon]))[0])
         else:
-            responses = _randomised_responses(bounds)
+            responses = _randomised_responses(epsilon_counts)
             finite_delta = delta_interval(responses, epsilon, WIDTH, ENGINES_NEAR_EPSILON)[1]
         return round_up(mass + (1 - mass) * finite_delta)
 
 
 def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
-    """Return whether the recursion is quick, and its exponentials are finite, distinct floats."""
+    """Return whether the recursion over adaptive exponential mechanisms can be computed.
+
+    It must be quick, and its exponentials must be finite and distinct floats.
+    """
     return count <= MAX_ADAPTIVE_RELEASES and MIN_RANGE <= loss.epsilon <= MAX_RANGE
 
 
@@ -145,33 +157,38 @@ def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
 
 
 class _Binomial:
-    """``count`` binary randomised responses: the loss is ``(2 heads - count) * epsilon``."""
+    """The law of ``count`` binary randomised responses, each of loss +epsilon (head) or -epsilon.
+
+    ``loss`` are the values ``(2 heads - count) epsilon`` in the window, and ``p`` upper bounds on
+    their probabilities under P = Bin(count, e^epsilon / (1 + e^epsilon)).
+    """
 
     def __init__(self, epsilon: float, count: int) -> None:
         from scipy.special import gammaln
 
-        # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
-        # values further than 40 deviations and 1,000 from the mean weigh less than 1e-300.
+        # Only positive losses matter: the window starts at count / 2 heads or above.
         chance = 1 / (1 + math.exp(-epsilon))
-        reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
+        reach = DEVIATIONS * math.sqrt(count * chance * (1 - chance)) + EXTRA_HEADS
         lowest_heads = max(count // 2, math.floor(count * chance - reach))
         heads = np.arange(
             lowest_heads, min(count, math.ceil(count * chance + reach)) + 1, dtype=float
         )
         log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
-        size = gammaln(count + 1.0)
-        log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)
+        log_factorial = gammaln(count + 1.0)
+        log_p = log_factorial - gammaln(heads + 1) - gammaln(count - heads + 1)
         log_p += heads * log_heads + (count - heads) * log_tails
-        error = 8 * ULP * (size + count * epsilon + count)
+        # ln P is a sum of terms whose sizes add up to at most a few times this; each term, and each
+        # sum, is inexact by some ulps of its size.
+        error = 8 * ULP * (log_factorial + count * epsilon + count)
         self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
         self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
-        # below the window lie losses that are smaller still; above it less than 1e-300
+        # At epsilons below the window's first loss delta is taken to be 1, since masses are missing
+        # that would count; those above the window are too small for a float.
         self.window_start = 0.0 if lowest_heads <= count // 2 else self.loss[0]
 
     def delta(self, epsilon: Array) -> Array:
-        """Return ``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 outside the window."""
-        # 4e5 numbers at a time: the window may be long
-        step = max(1, 400_000 // self.p.size)
+        """Return ``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 below the window."""
+        step = max(1, BLOCK // self.p.size)  # epsilons at a time
         blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
         sums = [(self.p * -np.expm1(np.minimum(e - self.loss, 0.0))).sum(axis=1) for e in blocks]
         result = np.concatenate(sums)
@@ -193,7 +210,10 @@ def _randomised_responses(epsilon_counts: dict[float, int]) -> Composition:
 
 
 def drv_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Return strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3."""
+    """Return strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3.
+
+    It serves comparisons with published numbers; `Advanced` does not use it.
+    """
     # sum e_i (e^{e_i} - 1) + sqrt(2 ln(1/delta) sum e_i^2)
     return _martingale(epsilon_counts, delta, math.expm1)
 
@@ -207,7 +227,8 @@ def kov_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
 def _martingale(
     epsilon_counts: dict[float, int], delta: float, drift: Callable[[float], float]
 ) -> float:
-    if max(epsilon_counts) > 700:
+    """Return ``sum e_i drift(e_i) + sqrt(2 ln(1/delta) sum e_i^2)``, rounded up."""
+    if max(epsilon_counts) > 700:  # expm1 would overflow beyond 709
         return math.inf
     mean = math.fsum(count * e * drift(e) for e, count in epsilon_counts.items())
     square = math.fsum(count * e * e for e, count in epsilon_counts.items())
@@ -215,7 +236,11 @@ def _martingale(
 
 
 def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
-    """Return how often each epsilon occurs; None where a release has none."""
+    """Return how often each epsilon occurs, which bounds the finite losses of a release.
+
+    The result is None where the finite losses of some release are unbounded.  Of parallel parts the
+    one with the largest sum counts; releases of epsilon 0 are left out.
+    """
     counts: dict[float, int] = {}
     for item, count in plan.losses():
         if isinstance(item, Parallel):

@@ -2,7 +2,9 @@
 
 An attacker tests which of two neighbouring data sets gave the answers.  With f(alpha) the least
 type II error at the type I error alpha, the rates here are 1 - f at some level, the total variation
-delta(0), or the Bayes risk; each is returned as a proved interval.
+delta(0), or the Bayes risk; each is returned as a proved interval.  A plan has two directions,
+which of the neighbours is the first, and a loss may cover many pairs of output laws: then the lower
+end of a rate is that of one of these pairs.
 
 References: Kulynych, Gomez, Kaissis, du Pin Calmon & Troncoso (2024) for calibration to them;
 Hayes, Mahloujifar & Balle (2023) and Kaissis, Hayes, Ziller & Rueckert (2023) for reconstruction;
@@ -135,7 +137,7 @@ def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     0.268941
     """
     plan, prior = as_plan(plan), POSITIVE_DELTA.check("prior", prior)
-    # min(prior, 1 - prior) (1 - delta(|ln odds|)), delta that of the worse direction
+    # The risk is min(prior, 1 - prior) (1 - delta(|ln odds|)), delta that of the worse direction.
     smaller = min(prior, 1 - prior)
     odds = math.log(max(prior, 1 - prior) / smaller)
     error = 4 * ULP * (1 + odds) if odds else 0.0
@@ -178,13 +180,13 @@ def reconstruction(plan: Plan, prior: float) -> RateBounds:
 @final
 @dataclass(frozen=True, slots=True)
 class AttackRate:
-    """One rate of an attack: its name, the rate or prior ``at`` which it is, and its interval."""
+    """One rate of an attack, as an interval."""
 
-    rate: str
-    at: float | None
+    rate: str  # its name
+    at: float | None  # the false-positive rate or the prior for which it is
     lower: float
     upper: float
-    note: str = ""
+    note: str = ""  # what the ends are where they are not those of one pair
 
 
 @final
@@ -297,7 +299,7 @@ def _each(argument: str, values: object, domain: Interval) -> list[float]:
 
 
 def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
-    """Return bounds on the power of a test at each level."""
+    """Return bounds on the power of the best test at each level; it is at least the level."""
     flat, where = np.unique(levels, return_inverse=True)
     low, high, _ = tradeoff_ends(plan, flat)
     below, above = np.maximum(1 - high - ULP, 0.0), np.minimum(1 - low + ULP, 1.0)
@@ -306,7 +308,10 @@ def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
 
 
 def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
-    """Return bounds on delta of the worse direction, at an epsilon known up to ``error``."""
+    """Return bounds on delta of the worse direction, at an epsilon known up to ``error``.
+
+    Delta falls, so that the upper bound is taken below this epsilon, and the lower bound above it.
+    """
     pairs = single_pairs(plan) if epsilon else single_pairs(plan, both=False)
     intervals = []
     for pair in pairs:
@@ -314,7 +319,7 @@ def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
         at = np.array([max(epsilon - error, 0.0), epsilon + error])
         (_, high), (low, _) = np.transpose(ends.near(epsilon, at)).tolist()
         intervals.append((low, high))
-    low, high = (max(side) for side in zip(*intervals, strict=True))
+    low, high = (max(bounds) for bounds in zip(*intervals, strict=True))
     if _note(plan):  # other accountants may know more of a bound on many pairs
         high = min(high, Tight().delta(plan, max(epsilon - error, 0.0)))
     return RateBounds(min(low, high), high)

@@ -18,7 +18,7 @@ from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.plan import Plan, as_plan, directions
 
 # Constants of `least_delta`; logarithms are natural.
-NEAR = 2e-10  # in ln delta: the search ends if a delta that is too small is so near to the answer
+NEAR = 2e-10  # in ln delta: how far the answer may be from a delta that is too small
 LEAST_LOG_DELTA = -700.0  # smaller values of ln delta are not looked for
 USUAL_DELTA = 1e-5  # a search without a guess starts here
 LEAST_CHORD = 1e-7  # in ln delta: the slope between two nearer points would be round-off
@@ -189,7 +189,8 @@ def least_delta(
         Rounded up; where the bound is continuous it is at most a share of ``near`` too large.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
-    too_small, sufficient = -math.inf, math.inf  # ln(delta - floor)
+    # Both are values of x: the greatest that was too small, and the least that was enough.
+    too_small, sufficient = -math.inf, math.inf
     previous, slope, step = (math.nan, math.nan), 0.0, near
     x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
     for i in range(MAX_STEPS):

@@ -1,7 +1,8 @@
 """Accounting by basic composition: the epsilons of the releases add up, and so do their deltas.
 
 The delta that is asked about is shared by the releases that need one.  Each has the epsilon of its
-own profile at its share.
+own profile at its share.  The mass at infinity of a release is the probability of outcomes that are
+impossible on the neighbour; no epsilon covers these, so that it is the least delta of the release.
 
 References: Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Theorem 1.
 """
@@ -46,9 +47,10 @@ class Basic(Accountant):
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the sum of the epsilons of one direction."""
         items = list(plan.losses())
+        # ``leaky`` counts the releases without a pure epsilon.
         leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # Each release keeps its own mass at infinity as its delta.  The rest of delta is shared
-        # equally by the releases without a pure epsilon.
+        # equally by the leaky releases.
         spare = printed_decimal(delta)
         for item, count in items:
             spare = DECIMAL_CONTEXT.subtract(
@@ -87,6 +89,7 @@ def _item_epsilon(item: Item, delta: float) -> float:
 
 
 def _pure_epsilon(item: Item) -> float:
+    """Return the epsilon at which delta is 0; infinite where there is none."""
     if isinstance(item, Parallel):
         return max(_part_epsilon(part, 0.0) for part in item.distinct)
     return single_loss(item).pure

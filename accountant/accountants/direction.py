@@ -9,7 +9,9 @@ and which is Q.  Its losses form a composition, whose epsilon the engines of
   upper bound that no single pair need attain;
 - other accountants, such as `RDP`, whose bounds are sometimes sharper for envelopes.
 
-`Tight` takes the worse of the two directions.
+The cumulant of a loss L is ln E e^{zL}; it is exact if it is known up to round-off, and then narrow
+intervals are possible.  A lattice above the losses is a sum of finite losses whose delta is at
+least that of the plan.  `Tight` takes the worse of the two directions.
 """
 
 from __future__ import annotations
@@ -67,9 +69,15 @@ QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough a
 MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice above is too large
-MAX_CHOICES = 8  # choices of one part in each parallel that are tried for a lower end
+# Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
+MAX_CHOICES = 8
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
+ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
+# The mass that finite losses in place of others may move to infinity, where delta is asked at an
+# epsilon of 0: it is added to delta.
+MOVED_MASS = 1e-12
+TWO_EDGES = np.array([0.0, 1.0])  # of any one cell, to ask whether a loss knows its masses at all
 # accountants that use more about a plan than its dominating pairs
 ENVELOPE_ACCOUNTANTS: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP())
 
@@ -77,7 +85,10 @@ ENVELOPE_ACCOUNTANTS: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP
 @final
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a plan; ``width`` is the relative width of epsilon that is aimed at."""
+    """One direction of a plan, with the intervals of its epsilon and its delta.
+
+    ``width`` is the width of an interval that is aimed at, relative to epsilon.
+    """
 
     plan: Plan
     width: float
@@ -225,7 +236,7 @@ class Direction:
         return max(epsilon_upper, 0.0)
 
     def _near_the_largest_loss(self, interval: Certificate, delta: float) -> Certificate:
-        """Return the interval; near the largest loss, other bounds may lower its upper end.
+        """Return the interval; other bounds may lower an upper end that is near the largest loss.
 
         `Basic` adds the decimals of the largest losses as they are printed, without the round-off
         of sums of floats.  Rényi divergences of large orders show how far epsilon is below the
@@ -233,7 +244,8 @@ class Direction:
         kept: otherwise round-off would decide which delta belongs to an epsilon.
         """
         largest_loss = self.composition.max_loss
-        if not (self.is_exact and largest_loss * (1 - 32 * ULP) <= interval.upper < math.inf):
+        least_near = largest_loss * (1 - ULPS_BELOW_TOP * ULP)
+        if not (self.is_exact and least_near <= interval.upper < math.inf):
             return interval
         by_renyi = round_up_to_bits(self._envelope_epsilon(delta), SURE_BITS)
         upper = min(interval.upper, Basic().one_way_epsilon(self.plan, 0.0), by_renyi)
@@ -270,8 +282,9 @@ class Direction:
 
     @functools.cached_property
     def _has_bent_bounds(self) -> bool:
+        """Whether an envelope is known by its profile alone, which then need not be convex."""
         envelopes = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
-        return any(loss.cell_masses(np.array([0.0, 1.0])) is None for loss in envelopes)
+        return any(loss.cell_masses(TWO_EDGES) is None for loss in envelopes)
 
     def _least_of_choices(self, delta: float, interval: Certificate) -> float:
         """Return a lower end of epsilon from the privacy loss of single users.
@@ -368,7 +381,11 @@ class Direction:
         ]
 
     def quick_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower and an upper bound on delta, close together where an engine is exact."""
+        """Return a lower and an upper bound on delta, close together where cumulants are exact.
+
+        Elsewhere the lower bound is 0, and for several losses the upper one is 1 or, at an epsilon
+        of 0, the total variation.
+        """
         if self.parts:
             bounds = [part.quick_delta(epsilon) for part in self.parts]
             return max(low for low, _ in bounds), max(high for _, high in bounds)
@@ -388,7 +405,7 @@ class Direction:
         losses = self.composition.items
         total = math.fsum(n * float(loss.profile(0.0)) * (1 + ACCURACY) for loss, n in losses)
         if not all(loss.numerics.determined_by_rdp for loss, _ in losses):
-            finite_losses = Composition(with_exact_cgf(losses, 1e-12, upper=True))
+            finite_losses = Composition(with_exact_cgf(losses, MOVED_MASS, upper=True))
             width = self.width if self.is_exact else max(self.width, INEXACT_WIDTH)
             total = min(total, delta_interval(finite_losses, 0.0, width, ENGINES_NEAR_EPSILON)[1])
         if self.has_envelopes:
@@ -415,11 +432,12 @@ class Direction:
 
 
 def _costliest_first(parallel: Parallel) -> list[Plan]:
+    """Return the parts of a parallel by falling rho: roughly the order of their epsilons."""
     return sorted(parallel.distinct, key=lambda part: -loss_of_plan(part).rho)
 
 
 def _lower_sum(composition: Composition, total: float) -> float:
-    """Return a lower bound on ``total``, the sum of the largest losses, some of them rounded up."""
+    """Return a lower bound on the epsilon at delta 0, whose upper bound ``total`` is of `Basic`."""
     # `Basic` adds the decimals of the losses.  A number of at most 15 digits is what the user gave,
     # and exact; a longer one was computed, and rounded up.
     losses = composition.items

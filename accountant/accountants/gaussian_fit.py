@@ -44,7 +44,7 @@ from accountant.plans.plan import Plan, as_plan
 TAIL = 1e-10  # error rate: by default a test with a smaller error rate of either kind is left out
 ALMOST_SURE = 1 - 64 * ULP  # total variation: above it the difference from 1 is all round-off
 TAILS = Interval(0.0, 0.01)  # error rates that a caller may choose as the tail
-POINTS = 65  # number of epsilons of the first round of the search for mu
+POINTS = 65  # number of epsilons of the first round of the search for mu; the next ones refine
 # After each round up to three steps of epsilon around the corner with the greatest mu are divided
 # into SPLITS parts; there are at most MAX_ROUNDS rounds.
 SPLITS, MAX_ROUNDS = 4, 14
@@ -52,8 +52,10 @@ ENOUGH = 1e-9  # relative to mu: a round that lowers mu by less is the last one
 # nats of epsilon: shorter steps are not divided, as the differences of delta would be round-off
 LEAST_STEP = 1e-6
 # The search for the regret: number of epsilons of its first round, largest number of rounds, and
-# how far the bound between the epsilons may be above the greatest value at one of them.
+# how far the bound between the epsilons may be above the greatest value at one of them.  The first
+# epsilons have nearly equal steps up to REGRET_SCALE, and growing ones beyond.
 REGRET_POINTS, REGRET_ROUNDS, REGRET_ENOUGH = 48, 4, 1e-7
+REGRET_SCALE = 0.1
 LEAST_DELTA = 1e-300  # a smaller delta is rounded up to this, so that its logarithm is finite
 # nats of epsilon: the search for the regret ends here.  Beyond, the regret is at most
 # delta_mu(20) / (1 + e^20) < 3e-9, which `_regret` takes into account.
@@ -229,6 +231,7 @@ def _greatest_mu(
     if end == max_loss:
         vertices = _convex(epsilon, delta)
         covers_all = float(np.max(_corner_mus(epsilon[vertices], delta[vertices], 0.0)[0])) <= best
+    # 1e-15 is for the round-off of a mu near 0, where two quantiles of similar size are subtracted.
     return round_up(max(best, 0.0) + 1e-15, 64), covers_all
 
 
@@ -299,7 +302,8 @@ def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
     bounds the ratio at and between its epsilons, and the next one divides the worst gap.
     """
     gaussian, end = GaussianLoss(mu), np.array([REGRET_END])
-    ladder = np.sinh(np.linspace(0, np.arcsinh(REGRET_END / 0.1), REGRET_POINTS)) * 0.1
+    scaled_end = np.arcsinh(REGRET_END / REGRET_SCALE)
+    ladder = np.sinh(np.linspace(0, scaled_end, REGRET_POINTS)) * REGRET_SCALE
     added = np.unique(np.append(np.clip(ladder, 0.0, REGRET_END), corners[corners < REGRET_END]))
     epsilon, low, high = np.empty(0), np.empty(0), np.empty(0)
     beyond = float(gaussian.profile(end)[0]) / (1 + math.exp(REGRET_END))

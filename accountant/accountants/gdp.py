@@ -1,7 +1,8 @@
 """Accounting by Gaussian differential privacy: the squares of mu add up.
 
 A release is mu-GDP if no test that tells its neighbours apart does better than the best test of
-N(0, 1) against N(mu, 1).  A plan is so with mu = sqrt(sum_i mu_i^2).  `CentralLimit` estimates a mu
+N(0, 1) against N(mu, 1).  A plan of releases that are mu_i-GDP is mu-GDP with
+mu = sqrt(sum_i mu_i^2).  `CentralLimit` estimates a mu
 by the central limit theorem, which gives no bound.
 
 References: Dong, Roth & Su (2022), Corollary 3.3 (composition) and Theorem 3.4 (central limit).
@@ -58,7 +59,7 @@ class GDP(Accountant):
         if math.isinf(square):
             bad = next((item for item, _ in plan.losses() if math.isinf(_mu(item))), plan)
             raise UnsupportedPlan(bad, self.name, "no mu bounds it; ask Tight")
-        return round_up(math.sqrt(square), 8)
+        return round_up(math.sqrt(square), 8)  # ulps, for the root and the sum of squares
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the epsilon of N(mu, 1) against N(0, 1) with the total mu; infinite at delta 0."""
@@ -78,8 +79,9 @@ class GDP(Accountant):
 class CentralLimit:
     """What a plan would cost if its loss were Gaussian: an estimate, NO BOUND, often too small.
 
-    Opacus's "gdp" accountant reports such a value; on 300 steps of rate .05 at noise 1.0 it says
-    5.07 at delta 1e-5 where the truth is 5.795.
+    Opacus's "gdp" accountant reports such a value, with the mu of the limit of small rates; on 300
+    steps of rate .05 at noise 1.0 it says 5.07 at delta 1e-5 where the truth is 5.795.  `mu` takes
+    the moments of the loss at the plan's own rate, which says 4.55.
 
     Examples
     --------
@@ -103,7 +105,8 @@ class CentralLimit:
             The mu of the Gaussian that stands for the plan: an estimate.
         """
         # For small h the cumulant of the loss is K(ih) = i h mean - h^2 variance / 2.  A Gaussian
-        # of mu has a loss of mean mu^2 / 2 and deviation mu.
+        # of mu has a loss of mean mu^2 / 2 and deviation mu.  With h = 1e-4 the rounding of K, over
+        # h^2, is about 1e-8.
         h = 1e-4
         k = sum(
             n * complex(loss_of_item(item).cumulant(1j * h)) for item, n in as_plan(plan).losses()

@@ -44,7 +44,11 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
-MAX_GRID_POINTS = 2**18  # largest number of points of a grid
+MAX_GRID_POINTS = 2**18  # largest number of points of a grid: limits its memory
+GRID_DELTA = 1e-12  # a grid that serves all deltas is made for this one
+RAISED = 1e-9  # relative: by how much a delta is raised that may be the mass at infinity itself
+WIDE = 100  # nats: where the bound by rho is above this, the sharper Rényi curve is asked as well
+FARTHEST = 1e6  # nats: the end of a parallel part is cut here
 TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the tail
 FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile, and is bounded otherwise
 # Share of the error of delta on a grid: upper points with less mass in all are left out of a part.
@@ -102,13 +106,13 @@ class PLD(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         # epsilon falls with delta, so its lower end at a larger delta is one at this delta
-        lower, at = 0.0, max(delta, 1e-12)
+        lower, at = 0.0, max(delta, GRID_DELTA)
         for direction in directions(plan):
             grid = self._grid(direction, at, upper=False)
             raised = at + grid.delta_error
             # Where round-off decides whether delta is above the mass at infinity, it is raised.
-            if abs(raised - grid.infinity) <= 1e-9 * raised:
-                raised = grid.infinity * (1 + 1e-9)
+            if abs(raised - grid.infinity) <= RAISED * raised:
+                raised = grid.infinity * (1 + RAISED)
             lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
         if mixed or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
@@ -133,7 +137,7 @@ class PLD(Accountant):
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """Return `delta` at each of many epsilons, from one grid."""
         grids = [
-            self._grid(direction, 1e-12, upper=True) for direction in directions(as_plan(plan))
+            self._grid(direction, GRID_DELTA, upper=True) for direction in directions(as_plan(plan))
         ]
         checked = np.array(each_checked(EPSILON, "epsilons", epsilons))
         upper: Array = np.max([grid.delta(checked) + grid.delta_error for grid in grids], axis=0)
@@ -161,7 +165,7 @@ class PLD(Accountant):
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return the delta of one direction, from one grid."""
-        grid = self._grid(plan, 1e-12, upper=True)
+        grid = self._grid(plan, GRID_DELTA, upper=True)
         return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
@@ -177,7 +181,7 @@ class PLD(Accountant):
         for (item, count), end in zip(items, ends, strict=True):
             high, low = end
             if isinstance(item, Parallel):
-                grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
+                grids = [self._grid(part, GRID_DELTA, upper=upper) for part in item.distinct]
                 profile, lost = _greatest(grids, upper), 0.0
                 reach = [_reach(grid, tail) for grid in grids]  # mostly less than `end`
                 high = min(high, max(above for above, _ in reach))
@@ -210,12 +214,13 @@ class PLD(Accountant):
         spread = spread_of(all_losses(plan))
         step = usual_step(spread, self.interval)
         reach = 2 * min(widest, ZCDP().one_way_epsilon(plan, tail) + 1.0)
-        if reach > 100:  # below that, the sharper bound is not worth its time
+        if reach > WIDE:  # below that, the sharper bound is not worth its time
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         losses = [loss for loss, _ in all_losses(plan)]
         max_points = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
         step = max(step, reach / max_points, 1e-12)
         # A discretisation with a step wider than the loss adds about step * deviation of variance.
+        # More than the variance of the plan itself would make the bound useless.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
         if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
             instead = (
@@ -289,9 +294,10 @@ def _loss_quantile(loss: Loss, tail: float) -> float:
 
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:
+    """Return a bound that the finite loss of a plan exceeds with probability ``tail`` at most."""
     # The mass at infinity is counted apart; ``tail`` more may be moved there.
     beyond = min(tail + infinity_mass(plan), 1.0)
     by_rho = ZCDP().one_way_epsilon(plan, beyond)
-    if by_rho > 100:  # some losses have a Rényi curve and no finite rho
+    if by_rho > WIDE:  # some losses have a Rényi curve and no finite rho
         by_rho = min(by_rho, RDP().one_way_epsilon(plan, beyond))
-    return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), 1e6)
+    return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), FARTHEST)

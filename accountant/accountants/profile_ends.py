@@ -2,6 +2,8 @@
 
 For one loss they are its own profile and that of a pair that it covers.  For a composition they
 come from engines, numerical methods that bound delta near the epsilon for which they are made.
+Losses without an exact cumulant, which engines need, are replaced by finite losses above or below
+them.
 
 References: `docs/proofs/contour.md` for the two bounds of an engine; `docs/proofs/tradeoff.md` for
 their use.
@@ -32,7 +34,7 @@ from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
 
 TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
-WIDTH = 1e-5  # relative to epsilon: width at which smoothed contours aim
+WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which may be wider aim at
 # Differences of ln delta between the two ends.  If an engine has at most NARROW, no further one is
 # tried.  Where none reaches that, twice the least difference is accepted from then on, up to
 # LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
@@ -124,7 +126,11 @@ class _ComposedEnds:
 
 
 class _Composition:
-    """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'."""
+    """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'.
+
+    ``narrow_width`` is the first `NARROW`: how close the ends of an engine must be, in ln delta.
+    Bounds that were used once are tried first at the next epsilon.
+    """
 
     def __init__(self, items: list[tuple[Loss, int]], rounding: float, narrow_width: float) -> None:
         self._composition = Composition(items, 0.0)
@@ -145,6 +151,7 @@ class _Composition:
             bounds = self._bounds_near(min(centre, float(np.max(inside))))
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:
+                # With masses within e^{+-r}, delta(e) is at least e^{-r} delta'(e + 2r).
                 logs = (-math.inf, 0.0) if bounds is None else bounds.bounds(e + 2 * r)
                 low[i] += math.exp(min(logs[0], 0.0)) * (1 - 4 * ULP)
                 if r:
@@ -168,6 +175,7 @@ class _Composition:
         return best
 
     def _candidates(self, epsilon: float) -> Iterator[DeltaBounds]:
+        """Yield the bounds that are there already, and then new ones for this epsilon."""
         yield from list(self._known_bounds)
         tilt = saddlepoint(self._composition.cgf, epsilon=epsilon)
         neighbourhood = Neighbourhood(self._composition, tilt, epsilon, WIDTH)

@@ -31,7 +31,9 @@ from accountant.plans.plan import Plan, Sequential
 # about where the best order is.
 MANY, SHARE = 64, 16
 STEPS_NEAR = (0.05, 0.003, 0.0002)  # in ln(order - 1): grid steps of the search near that order
-MAX_SWEEPS = 6  # grids that are tried there before the whole range is searched
+# Grids that are tried there before the whole range is searched; a grid with the least value at its
+# end is followed by one with steps four times as long.
+MAX_SWEEPS = 6
 # Values of order - 1 that split a grid into blocks of ascending orders.  They are evaluated one by
 # one, and the rest is left out as soon as none of its orders can be the best.
 DEAR_ORDERS = (30.0, 1e3, 1e5)
@@ -96,6 +98,7 @@ class RDP(Accountant):
             return epsilons
 
         items = list(plan.losses())
+        # One loss of each SHARE stands for all of them, from the middle of the first group on.
         if len(items) >= MANY:
             few = Sequential(count * item for item, count in items[SHARE // 2 :: SHARE])
             start = minimum_of_one_valley(lambda a: epsilon(a, few, len(items) / len(few.parts)))

@@ -1,5 +1,10 @@
 """Trade-off curves: the least type II error of any test between two neighbours.
 
+With delta(epsilon) the profile of a pair of output laws, the line ``1 - delta - x alpha`` with
+x = e^epsilon is below the curve at every type I error alpha, and the curve is the greatest of these
+lines.  The value of a line at alpha is called its height, and the best epsilon the tangent's.  A
+plan has two directions, which neighbour is the first.
+
 References: Wasserman & Zhou (2010), Theorem 2.4; Dong, Roth & Su (2022), Proposition 2.12; the
 search for the tangent is proved in `docs/proofs/tradeoff.md`.
 """
@@ -72,6 +77,7 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
 
 
 def _levels(alpha: ArrayLike) -> Array:
+    """Return checked type I errors as floats."""
     raw = np.asarray(alpha)
     if raw.dtype.kind not in "iuf" or not np.all((raw >= 0) & (raw <= 1)):
         raise ParameterError("alpha", alpha, "numbers in [0, 1]")
@@ -98,7 +104,10 @@ def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
 def greatest_lines(
     plan: Plan, alpha: Array, accuracy: float = PROFILE_ERROR
 ) -> tuple[Array, Array]:
-    """Return the epsilon of the greatest line below one direction's curve, and its height."""
+    """Return the tangent's epsilon at each alpha, and the height of its line, rounded down.
+
+    They are of one direction's curve.
+    """
     forward, backward = finest_profile(plan, accuracy), finest_profile(plan.reversed, accuracy)
 
     def heights(epsilon: Array, level: Array) -> Array:
@@ -110,6 +119,7 @@ def greatest_lines(
         mask = ~mask
         delta = np.minimum(backward.profile(size[mask]) * (1 + ACCURACY), 1.0)
         result[mask] = np.exp(-size[mask]) * ((1 - level[mask]) - delta)
+        # The terms are at most the height plus min(1, x), and so is their round-off in ulps.
         return result - 4 * ULP * (np.abs(result) + np.exp(np.minimum(epsilon, 0.0)))
 
     return _greatest(heights, _first_epsilons(forward, backward), alpha)
@@ -132,6 +142,8 @@ def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileC
 
 def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve) -> Array:
     """Return epsilons of both signs, dense where most of the loss lies, with all corners."""
+    # ``size`` is about the standard deviation of the loss: that of a small Gaussian has a total
+    # variation of 0.4 deviations.
     size = max(2.5 * float(forward.profile(np.zeros(1))[0]), 1e-9)
     sides: list[Array] = []
     for curve, sign in ((forward, 1.0), (backward, -1.0)):
@@ -151,7 +163,8 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return the epsilon of the greatest height at each level, and this height.
 
-    Over epsilon a height has one peak.
+    The search starts from the best of the given epsilons and its neighbours, since a height has one
+    peak over epsilon.
     """
     # A height is a linear function of the level.
     at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))

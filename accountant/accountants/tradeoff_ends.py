@@ -1,9 +1,13 @@
 """Lower and upper bounds on a trade-off curve, the least type II error at each type I error.
 
 At the level alpha the curve is the supremum over epsilon of H = 1 - delta(epsilon) - x alpha, with
-x = e^epsilon.  The lower end is the greatest H at some epsilons, with upper bounds on delta.  For
-the upper end H is concave in x: from lower bounds on delta at some points follow upper bounds
-between them.  The proof is in `docs/proofs/tradeoff.md`.
+x = e^epsilon; H is called the height, since 1 - delta - x alpha is a line below the curve.  The
+epsilon of the supremum is the tangent's.  The lower end is the greatest H at some epsilons, with
+upper bounds on delta.  For the upper end H is concave in x: from lower bounds on delta at some
+points follow upper bounds between them.  The proof is in `docs/proofs/tradeoff.md`.
+
+A plan has two directions: its outputs with and without a record are the pair (P, Q), or (Q, P).
+H at a negative epsilon is computed from the profile of the reversed pair.
 """
 
 from __future__ import annotations
@@ -18,24 +22,32 @@ from accountant.plans.plan import Plan
 
 ROUGH_ACCURACY = 1e-6  # error of the profile in the first search for the tangent's epsilon
 # Distances, in epsilon, of the points from the tangent's epsilon.  The bound between two points
-# grows with the ratio of neighbouring distances, and near a corner with the least distance.
+# grows with the ratio of neighbouring distances, and near a corner of the profile with the least
+# distance.
 DISTANCES = np.geomspace(1e-10, 0.3, 22)
-ROUGH_MOVES = 12  # largest number of grids of `RoughPower`
-ENOUGH_REACH = 0.01  # in epsilon: `RoughPower` refines no grid with a smaller half-width
+# `RoughPower` looks at no more than ROUGH_MOVES grids of five epsilons.  The first has the half
+# width FIRST_REACH, or NEXT_REACH around the tangent's epsilon of the last plan.  A grid that
+# contains the peak is divided by SHRINKING, unless its half width is below ENOUGH_REACH, where a
+# parabola fits well.  All three reaches are in epsilon.
+ROUGH_MOVES, SHRINKING = 12, 5
+FIRST_REACH, NEXT_REACH = 1.0, 0.03
+ENOUGH_REACH = 0.01
 ROUNDS = 2  # rounds of points, the second of them around the best point of the first
 
 
 def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
     """Return lower and upper bounds on the least type II error at each level, over both directions.
 
-    The third value is True where nothing is known of the profile from below; the upper end is then
-    only 1 - alpha.  ``alpha`` has one axis, and the plan is checked.
+    The third value is True where no lower bound on a profile is known; the upper end is then only
+    1 - alpha.  ``alpha`` has one axis, and the plan is checked.
     """
+    # An adversary picks the best direction or parallel part, so the plan's curve is the least of
+    # their curves; a guess without the output already has the error 1 - alpha.
     lower, upper, is_upper_only = 1 - alpha, 1 - alpha, False
     for pair in single_pairs(plan):
         forward, backward = profile_ends(pair), profile_ends(pair.reversed)
         is_upper_only |= forward.is_upper_only or backward.is_upper_only
-        start = greatest_lines(pair, alpha, ROUGH_ACCURACY)[0]
+        start, _ = greatest_lines(pair, alpha, ROUGH_ACCURACY)  # the tangent's epsilons, roughly
         for i, level in enumerate(alpha.tolist()):
             low, high = _at_level(forward, backward, float(start[i]), level)
             lower[i], upper[i] = min(lower[i], low), min(upper[i], high)
@@ -45,7 +57,8 @@ def tradeoff_ends(plan: Plan, alpha: Array) -> tuple[Array, Array, bool]:
 class RoughPower:
     """An estimate of the power of the best test at one level, for a series of similar plans.
 
-    Searches use it.  It starts from the tangent's epsilon of the plan before.
+    Calibration calls it for one plan after another, with other noise.  For each it starts at the
+    tangent's epsilon of the plan before, which it remembers by the number of the direction.
     """
 
     def __init__(self, level: float) -> None:
@@ -58,9 +71,10 @@ class RoughPower:
         return 1 - min(heights)
 
     def _height(self, i: int, pair: Plan) -> float:
+        """Return roughly the greatest height of the pair with number ``i``."""
         forward, backward = profile_ends(pair), profile_ends(pair.reversed)
         ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
-        reach = 0.03 if i in self._centres else 1.0
+        reach = NEXT_REACH if i in self._centres else FIRST_REACH
         centre, height = self._centres.get(i, 0.0), np.zeros(5)
         for _ in range(ROUGH_MOVES):
             epsilon = np.clip(centre + reach * np.linspace(-1, 1, 5), *ends)
@@ -70,9 +84,10 @@ class RoughPower:
             if 0 < best < 4:
                 if reach < ENOUGH_REACH:
                     break
-                reach /= 5
+                reach /= SHRINKING
         self._centres[i] = centre
-        # the top of the parabola through the best point and its neighbours
+        # The top of the parabola through the best point and its neighbours; if the best point is an
+        # end of the grid, through the three points nearest to that end.
         left, top, right = np.take(height, np.arange(-1, 2) + min(max(best, 1), 3)).tolist()
         bend = 2 * top - left - right
         return float(top + (right - left) ** 2 / (8 * bend) if bend > 0 else top)
@@ -94,7 +109,9 @@ def _at_level(
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
         centre = float(epsilon[np.argmax(low)])
-    # Beyond the last epsilon the heights are at most 1 less the mass at infinity, less x alpha.
+    # Beyond the last epsilon delta is at least the mass at infinity, so that a height is at most 1
+    # less this mass, less x alpha.  If the last epsilon is the largest loss, delta is constant
+    # beyond it, and the heights fall from the last one.
     beyond = 1 - forward.infinity - np.exp(ends[1]) * level
     if forward.max_loss <= MAX_EPSILON:
         beyond = float(high[-1])
@@ -105,15 +122,18 @@ def _at_level(
 def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
     """Return an upper bound on a function that is concave in ``x = e^epsilon``, and 0 at x = 0.
 
-    It is known between two bounds at each of the increasing points, up to the last of which it is
-    bounded.
+    At each of the increasing points it is between ``low`` and ``high``.  The bound holds up to the
+    last point.
     """
-    # x_j - x_i, without cancellation; the first point is x = 0
+    # Between two neighbours the function is below two lines: one that starts at the left point's
+    # upper bound and rises by the steepest slope possible there, and one that starts at the right
+    # point's upper bound and rises to the left.  The bound over the gap is the maximum of the lower
+    # of the two lines: it is at an end of the gap, or where the lines cross.
+    # gap[i, j] is x_j - x_i, without cancellation; the first point is x = 0.
     gap = ratio_gaps(epsilon)
     low, high = np.append(0.0, low), np.append(0.0, high)
     rising, falling = steepest_slopes(gap, low, high)
     left, right, width = high[:-1], high[1:], np.diagonal(gap, 1)
-    # two lines over each gap: the lower one at both ends, and where they cross
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         cross = (right - left + falling * width) / (rising + falling)
         inside = (cross > 0) & (cross < width)
@@ -126,7 +146,7 @@ def _sup_of_concave(epsilon: Array, low: Array, high: Array) -> float:
 
 
 def ratio_gaps(epsilon: Array) -> Array:
-    """Return ``x_j - x_i`` in row i and column j, of 0 and of ``x = e^epsilon``, increasing."""
+    """Return the matrix of ``x_j - x_i``, where x is 0 and then ``e^epsilon``, increasing."""
     x, step = np.exp(epsilon), np.clip(epsilon - epsilon[:, None], -1.0, 1.0)
     gap = np.where(np.abs(step) < 1, x[:, None] * np.expm1(step), x - x[:, None])
     return np.vstack([np.append(0.0, x), np.column_stack([-x, gap])])
@@ -136,7 +156,8 @@ def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Return upper bounds on how steeply a concave function rises right, and left, of a point.
 
     The line through a lower bound at another point and the upper bound at this point is above the
-    function on the far side of this point.
+    function on the far side of this point.  The first result has a slope for each point but the
+    last, which has no gap on its right, the second for each point but the first.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = (high - low[:, None]) / np.abs(gap)
@@ -165,6 +186,7 @@ def _heights(
             scale = np.exp(-size[mask])
             low[mask] = scale * ((1 - level) - delta_upper)
             high[mask] = scale * ((1 - level) - delta_lower)
-    # as in `tradeoff_curves`
+    # 1 - delta and its difference to the other term have a round-off of some ulps of their sizes,
+    # which are at most the height plus min(1, x).
     error = 4 * ULP * (np.maximum(np.abs(low), np.abs(high)) + np.exp(np.minimum(epsilon, 0.0)))
     return low - error, high + error

@@ -17,8 +17,8 @@ from accountant.composition.cgf import PlanCGF, log_chernoff
 from accountant.numerics import Array
 
 RELATIVE_ERROR = 1e-14  # relative to delta: what aliases and truncation may each add to it
-# Chernoff's bounds are taken at real parts that are so many octaves below and above the contour's;
-# they are dense near the contour, because a cumulant may become infinite soon above it.
+# Chernoff's bounds are taken at real parts that are this many octaves below and above the
+# contour's; they are dense near the contour, as a cumulant may become infinite soon above it.
 OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
 LADDER = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
 LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
@@ -27,7 +27,8 @@ LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
 class AliasingBound:
     """The aliasing error of a sum with nodes ``2 pi / period`` apart and real part ``a``.
 
-    ``chernoff``: bounds at the real parts ``b``; without any there is no bound.
+    ``chernoff`` are the ln(e^{K(b)} c_b) of Chernoff's bounds at the orders ``b``, on both sides of
+    a; without any on one side the bound is infinite.
     """
 
     # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
@@ -72,6 +73,8 @@ def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBoun
 
 def _periods(a: float, b: Array, chernoff: Array, height: float, epsilon: float) -> Array:
     """Return the periods at which the bound at each order ``b`` is small enough."""
+    # Delta is taken to be at least e^{K(a) - a e} / (20 a (a + 1)); the saddle point method has
+    # 1 / sqrt(2 pi K''(a)) in place of 1/20.
     target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(RELATIVE_ERROR)
     period = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)
     return np.where(np.isfinite(period), period, np.inf)

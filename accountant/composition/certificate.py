@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from accountant.verifier import Verdict
 
 DIGITS = 12  # significant digits of the ends in the text of a certificate
+# Of the search for a lower end below an upper end, in `bracket_epsilon`:
+POSITIVE_GAP = 1e-15  # nats of delta: makes the gap between two bounds positive
+# The first distance that is tried, in units of the expected one: slightly more, to succeed at once.
+FIRST_GAPS = 1.02
+GROWTH = 1.7  # from one distance to the next; a larger one would make the interval wider
+FIRST_SHARE = 1e-15  # the first distance where none is expected, relative to the upper end
 
 
 @final
@@ -36,7 +42,7 @@ class Certificate(TableDisplay):
     engine : str
         The method that answered, such as "closed form" or "contour".
     nodes : int
-        Number of terms of the sum that was evaluated; 0 for closed forms.
+        Number of terms of the sum that was evaluated, shown as "terms"; 0 for closed forms.
     check : callable, optional
         Writes a proof of the interval and checks it; `Tight.certify` provides it.
 
@@ -118,7 +124,8 @@ def bracket_epsilon(
     """Return (lower, upper) around the epsilon at which delta(epsilon) falls to its target.
 
     ``bounds(epsilon)`` returns (ln of a lower bound, ln of an upper bound) on delta(epsilon); both
-    decrease, with a slope of about ``-tilt`` near ``start``.  ``log_delta`` are the two ends of an
+    decrease, with a slope of about ``-tilt`` near ``start``, where the search for the upper end
+    begins.  ``log_delta`` are the two ends of an
     interval that holds the logarithm of the target.  ``max_epsilon`` is known to be at least the
     epsilon sought.
 
@@ -128,8 +135,8 @@ def bracket_epsilon(
 
         d = gap / s,   gap = (width of the bounds at the upper end) + (width of the target),
 
-    so 1.02 gap / s, and from there every 1.7-fold, is tried; where d reaches ``upper``, the lower
-    end is 0.
+    so FIRST_GAPS gap / s, and from there every GROWTH-fold, is tried; where d reaches ``upper``,
+    the lower end is 0.
     """
     log_bounds: dict[float, tuple[float, float]] = {}
 
@@ -140,13 +147,15 @@ def bracket_epsilon(
     upper, slope = falling_root(excess, start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
+    # The root is a point that was evaluated, unless it is ``max_epsilon``.
     log_lower, log_upper = log_bounds[upper] if upper in log_bounds else bounds(upper)
-    # The summand 1e-15, in units of ln delta, makes the gap positive.
-    gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + 1e-15
-    distance = 1.02 * gap / slope
+    gap = (log_upper - log_lower) + (log_delta[1] - log_delta[0]) + POSITIVE_GAP
+    distance = FIRST_GAPS * gap / slope
+    # The slope at the upper end does not help, or the lower end may be anywhere above 0: the search
+    # then goes through all sizes of a distance, from about the round-off of the upper end on.
     if not 0 < distance < upper:
-        distance = 1e-15 * upper
+        distance = FIRST_SHARE * upper
     _, distance = grow_until(
-        lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, 1.7
+        lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, GROWTH
     )
     return max(upper - distance, 0.0), upper

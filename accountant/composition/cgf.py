@@ -21,9 +21,11 @@ from accountant.numerics.search import minimum_of_one_valley
 
 # Above this count, a power of a factor is less exact than e to a sum of logarithms.
 MAX_POWER_COUNT = 10**5
-# The search for a saddle point moves the logarithm of its least order down by so much where the
-# saddle point is lower still.
-LOWER_ENDS = 6.0
+# The first orders of a search for a saddle point, times the estimate of epsilon; where the saddle
+# point is lower still, LOWER_ENDS nats are subtracted from the logarithm of the least one.
+FIRST_ORDERS, LOWER_ENDS = (0.02, 1e3), 6.0
+# Orders, and numbers of points of successive grids, of a search without an estimate.
+ALL_ORDERS, GRIDS = (1e-7, 1e12), (20, 13, 9, 9)
 # Losses with more terms than these use powers at any count, because logarithms would be slow.
 CHEAP_TERMS = 16
 
@@ -157,15 +159,17 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     def chernoff(a: Array) -> Array:
-        # about Chernoff's bound on epsilon
+        # Roughly Chernoff's bound on epsilon: of ln c_a = a ln a - (1 + a) ln(1 + a) remains -1 -
+        # ln(1 + a), which is right for large a.
         value = (cgf.rough_at(a) - np.log1p(a) - 1 - (log_delta or 0.0)) / a
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:
-        order = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
+        low, high = (math.log(order / near) for order in FIRST_ORDERS)
+        order = _vertex(chernoff, low, high)
         if order is not None:
             return order
-    return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]
+    return minimum_of_one_valley(height, *ALL_ORDERS, GRIDS)[0]
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:

@@ -1,5 +1,9 @@
 """A whole plan as one `Loss`, for plans that are sampled, grouped or run in parallel.
 
+A loss is ln(dP/dQ) of a pair of output laws; its profile is delta as a function of epsilon, its
+mass at infinity the probability under P of outcomes that Q has not.  A plan's items are losses, or
+`Parallel` parts of which each user is in one, with counts.
+
 Sampling and group privacy are stated for one loss, so a plan of several releases must become one:
 `ComposedLoss` has the profile of their composition.  Of parallel parts a user pays for one, and it
 is not known which: `PointwiseMaximum` has at each epsilon the greatest delta of its parts.
@@ -35,6 +39,9 @@ from accountant.plans.plan import Item, Plan, Sequential
 
 # How loose the profile of a composition may be: as an error of epsilon, relative to epsilon.
 CURVE_WIDTH = 1e-6
+# The delta at which pairs are compared, to choose one of them for a lower bound: any choice is
+# sound.
+COMPARED_AT = 1e-6
 # A chord of a convex hull over points is long if its ends are more than LONG_CHORD points apart.
 # There the hull is made again, with every cell beside an end of the chord split into POINTS_BETWEEN
 # parts.
@@ -223,9 +230,10 @@ class PointwiseMaximum(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """Of the parts' attained pairs, the one with the largest epsilon at delta 1e-6."""
+        """Of the parts' attained pairs, the one with the largest epsilon at `COMPARED_AT`."""
         return max(
-            (part.attained_pair for part in self.parts), key=lambda pair: pair.epsilon_at(1e-6)
+            (part.attained_pair for part in self.parts),
+            key=lambda pair: pair.epsilon_at(COMPARED_AT),
         )
 
 

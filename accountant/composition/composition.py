@@ -27,6 +27,8 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 5e5, 1e4, 1e3
 # The imaginary part of an order at which the terms of a quadrature are counted
 PLANNING_FREQUENCY = 1e4
+# Distance, relative to the saddle point, of orders from which K'' is estimated.
+APART = 0.03
 # Chernoff's bound is taken at these multiples of the tilt, because the tilt is only nearly the best
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)
 LEAST_LOG_DELTA = -650.0  # nats: e^-650 is near the least positive float, about e^-745
@@ -198,7 +200,8 @@ class EpsilonProblem:
 
     def __init__(self, composition: Composition, delta: float, width: float) -> None:
         self.composition, self.delta, self.width = composition, delta, width
-        # delta(e) = P(S infinite) + delta of the finite sums: what remains for these, two bounds
+        # delta(e) = P(S infinite) + delta of the finite sums.  What remains for these is known
+        # between two bounds: the mass at infinity has a round-off, and is exact up to e^{+-r}.
         infinity, rounding = composition.infinity, composition.rounding
         spread = (8 * ULP + 2 * min(rounding, 1.0)) * infinity
         self.finite_delta = (delta - infinity - spread, delta - infinity + spread)
@@ -264,10 +267,10 @@ def neighbourhood_at(
     """
     # The integrand of delta is nearly Gaussian around the saddle point a, so that
     #     ln delta = K(a) - a e - ln(2 pi K''(a) + 1) / 2 - ln a - ln(1 + a),
-    # solved for e; K'' is the second difference of K at a (1 - 0.03), a and a (1 + 0.03).
+    # solved for e; K'' is the second difference of K at a (1 - APART), a and a (1 + APART).
     tilt = saddlepoint(composition.cgf, log_delta=log_delta, near=near)
-    height = composition.cgf.rough_at(tilt * np.array([0.97, 1.0, 1.03]))
-    curvature = float(np.diff(height, 2)[0]) / (0.03 * tilt) ** 2
+    height = composition.cgf.rough_at(tilt * np.array([1 - APART, 1.0, 1 + APART]))
+    curvature = float(np.diff(height, 2)[0]) / (APART * tilt) ** 2
     bend = math.log(2 * math.pi * curvature + 1) / 2 if 0 < curvature < math.inf else 0.0
     log_ratio = float(height[1]) - log_delta - bend - math.log(tilt) - math.log1p(tilt)
     return Neighbourhood(composition, tilt, log_ratio / tilt, width)

@@ -31,8 +31,11 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
 # Estimated costs in complex products of about 2 ns: of one node without its exponentials, and of
-# preparing one term of the largest quadrature.
+# preparing one term of the largest quadrature.  They only decide which engine is tried first.
 NODE_COST, RULE_COST = 300, 2000
+# nats: a sum is not used if the exponent of its scale may be off by more
+USABLE_SCALE_ERROR = 0.1
+USABLE_SMOOTHING = 1000  # with more, e^{S/8} is too large for a lower bound
 MANY_EPSILONS = 256  # epsilons whose sums are computed at a time, so that memory stays small
 TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
@@ -71,7 +74,7 @@ class Contour:
         self.nodes = cutoff / self.step + 2 if self.step else math.inf
         self.operations = math.inf
         if math.isfinite(self.nodes):
-            # A node costs about 0.7 us and one product for each of its exponentials.
+            # A node also costs one product for each of its exponentials.
             total, largest_rule = cgf.quadrature_terms(cutoff)
             self.operations = self.nodes * (NODE_COST + total) + RULE_COST * largest_rule
 
@@ -79,6 +82,8 @@ class Contour:
         """Return a frequency above which the integrand is negligible; infinite if out of reach."""
         # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
         # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
+        # Without it, delta is taken to be at least 1 / (20 a (a + 1)), as in `aliasing.py`: the
+        # saddle point method has 1 / sqrt(2 pi K''(a)) in place of 1/20.
         a = self.tilt
         target = math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
 
@@ -157,13 +162,13 @@ class Contour:
     def _log_upper(self, epsilon: Array, total: Array, error: float) -> Array:
         """Return logarithms of upper bounds on delta; each sum in ``total`` is up to an error.
 
-        They are infinite where the exponent of the scale is not known to 0.1.
+        They are infinite where the exponent of the scale is not known to `USABLE_SCALE_ERROR`.
         """
         scale = self._height - self.tilt * epsilon
         scale_error = 2 * self._height_error + 4 * ULP * (np.abs(scale) + abs(self._height))
         high = total + error + self._sum_error[0] + self._sum_error[1] * np.abs(epsilon)
         high += scale_error * np.abs(total) + math.exp(min(self._truncated, 700.0))
-        is_usable = (scale_error <= 0.1) & (high >= 0)
+        is_usable = (scale_error <= USABLE_SCALE_ERROR) & (high >= 0)
         logs: Array = np.where(is_usable, np.log(np.where(is_usable, high, 1.0)) + scale, math.inf)
         return logs
 
@@ -180,7 +185,8 @@ class Contour:
         spacing = 2 * math.pi / (self.step * size)
         if not (high - low) / spacing < size:
             return None
-        # irfft doubles all terms but the first, conjugates them, and divides by the size
+        # ``irfft`` sums the terms and their conjugates, which counts all but the first twice, and
+        # divides by the size.
         half = np.zeros(size // 2 + 1, dtype=complex)
         half[: terms.size] = np.conj(terms)
         half[0] *= 2
@@ -199,7 +205,7 @@ class Contour:
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         scale = self._height - self.tilt * epsilon
-        if self._scale_error(scale) > 0.1:
+        if self._scale_error(scale) > USABLE_SCALE_ERROR:
             return -math.inf, math.inf
         total = self._sum(self._terms, epsilon)
         noise = self._sum_error[0] + self._sum_error[1] * abs(epsilon)
@@ -213,8 +219,8 @@ class Contour:
             # e^{(S-s)/8} sqrt(S/s) p_S, it adds at most e^{S/8} S p_S.
             density = self._sum(self._density, epsilon)
             density += self._density_error[0] + self._density_error[1] * abs(epsilon)
-            if self.smoothing > 1000:
-                low = -math.inf  # with so much smoothing e^{S/8} is too large for a lower bound
+            if self.smoothing > USABLE_SMOOTHING:
+                low = -math.inf
             added = math.exp(min(self.smoothing / 8, 700.0)) * self.smoothing * max(density, 0.0)
             low -= added
         return log_interval(low, high, scale)

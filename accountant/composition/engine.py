@@ -4,6 +4,9 @@ An engine is a method that bounds the epsilon, or the delta, of a composition of
 proposes attempts, each with its estimated cost.  `certify` makes the cheapest attempt among all
 engines, intersects its interval with the interval known so far, and stops when that is as narrow as
 the caller wants.  `delta_interval` does the same for delta at a given epsilon.
+
+The problem, its neighbourhoods (epsilons near a given one) and the tilt a, at which Chernoff's
+bound ``delta(e) <= c(a) e^{-a e}`` is least, are those of `composition.py`.
 """
 
 from __future__ import annotations
@@ -98,7 +101,7 @@ class Engine(ABC):
         """Yield attempts; each may use the result of the one before."""
 
 
-Journal = list[tuple[Engine, Attempt[Certificate]]]
+Journal = list[tuple[Engine, Attempt[Certificate]]]  # attempts in the order of planning
 
 
 class EngineNearEpsilon(Engine):
@@ -258,12 +261,13 @@ def delta_interval(
     orders = tilt * TILT_FACTORS
     exponents = composition.cgf.log_chernoff(orders) - orders * epsilon
     exponent = float(min(exponents[np.isfinite(exponents)], default=0.0))
-    high = math.exp(min(exponent + 1e-12 * (1 + abs(exponent)), 0.0))
+    high = math.exp(min(exponent + 1e-12 * (1 + abs(exponent)), 0.0))  # 1e-12: for round-off
     neighbourhood = Neighbourhood(composition, tilt, epsilon, width)
     for delta_bounds in delta_bounds_near(neighbourhood, engines):
         log_low, log_high = delta_bounds.bounds(epsilon)
         low, high = max(low, math.exp(log_low)), min(high, math.exp(min(log_high, 0.0)))
-        # ln delta falls with slope -tilt: a relative width w of epsilon is about tilt e w of delta
+        # ln delta falls with slope -tilt: a relative width w of epsilon is about tilt e w of delta.
+        # Four times that is accepted.
         if high - low <= 4 * max(1.0, tilt * epsilon) * width * high:
             break
     return infinity * (1 - 8 * ULP) + low, round_up(infinity + high, 16)

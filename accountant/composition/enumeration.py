@@ -62,6 +62,7 @@ class Enumeration:
                 log_mass[:, None] + log_multiplicity + ordered_dot(vectors, np.log(masses))
             ).ravel()
             size = float(gammaln(count + 1.0)) + count * float(np.max(np.abs(np.log(masses))))
+            # A logarithm of a mass is a sum of terms of at most these sizes, each inexact by ulps.
             self._error += 8 * ULP * (size + count)
             self._mismatch += 4 * ULP * count * float(np.max(np.abs(values), initial=0.0))
         self._loss, self._log_mass = loss, log_mass
@@ -89,6 +90,7 @@ class Enumeration:
         )
 
     def _log_deltas_of_block(self, epsilon: Array) -> Array:
+        """Return the same for a column of epsilons."""
         logs = np.where(self._loss > epsilon, self._log_mass, -np.inf)
         top = np.max(logs, axis=1, initial=-np.inf)
         top = np.where(np.isfinite(top), top, 0.0)  # at epsilons above all sums delta is 0

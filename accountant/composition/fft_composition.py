@@ -28,7 +28,7 @@ from accountant.numerics.rounding import ULP
 # Relative round-off of each level of a transform, in ulps and in the 2-norm; Higham's constant is
 # about 4.
 FFT_ULPS = 8.0
-KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60
+KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60; that is added as error
 # Chernoff's bounds on the ends of the tilted sum are tried at tilts that differ from a by -1 times
 # these shares of a (lower end) and by 2 times them (upper end).
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
@@ -39,7 +39,11 @@ class SumOnGrid:
 
     ``tilt`` is a, and ``log_wrapped`` the logarithm of the tilted mass that may wrap around at each
     end.  ``is_small`` is False, and nothing can be asked, where more than ``max_points`` lattice
-    points are needed.
+    points are needed.  ``log_moment`` is ln M, and ``size`` the sum of the sizes of its terms.
+
+    The place k is the sum ``offset + step k``; masses are known from the place ``_first`` on and
+    below ``_end``.  Once `convolve` was called, ``error_2`` bounds the 2-norm of the errors that
+    the transform made in the masses, and ``error_1`` the sum of those that the inputs had.
     """
 
     def __init__(
@@ -93,9 +97,8 @@ class SumOnGrid:
             factors += count + 1
         sums = np.fft.irfft(product, n)
         size = math.sqrt(float(np.sum(sums * sums)))
-        slack = math.exp(
-            min(2 * missed * math.sqrt(n), 700.0)
-        )  # The computed factors may exceed 1.
+        # Computed factors may exceed 1 by their error, which in a product grows to this factor.
+        slack = math.exp(min(2 * missed * math.sqrt(n), 700.0))
         self.error_2 = slack * (missed + (4 * ULP * factors + per_level) * size)
         self.error_1 = 1.01 * fixed + 8 * ULP * factors
         self._sums = np.roll(sums, -(self._first % n))
@@ -119,7 +122,8 @@ class SumOnGrid:
         terms = min(terms, math.ceil(KERNEL_NATS / (a * h)) + 1)
         wrapped += math.exp(-a * (terms - 1) * h)
         far_sum, near_sum, size = self._tails(position - self._first, terms)
-        # With y = above: 1 - e^{-(y + jh)} = (1 - e^{-jh}) + e^{-jh} (1 - e^{-y}).
+        # With y = above: 1 - e^{-(y + jh)} = (1 - e^{-jh}) + e^{-jh} (1 - e^{-y}), whose two terms
+        # have the far and the near sum of `_all_tails`.
         value = math.exp(-a * above) * (far_sum - math.expm1(-above) * near_sum)
         error = self.error_2 * size + self.error_1 / (1 + a) + wrapped
         error += 1000 * ULP * abs(value)

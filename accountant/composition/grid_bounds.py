@@ -2,9 +2,11 @@
 
 Each loss gets a finite loss below it and one above it, with values on a lattice (`grid_pairs.py`,
 or `profile_pairs.py` where only its profile is known).  Both are summed with tilted Fourier
-transforms (`fft_composition.py`), which gives a lower and an upper bound on delta.  Each law ends
-at a cut: a release above its cut makes the total exceed epsilon, whatever the other releases are,
-so that only the probability of this event is needed.  Proof: `docs/proofs/grid_pairs.md`.
+transforms (`fft_composition.py`), which gives a lower and an upper bound on delta.  To tilt a law
+by a is to multiply its mass at the loss l by e^{a l}, so that the sums near epsilon become likely.
+Each law ends at a cut: a release above its cut makes the total exceed epsilon, whatever the other
+releases are, so that only the probability of this event is needed.  Proof:
+`docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -29,24 +31,23 @@ from accountant.numerics.search import minimum_of_one_valley
 TILT_SHARES = np.array([0.85, 0.7, 0.55])  # tilts to try, as multiples of the best tilt
 # nats by which another tilt's Chernoff bound may be above the least one: round-off grows as much
 MAX_TILT_LOSS = 6.0
+# Grids in the search for the best tilt: their numbers of points, and the ends of the first over
+# 1 / epsilon, which is the tilt if one large loss decides.
+TILT_GRIDS, TILT_ENDS = (24, 12, 9), (1e-3, 1e4)
 TILT_POINTS = 400  # points that stand for each law while the tilt is chosen: a coarse choice serves
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One loss of the composition: its count, its lattice and range, and its least value.
-
-    The lattice goes through ``offset`` and covers the losses between ``ends``.  ``tilt`` is roughly
-    that of the sum; it tells where the lattice should be dense.
-    """
+    """One loss of the composition with its lattice.  All but the count are in nats, or per nat."""
 
     loss: Loss
-    count: int
-    offset: float
-    ends: tuple[float, float]
-    least: float
-    tilt: float
+    count: int  # how often it is released
+    offset: float  # the lattice goes through this loss
+    ends: tuple[float, float]  # and covers the losses between these
+    least: float  # the smallest value of the loss; may be minus infinity
+    tilt: float  # roughly that of the sum: it tells where the profile should be evaluated densely
 
 
 class GridBounds:
@@ -108,6 +109,8 @@ class GridBounds:
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        # All losses of the lattice are off by at most ``shift`` together.  The masses beyond the
+        # cuts of the pairs below add P - e^epsilon Q; the cap of e^1 is above any P.
         shift = self._shift + 8 * ULP * epsilon
         low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, -1)
         high = self._side(self._above, epsilon - shift, 1)
@@ -144,6 +147,7 @@ class GridBounds:
         total = value + side * error
         if total <= 0:
             return 0.0
+        # The scale is a sum of logarithms, and so is inexact by some ulps of their ``size``.
         size = sums.size + abs(sums.tilt * epsilon)
         log_total = math.log(total) + scale + side * 16 * ULP * (4 + size)
         return math.exp(min(log_total, 700.0))
@@ -182,7 +186,8 @@ def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
         return log_height(a) - a * epsilon
 
     scale = 1 / max(epsilon, 1e-300)
-    best, least_height = minimum_of_one_valley(height, 1e-3 * scale, 1e4 * scale, (24, 12, 9))
+    low, high = TILT_ENDS
+    best, least_height = minimum_of_one_valley(height, low * scale, high * scale, TILT_GRIDS)
     others = best * TILT_SHARES
     return [best, *others[height(others) <= least_height + MAX_TILT_LOSS].tolist()]
 
@@ -213,6 +218,7 @@ def _thinned(law: GridLaw) -> tuple[Array, Array, Array, int]:
     Groups are small around the mode and at the top of the law, where a tilt looks closest.
     """
     size = law.mass.size
+    # ``far`` are distances, in points, that grow from 1 to the whole law.
     far = np.geomspace(1, size, TILT_POINTS // 4)
     mode = int(np.argmax(law.mass))
     all_over = np.arange(0, size, -(-size // (TILT_POINTS // 4)))

@@ -4,7 +4,9 @@ Each loss is replaced by a finite loss above and one below it, whose values lie 
 and these are summed by Fourier transforms: `GridBounds` proves bounds on delta near an epsilon.
 This file chooses its parameters: the step of the lattice, where each law is cut, and the epsilons
 that are covered.  Coarse lattices find roughly where epsilon is; finer ones make the interval
-narrow.  No choice of parameters can make a bound wrong, only wide.
+narrow: its width falls about as the square of the step.  An `Outline` is a rough law of one loss,
+and the tilt a the order of Chernoff's bound, delta(e) <= c(a) e^{-a e}, near epsilon.  No choice of
+parameters can make a bound wrong, only wide.
 """
 
 from __future__ import annotations
@@ -37,6 +39,18 @@ MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of rele
 # addition the profile is a bound on many pairs, which itself is not sharper
 EXPENSIVE_WIDTH, COARSE_WIDTH = 1e-6, 1e-5
 LOG_DELTA_STEP = 2.0**-12  # nats: lattices are made for deltas whose logarithm is a multiple of it
+# Of the search for a step and a range of epsilon; widths are relative to epsilon.
+LATTICES = 24  # lattices that are made at most
+TRIAL_END = 1.3  # until epsilon is located, a lattice is for all from 0 to this over the guess
+LOCATED = 0.3  # an interval of this width or less locates epsilon: a lattice is for it alone
+MARGIN = 1e-4  # and for as much on either side of the guess, at least
+# The guess is replaced if epsilon is below or above these multiples of it, or the interval is wide.
+BELOW_GUESS, ABOVE_GUESS, WIDE = 0.8, 1.25, 0.5
+AIM = 0.6  # of the wanted width: what a finer step is to reach, so that it surely suffices
+# The factor by which the next step is shorter is between these, and leaves room for a lattice of
+# more points than expected.  With less than WORTHWHILE the search ends.
+FINER, FINEST, ROOM, WORTHWHILE = 1.5, 64.0, 0.8, 1.2
+HARDLY = 0.9  # a step that leaves more of the width than this has hardly helped
 
 
 def delta_of_lattice(delta: float) -> float:
@@ -81,7 +95,12 @@ def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | No
 
 
 class _GridSearch:
-    """The search for a step and a range of epsilon with which the interval is narrow."""
+    """The search for a step and a range of epsilon with which the interval is narrow.
+
+    In `certify` ``per_epsilon`` is the number of lattice points between 0 and epsilon, ``feasible``
+    the last such number that was not too large, ``gap`` the relative width of the interval, and
+    ``finer`` the factor by which the last step was shorter than the one before.
+    """
 
     def __init__(
         self,
@@ -109,11 +128,13 @@ class _GridSearch:
         per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
         lower_engine: GridBounds | None = None  # the bounds that gave the two ends
         upper_engine: GridBounds | None = None
-        for _ in range(24):
-            margin = max(2 * gap, 1e-4) * epsilon + LOG_DELTA_STEP / tilt
-            window = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
+        for _ in range(LATTICES):
+            # The second term is for the rounding of delta in `delta_of_lattice`.
+            margin = max(2 * gap, MARGIN) * epsilon + LOG_DELTA_STEP / tilt
+            around_epsilon = epsilon - margin, epsilon + margin
+            window = around_epsilon if gap < LOCATED else (0.0, TRIAL_END * epsilon)
             engine = self._engine(epsilon, window, tilt, epsilon / per_epsilon)
-            if engine is None:
+            if engine is None:  # too many points: try a step between this and the last feasible one
                 if not per_epsilon > 1.5 * feasible:
                     break
                 per_epsilon = math.sqrt(per_epsilon * feasible)
@@ -131,21 +152,21 @@ class _GridSearch:
             # Where a finer step hardly narrowed the interval, the bounds on the profile itself are
             # wide, and the search ends; unless there were few points, which may have missed an atom
             may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
-            if gap <= width or (finer > 4 and gap > 0.9 * before and not may_help):
+            if gap <= width or (finer > 4 and gap > HARDLY * before and not may_help):
                 break
-            if high < 0.8 * epsilon or low > 1.25 * epsilon or gap > 0.5:
+            if high < BELOW_GUESS * epsilon or low > ABOVE_GUESS * epsilon or gap > WIDE:
                 centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
-                if abs(centre / epsilon - 1) < 0.01:
+                if abs(centre / epsilon - 1) < 0.01:  # the guess was right, but the step too long
                     per_epsilon *= 4
                 epsilon, finer = centre, 1.0
                 continue
             epsilon = (lower + upper) / 2
-            finer = min(
-                max(math.sqrt(gap / (0.6 * width)), 1.5), 64.0, 0.8 * self._max_points / nodes
-            )
-            if finer < 1.2:
+            finer = max(math.sqrt(gap / (AIM * width)), FINER)
+            finer = min(finer, FINEST, ROOM * self._max_points / nodes)
+            if finer < WORTHWHILE:
                 break
             per_epsilon *= finer
+        # So far the ends were those at the rounded delta: now the true one is put in their bounds.
         if upper_engine is not None and lower_engine is not None:
             centre = upper if math.isfinite(upper) else epsilon
             low, upper = self._ends(upper_engine, self._asked, centre)
@@ -197,7 +218,7 @@ class _GridSearch:
                 and abs(outline.atom_at_end - outline.centre) > 2 * step
             ):
                 offset = centred_offset(outline.loss, outline.centre, step)
-                for _ in range(3):
+                for _ in range(3):  # the mean of the cell around the atom changes with the step
                     width = outline.mean_at_end(step) - offset
                     if not abs(width) < self._max_points * step:  # too far for any lattice
                         return step, [offset] * len(self._outlines)

@@ -4,6 +4,7 @@ A loss l has masses p under P and q = p e^-l under Q; its profile is ``sum (p - 
 Above: the mass of a cell is split between its two ends such that its p and its q both stay the
 same.  Below: all mass of the cell around a lattice point is moved to this point.  The mean of the
 cell, ln(p / q), need not be the point; a share of a neighbouring cell is added to correct it.
+Mass beyond a cut, near the last point of the lattice, is counted apart.
 The profile is convex, which gives the order of the profiles (`docs/proofs/grid_pairs.md`).
 """
 
@@ -42,8 +43,8 @@ def centred_offset(loss: Loss, near: float, step: float) -> float:
 
     The pair below then keeps all of this cell's mass at the point.
     """
-    # Iterate: the cell around the point, with what the cells above cannot hold, has the mean
-    # ln(p / q), and the point moves there.
+    # Iterate: the cell around the point, with mass that moves down to it from the cells above
+    # (`_move_down`), has the mean ln(p / q), and the point moves there.
     for _ in range(4):
         edges: Array = near + step * (np.arange(CELLS_TO_CENTRE + 1.0) - 0.5)
         cells = loss.cell_masses(edges)
@@ -60,7 +61,10 @@ def centred_offset(loss: Loss, near: float, step: float) -> float:
 def pairs_on_grid(
     loss: Loss, count: int, offset: float, step: float, ends: tuple[float, float]
 ) -> tuple[PairOnGrid, PairOnGrid] | None:
-    """Return pairs below and above on the lattice ``offset + step * k`` between ``ends``."""
+    """Return pairs below and above on the lattice ``offset + step * k`` between ``ends``.
+
+    The result is None where the masses of the loss between edges are not known.
+    """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
     # The edges of half cells, from half a step below the first point to half a step above the last.
@@ -72,6 +76,8 @@ def pairs_on_grid(
     lower = _below(_merged(cells, 1), points)
     upper = _above(cells, points, step)
     infinity = loss.infinity
+    # Beyond the cut of the pair below is the last cell, more than half a step above the last point;
+    # beyond that of the pair above also the last half cell.  Each has its mass and its error here.
     p_top = np.array([cells.p[-1], cells.p_error[-1], cells.p[-2], cells.p_error[-2]])
     q_top = np.array([cells.q[-1], cells.q_error[-1], cells.q[-2], cells.q_error[-2]])
     below = PairOnGrid(

@@ -6,6 +6,9 @@ and aliases, losses that are M eta away from where they belong:
 
     delta(e) = (1/M) sum_j Re[ e^{K(z_j)} G(z_j, e) ],  z_j = a + 2 pi i j / (M eta),
     G(z, e) = sum over lattice points x > e of e^{-z x} (1 - e^{e - x}).
+
+Here e is epsilon, K(z) = ln E e^{zL} the cumulant, and a > 0 any real number, best near the saddle
+point of the integrand.
 """
 
 from __future__ import annotations
@@ -24,6 +27,10 @@ from accountant.numerics.logspace import log_interval
 from accountant.numerics.rounding import ULP
 
 MAX_LATTICE_POINTS = 2**18  # terms M of the sum: with more, other engines are quicker
+SEARCHED_LOSSES = 1000  # different losses: with more a unit is not sought
+# Relative to the largest value: remainders below ROUND_OFF are those of equal numbers, and a unit
+# below FINEST would need a lattice of too many points.
+ROUND_OFF, FINEST = 1e-9, 1e-5
 
 
 def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
@@ -34,7 +41,7 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     values = []
     for loss, _ in items:
         pmf = loss.loss_pmf
-        if pmf is None or len(items) > 1000:
+        if pmf is None or len(items) > SEARCHED_LOSSES:
             return None
         values.append(pmf[0])
     gaps = np.concatenate([np.diff(np.sort(atoms)) for atoms in values])
@@ -42,20 +49,20 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     size = max((float(np.max(np.abs(atoms), initial=0.0)) for atoms in values), default=0.0)
     if gaps.size == 0 or size == 0:
         return None
-    # Euclid's algorithm finds the common divisor of all gaps; remainders below `tiny` are round-off
-    unit, tiny = float(gaps[0]), 1e-9 * size
+    # Euclid's algorithm finds the common divisor of all gaps.
+    unit, tiny = float(gaps[0]), ROUND_OFF * size
     for gap in gaps[1:].tolist():
         a, b = max(unit, gap), min(unit, gap)
         while b > tiny:
             a, b = b, abs(a - b * round(a / b))
         unit = a
-        if unit < 1e-5 * size:
+        if unit < FINEST * size:
             return None
     mismatch = offset = 0.0
     for atoms, (_, count) in zip(values, items, strict=True):
         start = float(np.min(atoms))
         steps = np.round((atoms - start) / unit)
-        # every value must be on the lattice up to round-off: values are never moved to fit it
+        # Every value must be on the lattice up to its own rounding: values are never moved to it.
         largest = float(np.max(np.abs(atoms)))
         if np.max(np.abs(atoms - start - steps * unit)) > 8 * ULP * largest:
             return None
@@ -65,7 +72,10 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
 
 
 class Lattice:
-    """The profile of a composition on a lattice, by a contour with real part ``a``."""
+    """The profile of a composition on a lattice, by a contour with real part ``a``.
+
+    ``lattice`` is the result of `common_unit`.  Terms are stored divided by e^{K(a)}.
+    """
 
     name = "lattice"
 
@@ -97,6 +107,7 @@ class Lattice:
         return self._bounds(epsilon + self.mismatch)[0], self._bounds(epsilon - self.mismatch)[1]
 
     def _bounds(self, epsilon: float) -> tuple[float, float]:
+        """Return the same for losses that are exactly on the lattice."""
         # the first lattice point above epsilon, and how far it is
         index = math.floor((epsilon - self._offset) / self.unit) + 1
         point = index * self.unit
@@ -110,6 +121,8 @@ class Lattice:
         scale = self._height - self.tilt * (self._offset + point)
         total = float(np.sum((self._terms * phase * kernel).real))
         weight = np.abs(1 / first_factor) + np.abs(1 / second_factor)
+        # ``noise`` bounds, in this order: errors of the terms and of their sum; of the phases; and
+        # of the exponent of the scale, which multiplies the total.
         noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
         noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
         size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)

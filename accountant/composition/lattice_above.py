@@ -24,8 +24,12 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import falling_root, minimum_of_one_valley
 
-DELTAS = (1e-3, 1e-8, 1e-14, 1e-20)  # as shares of delta at epsilon 0: a curve has a tilt for each
-# The search for a tilt starts at 1e-3 per nat; each round compares so many tilts, more finely.
+# As shares of delta at epsilon 0: a curve has a tilt for each, since a tilt serves only epsilons
+# near its own.
+DELTAS = (1e-3, 1e-8, 1e-14, 1e-20)
+NO_TILT = 1e-300  # so small that it does not limit the range of a lattice
+# The search for a tilt starts at LEAST_TILT, per nat; each of its rounds compares one of these
+# numbers of tilts, on a finer grid than the round before.
 LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
 TAIL = 1e-22  # mass of P above the cuts of all releases together: far below any delta of interest
 TAIL_SHARE = 1e-10  # the same mass where delta is known, as a share of delta
@@ -50,14 +54,16 @@ class LatticeAbove:
         if not self.is_made:
             return
         share = tail / sum(outline.count for outline in outlines)
-        # an infinite epsilon and a tilt of nearly 0: the laws are cut only at this share of mass
-        ends = [outline.component(0.0, math.inf, 0.0, share, 1e-300).ends for outline in outlines]
+        # With an infinite epsilon and a tilt of nearly 0 the laws are cut only where this share of
+        # their mass is left.
+        ends = [outline.component(0.0, math.inf, 0.0, share, NO_TILT).ends for outline in outlines]
         span = max(high - low for low, high in ends)
         self.is_made = 0 < span / step < math.inf  # a loss may have no end
         if not self.is_made:
             return
         points = min(outline.loss.numerics.grid_points for outline in outlines)
         max_points = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
+        # The step is doubled until the longest law has few enough points.
         step *= 2.0 ** max(0, math.ceil(math.log2(span / step / max_points)))
         # one point above the largest loss: there the profile is exactly the mass at infinity
         pairs = [
@@ -121,7 +127,7 @@ class LatticeAbove:
         return epsilon_upper
 
     def _epsilon_near(self, delta: float, guess: float) -> float:
-        """Return the least upper bound between two ends around ``guess``."""
+        """Return the least upper bound within `NEAR` of ``guess``, or infinity if it is above."""
         low, high = (1 - NEAR) * guess, (1 + NEAR) * guess
         tilt, *_ = good_tilts(self.laws, guess)
         sums = self.sum_near(tilt, (low, high))

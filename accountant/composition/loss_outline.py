@@ -1,8 +1,10 @@
 """A rough outline of the law of one loss: where its mass is, how far it reaches, its end atoms.
 
-The search for a lattice of losses (`grid_certificate.py`) starts from it.  The outline comes from
-the masses of the loss between the edges of a fixed ladder, or from its profile if these masses are
-not known.  Nothing here is proved: it only decides where lattices are placed.
+The search for a lattice of losses (`grid_certificate.py`) starts from it.  A privacy loss is
+L = ln(dP/dQ) of a pair of output laws (P, Q), in nats; its profile is delta as a function of
+epsilon.  The outline comes from the masses of L between the edges of a fixed ladder, under P and
+under Q, or from the profile if these masses are not known.  Nothing here is proved: it only decides
+where lattices are placed, and so how narrow the proved bounds are.
 """
 
 from __future__ import annotations
@@ -16,31 +18,49 @@ from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 LEAST_LOSS = 1e-8  # nats: a loss that is always smaller in size is too small for a lattice
-_SIZES = np.geomspace(LEAST_LOSS / 10, 700.0, 120)
+# 120 sizes make each the 1.26-fold of the one before, which is fine enough for an outline.
+_SIZES = np.geomspace(LEAST_LOSS / 10, MAX_EXPONENT, 120)
 LADDER = np.concatenate([[-np.inf], -_SIZES[::-1], [0.0], _SIZES, [np.inf]])
+# Every third finite edge: a value of a profile may take long to compute.
+PROFILE_POINTS = LADDER[2:-1:3]
+# An atom at an end of the range has more than ATOM_MASS in a cell of half width ATOM_WIDTH around
+# the end, and is at least AWAY from the centre of the law; both are relative to the range.
+ATOM_WIDTH, ATOM_MASS, AWAY = 1e-9, 1e-7, 1e-6
+NEGLIGIBLE_NATS = 60.0  # a weight of e^-60 of that of the loss 0 counts as nothing
 
 
 class Outline:
-    """The rough law of one loss that is released ``count`` times, from masses on `LADDER`."""
+    """The rough law of one loss that is released ``count`` times, from masses on `LADDER`.
+
+    - ``has_masses``: whether the loss knows its masses; otherwise they come from its profile.
+    - ``known_to``: the largest delta at which the two bounds on the profile differ by more than
+      1 %; 0 if none do.  Callers refuse a profile that is loose at the deltas they need.
+    - ``centre``: the loss with the most mass, where a lattice should have a point.
+    - ``least``: the smallest loss, in nats; minus infinity if unbounded.
+    - ``p_above``, ``p_below``: P of finite losses above, and up to, each edge of the ladder.
+    - ``delta``: the profile at the finite edges.
+    - ``mean``, ``variance``: moments of the finite losses under P.
+    - ``is_on_ladder``: whether the loss is large enough for a lattice.
+    - ``atom_at_end``: see `_find_atom`.
+    """
 
     def __init__(self, loss: Loss, count: int) -> None:
         self.loss, self.count = loss, count
         cells = loss.cell_masses(LADDER)
         self.has_masses = cells is not None
-        # The largest delta at which the two bounds on the profile differ by more than 1 %.
         self.known_to = 0.0
         if cells is None:
-            points = LADDER[2:-1:3]
-            low, high = loss.profile_bounds(points)
+            low, high = loss.profile_bounds(PROFILE_POINTS)
             self.known_to = float(np.max(high[high > 1.01 * low], initial=0.0))
-            cells = _masses_of_profile(points, high)
+            cells = _masses_of_profile(PROFILE_POINTS, high)
         masses = cells
         mode = int(np.argmax(masses.p))
         ratio = masses.p[mode] / masses.q[mode] if masses.q[mode] > 0 else math.inf
-        # Where only the profile is known the centre is 0: profiles often have a corner there.
+        # Where only the profile is known the centre is 0: a corner of a profile is an atom of the
+        # loss, and profiles often have one there.
         known_ratio = self.has_masses and 0 < ratio < math.inf
         self.centre = math.log(ratio) if known_ratio else 0.0
         reversed_loss = loss.reversed
@@ -59,45 +79,57 @@ class Outline:
         self.atom_at_end = self._find_atom() if self.is_on_ladder else None
 
     def _find_atom(self) -> float | None:
-        """Return an end of the range that has an atom and is not the centre; None without one."""
+        """Return an end of the loss's range that has an atom and is not the centre, or None.
+
+        A lattice should have a point at such an atom, whose loss is rounded by up to a step else.
+        """
         size = max(abs(self.loss.max_loss), abs(self.least))
         if not math.isfinite(size):
             return None
-        for end, inside in ((self.loss.max_loss, -1e-9 * size), (self.least, 1e-9 * size)):
-            masses = self.loss.cell_masses(np.sort([end - inside, end + inside]))
-            if masses is not None and masses.p[0] > 1e-7 and abs(end - self.centre) > 1e-6 * size:
+        half_width = ATOM_WIDTH * size
+        for end, inwards in ((self.loss.max_loss, -half_width), (self.least, half_width)):
+            masses = self.loss.cell_masses(np.sort([end - inwards, end + inwards]))
+            is_away = abs(end - self.centre) > AWAY * size
+            if masses is not None and masses.p[0] > ATOM_MASS and is_away:
                 return end
         return None
 
     def mean_at_end(self, step: float) -> float:
-        """Return the mean loss ``ln(p / q)`` of the cell around the end atom, rounded down."""
+        """Return ``ln(p / q)`` of the masses in the cell of width ``step`` around the end atom.
+
+        It is lowered by about the errors of both masses and the round-off of the two logarithms.
+        """
         end = self.atom_at_end or 0.0
         masses = self.loss.cell_masses(np.array([end - step / 2, end + step / 2]))
         if masses is None:
             return end
-        missed = float((masses.p_error[0] + masses.q_error[0]) / masses.p[0])
-        return math.log(masses.p[0] / masses.q[0]) - 2 * missed - 16 * ULP
+        relative_error = float((masses.p_error[0] + masses.q_error[0]) / masses.p[0])
+        return math.log(masses.p[0] / masses.q[0]) - 2 * relative_error - 16 * ULP
 
     def component(
         self, offset: float, epsilon: float, others: float, tail: float, tilt: float
     ) -> Component:
         """Return the loss as a component of a sum, with the range that its lattice must cover.
 
-        ``offset`` is the place of the lattice, ``tilt`` the factor a of the tilted laws, and
-        ``epsilon`` about the answer.  ``tail`` is the mass that may lie beyond each end; ``others``
-        is minus the least sum of all other losses.
+        The lattice goes through ``offset``.  ``epsilon`` is the largest one at which delta is
+        wanted, ``tail`` the mass of P that may lie beyond each end, and ``others`` minus the
+        smallest sum of all other losses.  In the Fourier transforms of the sum a mass at the loss l
+        is weighted by ``e^(a l)``; ``tilt`` is this factor a.
         """
         high = float(LADDER[np.argmax(self.p_above <= tail)])
         low = float(LADDER[max(int(np.argmax(self.p_below > tail)) - 1, 0)])
         high = min(high, self.loss.max_loss)
-        if self.has_masses:  # losses that alone make the sum exceed epsilon need no lattice
+        # A loss above epsilon + others makes the sum exceed epsilon, whatever the other losses are:
+        # it needs no place on the lattice, only its mass.  The lattice ends 0.1 % of epsilon later.
+        if self.has_masses:
             high = min(high, 1.001 * epsilon + others)
-        low = max(low, self.least, -60 / tilt, -700.0)
+        low = max(low, self.least, -NEGLIGIBLE_NATS / tilt, -MAX_EXPONENT)
         return Component(self.loss, self.count, offset, (min(low, high), high), self.least, tilt)
 
 
 def _masses_of_profile(points: Array, values: Array) -> CellMasses:
-    """Return rough masses on the ladder, of a loss of which only the profile is known."""
-    pair = pair_above(lambda _: values, points)
+    """Return rough masses on the ladder from ``values``, those of the profile at ``points``."""
+    pair = pair_above(lambda _: values, points)  # it calls the profile with these points only
+    # What the masses e^-loss lack of 1 is the mass of Q where P has none.
     lost = max(0.0, 1 - float(np.sum(pair.mass * np.exp(-pair.loss))))
     return finite_cell_masses(LADDER, pair.loss, pair.mass, lost)

@@ -32,6 +32,8 @@ STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INT
 # rare large losses is far below it.
 TILTS = np.geomspace(1e-6, 10.0, 43)
 COARSE_PLACES = 400  # groups of places that stand for each law while a tilt is chosen
+# A loss with rho of this or more counts as one without a finite rho.
+FINITE_RHO = 1e99
 
 
 def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
@@ -44,7 +46,7 @@ def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
     return [
         (max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300), n)
         for loss, n in items
-        if 0 < loss.rho < 1e99
+        if 0 < loss.rho < FINITE_RHO
     ]
 
 
@@ -186,7 +188,9 @@ def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int,
 def _chernoff_ends(laws: list[tuple[Array, Array, int]], log_tail: float, tilts: Array) -> Array:
     """Return, for each tilt, what the sum exceeds with chance e^log_tail at most.
 
-    ``laws`` are losses, masses and counts.  For a negative tilt it is for minus the sum.
+    ``laws`` are losses, masses and counts.  For a negative tilt it is for minus the sum.  By
+    Chernoff's inequality the end is ``(ln E e^{tilt S} - log_tail) / |tilt|``; 1e-12 is for the
+    round-off of a logarithm.
     """
     total = np.zeros(tilts.size)
     for loss, mass, count in laws:

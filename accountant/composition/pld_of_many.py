@@ -2,7 +2,8 @@
 
 The accountant `PLD` replaces each loss by one on a grid, from its profile at all grid points.  With
 a thousand different losses that would take too long.  Here each law has few places, dense where
-they matter for the wanted delta.
+they matter for the wanted delta: where the tilted law has its mass, that is the law times
+e^{tilt loss}, with the order of the best Chernoff bound as the tilt.
 
 An `Outline` is a rough law of a loss: its masses between the points of `LADDER`.
 """
@@ -26,6 +27,7 @@ from accountant.numerics.rounding import ULP
 # Points of a law: all where the weight is within e^-7 of the greatest, elsewhere at least one in
 # e^2.5 (`places_by_weight`).
 DENSE, SPARSEST = 7.0, 2.5
+BLUR = 300  # steps of the grid: an atom counts as if its mass were spread over them
 # the middles of the cells of the ladder
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
@@ -89,12 +91,13 @@ def _pair(
 ) -> tuple[FinitePair, float]:
     """Return a pair above or below one loss, on some points of the grid, and a shift.
 
-    The shift is to be added to all points of the sum.
+    The shift is how far the edges of the cells may be too low; it is to be added, once for each
+    release, to all points of the sum.
     """
     low, high = _ends(outline, tail)
     first_index, last_index = math.floor(low / step), max(math.ceil(high / step), 1)
     points: Array = step * np.arange(first_index, last_index + 1.0)
-    weight = _log_density(outline, 300 * step) + tilt * MIDDLES
+    weight = _log_density(outline, BLUR * step) + tilt * MIDDLES
     chosen = places_by_weight(points, MIDDLES, weight, DENSE, SPARSEST)
     knots = points[chosen]
     if not upper:

@@ -1,7 +1,8 @@
 """The profile of one composition, delta as a function of epsilon, at many epsilons at once.
 
-The axis of epsilon is divided into ranges.  In each an engine bounds delta, which is made for an
-epsilon in it (a `Neighbourhood`) when the first delta of the range is asked for, and kept.
+The axis of epsilon is divided into ranges.  In each an engine, a numerical method, bounds delta.
+It is made for an epsilon of the range (a `Neighbourhood`) when the first delta there is asked for,
+and kept.  The tilt of a neighbourhood is about minus the slope of ln delta.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ from accountant.numerics.rounding import ULP, round_up
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
-MAX_SUMMED_NODES = (
-    2**11
-)  # nodes of a contour that are summed for each epsilon; else a table is made
+# A contour of more nodes is not summed for each epsilon; a table is made instead.
+MAX_SUMMED_NODES = 2**11
+# Where the accuracy of delta is given: the aim of an engine, over this accuracy, and the largest
+# width relative to epsilon.
+AIM, WIDEST = 3, 1e-2
 MAX_COST = 4e6  # an engine that costs more takes long at many epsilons; in complex products
 
 
@@ -77,10 +80,12 @@ class ProfileCurve:
     def _neighbourhood(
         self, tilt: float, epsilon: float, delta: float, width: float
     ) -> Neighbourhood:
+        """Return the neighbourhood of an epsilon where delta is about ``delta``."""
         if self._accuracy is not None:
-            # An error of epsilon is one of delta that is about tilt * delta times as large.
+            # An error of epsilon is one of delta that is about tilt * delta times as large.  The
+            # width is relative to epsilon; where epsilon is near 0, to 1e-3 / tilt.
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
-            width = min(3 * self._accuracy / slope, 1e-2)
+            width = min(AIM * self._accuracy / slope, WIDEST)
         return Neighbourhood(self._composition, tilt, epsilon, width)
 
     @property

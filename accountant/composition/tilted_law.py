@@ -20,13 +20,13 @@ BLOCKS = 256  # blocks of neighbouring points into which an outline takes a law 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridLaw:
-    """Masses at ``offset + step * (first + i)``, of a loss that is drawn ``count`` times."""
+    """Masses at the losses ``offset + step * (first + i)``, i = 0, 1, ..., in nats."""
 
     step: float
     first: int
     offset: float
     mass: Array
-    count: int
+    count: int  # how often the loss is drawn
 
     @property
     def points(self) -> Array:
@@ -36,7 +36,7 @@ class GridLaw:
 
     @property
     def size(self) -> float:
-        """The sizes of its offset and of its ends, which bound the round-off of its points."""
+        """The sum of the sizes of its offset and its ends: points err by ulps of it."""
         return abs(self.offset) + abs(self.last) + abs(self.offset + self.step * self.first)
 
     @property
@@ -91,7 +91,7 @@ def _outline(loss: Array, weight: Array) -> tuple[Array, Array]:
     The mass of each block of points is moved to its two ends, with the same mean.  That raises
     moments, as an exponential is convex.
     """
-    width = -(-weight.size // BLOCKS)
+    width = -(-weight.size // BLOCKS)  # points of a block
     starts = np.arange(0, weight.size, width)
     left, right = loss[starts], loss[np.minimum(starts + width, weight.size) - 1]
     mass = np.add.reduceat(weight, starts)

@@ -3,7 +3,8 @@
 An outcome whose loss alone makes the sum exceed a cut above epsilon is a certain violation.  Such
 outcomes have a delta that is known in closed form, and they are what makes a contour integral long.
 Hence they are removed: delta is the delta of the certain violations plus the contour integral (see
-`Contour`) of the truncated losses that remain.
+`Contour`) of the truncated losses that remain.  The cumulant is K(z) = ln E e^{zL} of the sum L of
+these, and the contour the line ``z = a + iu``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ MAX_ATTEMPTS = 4  # cuts at most; each is closer to epsilon, and the interval st
 # The most nodes of a contour, which limits memory, and the most products of its nodes and
 # quadrature points, which limits time.
 MAX_NODES, MAX_TERMS = 2**18, 2e9
+# The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
+AIMED_AT = 0.8
+ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
 
 
 class TruncatedLoss(Protocol):
@@ -98,7 +102,6 @@ class TruncatedContour:
     """Bounds on delta: that of the certain violations, plus a contour of the truncated losses.
 
     They hold at epsilons up to ``largest``, the cut above which an outcome is a certain violation.
-    The contour's nodes are chosen for 0.8 times the cut, a little below the epsilon in question.
     """
 
     name = "truncated contour"
@@ -110,7 +113,7 @@ class TruncatedContour:
         cgf = TruncatedCGF(loss)
         # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self.contour = quickest_contour(cgf, tilt, 0.8 * epsilon, planning_cost)
+        self.contour = quickest_contour(cgf, tilt, AIMED_AT * epsilon, planning_cost)
 
     @property
     def is_affordable(self) -> bool:
@@ -137,6 +140,7 @@ class TruncatedContourEngine(Engine):
         """Yield contours whose cuts come closer to epsilon from above."""
         if not problem.composition.has_exact_cgf or problem.rough_epsilon is None:
             return
+        # ``floor`` is a cut that was seen to be too low: no later one goes below it.
         cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
         losses, counts = problem.composition.losses_and_counts
         for _ in range(MAX_ATTEMPTS):
@@ -157,7 +161,7 @@ class TruncatedContourEngine(Engine):
                 continue
             if attempt.result.width > last_width / 2:
                 return  # a closer cut would gain less than half
-            cut = max(1.02 * attempt.result.upper, floor)
+            cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
             last_width = attempt.result.width
 
 
@@ -168,7 +172,7 @@ def _bracket(problem: EpsilonProblem, truncated: TruncatedContour) -> Certificat
     if truncated.bounds(cut)[1] > log_delta[0]:
         return NOTHING_KNOWN
     max_epsilon = min(cut, problem.composition.max_loss)
-    ends = bracket_epsilon(truncated.bounds, log_delta, 0.8 * cut, contour.tilt, max_epsilon)
+    ends = bracket_epsilon(truncated.bounds, log_delta, AIMED_AT * cut, contour.tilt, max_epsilon)
     lower, upper = ends
     interval = Certificate(min(lower, upper), upper, truncated.name, math.ceil(contour.nodes))
     return problem.of_mechanisms(interval)

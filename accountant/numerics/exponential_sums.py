@@ -93,7 +93,7 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
     columns = phases(np.outer(z[0].imag, loss))
     columns *= weight
     # A weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps;
-    # both over the 16 ulps of `power_round_off`.
+    # both are divided by the 16 ulps of `power_round_off`.
     weight_error = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
     return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), weight_error
 

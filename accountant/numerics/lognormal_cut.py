@@ -6,6 +6,8 @@ cut,
 
     E(S - K)_+ = (1 / pi) int_0^oo e^{-rK} Im F(-r - 0i) r^{-2} dr.
 
+The left side is called the excess of S over K; -r - 0i is the limit of -r - ia as a > 0 falls to 0.
+
 Nothing cancels where a large S is mostly one large V, that is for few steps or a large mu; and one
 trapezoid rule in y = ln r serves all K and all t.  `CutTransform` has phi(-r - 0i) on its nodes:
 the real part on a turned path, the imaginary part on the path through its saddle point.
@@ -30,17 +32,25 @@ from accountant.numerics.rounding import ULP
 # c = pi / mu; for ln t > 10 mu, S is nearly normal, and nodes in ln r are too far apart.
 MIN_MU = 0.4
 MAX_LOG_STEPS_PER_MU = 10.0
-REDUCED_TURN = 2.1  # radians, of V on the path to Re phi(-r); pi where mu is above 1.2
-DIGITS = 42.0  # e-foldings: what the rules for phi leave
+# The turn is the angle mu c of V on the path to Re phi(-r).  A half turn has the fewest nodes, but
+# loses c^2 / 2 nats of accuracy, c = turn / mu; where mu is at most MU_OF_HALF_TURN it is reduced.
+MU_OF_HALF_TURN, REDUCED_TURN = 1.2, 2.1
+DIGITS = 42.0  # nats: the rules for phi leave about e^-42
 FARTHEST = 17.0  # deviations of x that are kept
-# Half-widths, of ln r, of strips on which the error of the rule is bounded; below pi / 2.
+# The last node is r = FARTHEST_NODE[0] / mu^2 + FARTHEST_NODE[1].  There e^{-rK} |F| is at most
+# e^{-60 t}, as K >= t and |F| <= e^{t pi^2 / 2 mu^2}.
+FARTHEST_NODE = (5, 60)
+# Half-widths, of ln r, of strips on which the error of the rule is bounded; below pi / 2.  A wider
+# strip has larger sizes, but the error is divided by e^{2 pi half-width / step}.
 STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])
-HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
-WIDE_CELL = 4 * CELL  # of x, in bounds on sizes alone
+# The integrand of Im phi is analytic in strips of its parameter tau up to |Im tau| = 1, and the
+# error of its rule is bounded on this half-width, in units of the saddle's width, which is <= 1.
+HALF_STRIP = 0.7
+WIDE_CELL = 4 * CELL  # length in x; bounds on sizes may be coarse
 MOMENTS = np.arange(2, 11)  # of V, whose series bounds phi near 0
 BLOCK_SIZE = 2**19  # entries of a matrix of K and nodes: 4 MB
 SPACINGS = (0.03, 0.012)  # of ln r, over 1 + mu: the finer one where the first misses too much
-NARROW = 1e-9  # what the rule may miss, over the lower bound
+NARROW = 1e-9  # what the rule in ln r may miss, over the lower bound, without a finer one
 
 
 @np.errstate(all="ignore")  # What overflows is not known: its bounds are 0 and infinity.
@@ -60,12 +70,20 @@ def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
 
 @final
 class CutTransform:
-    """``phi(-r - 0i)`` at ``r = e^{jh}``, with bounds on the errors, for one mu."""
+    """``phi(-r - 0i)`` at ``r = e^{jh}``, with bounds on the errors, for one mu.
+
+    ``y`` are the ln r, a ``step`` h apart.  ``log_size`` and ``phase`` are ln |phi| and its angle,
+    ``size_error`` and ``phase_error`` bounds on their errors; infinite where phi is not known to
+    1 %.
+    """
 
     def __init__(self, mu: float, spacing: float) -> None:
         self.mu = mu
         self.step = 2.0 ** round(math.log2(spacing * (1 + mu)))
-        y_low, y_high = mu * mu / 2 - mu * (mu + FARTHEST), math.log(5 / mu**2 + 60)
+        y_low, y_high = (
+            mu * mu / 2 - mu * (mu + FARTHEST),
+            math.log(FARTHEST_NODE[0] / mu**2 + FARTHEST_NODE[1]),
+        )
         self.y: Array = self.step * np.arange(
             math.floor(y_low / self.step), math.ceil(y_high / self.step) + 1.0
         )
@@ -76,6 +94,7 @@ class CutTransform:
         size = np.hypot(real, imaginary)
         self.log_size, self.phase = np.log(size), np.arctan2(imaginary, real)
         relative_error = (real_error + imaginary_error) / size
+        # 1.02: |ln(1 + e)| <= 1.02 |e| for |e| <= 0.01.
         self.size_error = 1.02 * relative_error + 4 * ULP * (1 + np.abs(self.log_size))
         self.size_error[relative_error > 0.01] = np.inf
         # The phase, near -pi or 0, errs by the imaginary part, and little by the real one.
@@ -97,7 +116,7 @@ class CutTransform:
         self.x: Array = (np.log(v) - self.y + mu * mu / 2) / mu
 
     def _real_part(self) -> tuple[Array, float]:
-        """Return ``Re phi(-r)`` at each r, and a bound on the error of all.
+        """Return ``Re phi(-r)`` at each r, and one bound on the errors at all of them.
 
         On the path x - ic, so far below the real line that e^{rV} falls,
 
@@ -106,7 +125,7 @@ class CutTransform:
         by the trapezoid rule.  A larger turn mu c has fewer nodes, and is less exact.
         """
         mu = self.mu
-        turn = math.pi if mu > 1.2 else REDUCED_TURN
+        turn = math.pi if mu > MU_OF_HALF_TURN else REDUCED_TURN
         c = turn / mu
         d = min((turn - math.pi / 2) / mu, math.sqrt(2 * DIGITS + c * c))
         h = 2 * math.pi * d / ((c + d) ** 2 / 2 + DIGITS)
@@ -121,7 +140,8 @@ class CutTransform:
         real = 1 + np.sum(terms, axis=1)
         missed = 2 * math.exp((c + d) ** 2 / 2) / math.expm1(2 * math.pi * d / h)
         missed += growth * math.exp(-((end - h) ** 2) / 2)
-        # Terms are at most twice their mass; their exponents and cx are inexact by ulps.
+        # Terms are at most twice their mass; their exponents and cx are inexact by ulps of
+        # themselves, and 40 ulps are for the sum and the functions.
         term_error = 2 * ULP * (40 + x * x + (c + mu) * np.abs(x) + mu * mu)
         return real, 2 * missed + float(np.sum(mass * term_error)) + 4 * ULP
 
@@ -204,14 +224,21 @@ class CutTransform:
         return value, error
 
     def _missed(self, steps: int, k: Array) -> Array:
-        """Return what the rule in ln r misses and leaves out, which falls with K: by 33 of them."""
+        """Return what the rule in ln r misses and leaves out at each K.
+
+        It falls with K, and is computed at 33 of them: each K has the value of the next smaller.
+        """
         increasing = np.sort(k)
         grid = increasing[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
         bound = np.array([self._missed_at(steps, float(grid_k)) for grid_k in grid])
         return bound[np.searchsorted(grid, k, side="right") - 1]
 
     def _missed_at(self, steps: int, k: float) -> float:
-        """Return the same at one K: the least error by `STRIPS`, and both tails."""
+        """Return what the rule misses at one K: the least error of all strips, and both tails.
+
+        The error of a strip of half-width d is ``2 N / (e^{2 pi d / step} - 1)``, with N a bound on
+        the integral of the integrand's size along its edges.
+        """
         t, last_node, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
         log_sizes = _log_sizes(self, t)
         # Left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu.
@@ -272,7 +299,8 @@ def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
         real_bound = (math.pi + d) ** 2 / (2 * mu * mu)
         one_lip = jump_bounds[-1] + math.log(0.5 + d / math.pi)
         lip_bounds.append(np.minimum(np.logaddexp(log_left, one_lip), real_bound))
-        for m in MOMENTS:  # phi is a series of its first moments, and at most the next one, turned.
+        # |phi| is at most the sum of the first m terms of its series, plus e^turned times the next.
+        for m in MOMENTS:
             series = np.logaddexp(log_sums[:, m - 1], log_terms[:, m] + turned)
             lip_bounds[-1] = np.minimum(lip_bounds[-1], series)
     return np.array(lip_bounds), np.array(jump_bounds)

@@ -1,7 +1,8 @@
 """The excess of a sum of log-normal variables, by a vertical line of its Laplace transform.
 
-S = V_1 + ... + V_t are independent, each e^{mu x - mu^2/2} for a standard normal x, and phi(s) is
-the transform E e^{-sV} of one.  A jump is a V above a value M.  A line at Re s = tilt gives, for
+S = V_1 + ... + V_t, where the V_i are independent, each e^{mu x - mu^2/2} for a standard normal x.
+phi(s) = E e^{-sV} is the transform of one of them, and E(K - S)_+ or E(S - K)_+ the excess of the
+one number over the other.  A jump is a V above a value M.  A line at Re s = tilt gives, for
 many K at a time, one of
 
     E[(K - S)_+]                  Law.WHOLE       tilt > 0    by phi^t
@@ -35,13 +36,15 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-WANTED = 40.0  # e-foldings below the excess, of what truncation and aliases may leave
-MAX_NODES = 6000  # of a line; a longer one is not usable, and others are asked
-FARTHEST = 4000.0  # of the reach, in tilts: a period is some 1 / tilt, so that nodes are too many
+WANTED = 40.0  # nats: truncation and aliases may leave e^-40 of the excess
+MAX_NODES = 6000  # of a line; a longer one is not usable, and callers use another method
+# Of the reach, in tilts: the step is at most about the tilt, so that a longer reach would have too
+# many nodes.
+FARTHEST = 4000.0
 MAX_PRODUCTS = 2**23  # of nodes of the line and points of phi's rule: complex numbers of 128 MB
-# Points between the tilt and the turn of the rule, at which the decay is bounded by chords.
+# Points from the tilt (0) to the turn of phi's rule (1), between which chords bound the decay.
 CHORDS = np.append(0.0, np.geomspace(0.02, 1.0, 19))
-# Angles mu c of rotated paths, as shares of the largest, of which the best bounds the decay.
+# Angles mu c of rotated paths, as shares of the largest; the best of them bounds the decay.
 ROTATIONS = np.array([0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 # Other real parts, as shares of the tilt, at which aliases are bounded: on either side of it.
 LESS, MORE = np.array([0.1, 0.25, 0.4, 0.6, 0.75, 0.9]), np.array([1.04, 1.1, 1.2, 1.4, 1.6, 2.0])
@@ -59,8 +62,8 @@ class Law(enum.Enum):
 class Line:
     """A vertical line for ``steps`` variables; ``cut`` is M as a value of the normal variable.
 
-    K is given as a gap, ``K - steps centre``, so that it is exact near the mean of S.  A line that
-    would need too many nodes is not ``usable``.
+    K is given as a gap, ``K - steps centre``, so that it is exact near the mean of S; the centre is
+    that of the rule for phi.  A line that would need too many nodes is not ``usable``.
     """
 
     def __init__(self, law: Law, mu: float, steps: int, tilt: float, cut: float) -> None:
@@ -76,7 +79,7 @@ class Line:
             self._integrate(reach, count)
 
     def excess(self, gap: Array) -> tuple[Array, Array, Array]:
-        """Return the excess and a bound on its error, both over ``e^height``, and the height.
+        """Return (value, error, height): the excess is ``e^height`` times a value +- error.
 
         ``gap`` is K less ``steps`` times the centre.
         """
@@ -104,6 +107,8 @@ class Line:
 
         The rule of phi serves |s| up to a turn, which grows until the decay there is enough.
         """
+        # The rule must reach beyond the largest tilt of `MORE`, and the transform of a normal S of
+        # deviation mu sqrt(steps) has fallen far at 6 inverse deviations.
         turn = 2.1 * abs(self._tilt) + 6 / (self._mu * math.sqrt(self._steps))
         for _ in range(14):
             self._rule = LogNormalRule(self._mu, self._tilt, math.hypot(self._tilt, turn), cut)
@@ -138,7 +143,8 @@ class Line:
     def _find_saddle(self) -> None:
         """Set the gap whose saddle is the tilt, and the logarithm of the excess there, roughly.
 
-        By differences of ln transform at three real parts, on the side where the rule is valid.
+        Both follow from differences of the transform's logarithm at three real parts near the
+        tilt, on the side where the rule is valid.
         """
         tilts = self._tilt * np.array([1.0, 1.03, 1.06] if self._tilt < 0 else [0.97, 1.0, 1.03])
         tilts = np.sort(tilts)[::-1] if self._tilt < 0 else tilts
@@ -164,6 +170,7 @@ class Line:
         Moving x to x - ic gives |E e^{-sV}| <= e^{c^2/2} E e^{-rV} with r = Re(s e^{-i mu c}).
         """
         mu, a, t = self._mu, self._tilt, self._steps
+        # The move costs t c^2 / 2 nats, which the largest angle limits to about 180 if mu is small.
         angle = ROTATIONS * min(math.pi / 2, 2 * mu * math.sqrt(90 / t) + mu * mu)
         angle = np.minimum(angle, math.pi / 2)
         c = angle / mu

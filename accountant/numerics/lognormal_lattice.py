@@ -5,8 +5,10 @@ and U on a lattice have the mean of V and
 
     E(W - k)_+ <= E(V - k)_+ <= E(U - k)_+    for all k (W below, U above V in convex order),
 
-their sums bound E(S - K)_+ and E(K - S)_+.  `excess_bounds` computes both: masses of cells
-(`_cells`), products of power series by Fourier transforms, and the error of each, added up.
+their sums bound E(S - K)_+ and E(K - S)_+, the excesses of S over K and of K over S.
+`excess_bounds` computes both: masses of cells between lattice points (`_cells`), products of power
+series, whose coefficients are the masses, by Fourier transforms, and the error of each, added up.
+A series is tilted: its term j is multiplied by e^{tilt j}, and divided by it in the end.
 `law_above` is a law above V on cells of x instead, for sums of exponentials.
 
 Proof: `docs/proofs/random_allocation.md`, laws on a lattice.
@@ -26,33 +28,39 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
-POINTS = 2**15  # of the lattice
-FFT_ULPS = 24.0  # of each level: three transforms, each in the 2-norm
+POINTS = 2**15  # of the lattice: with more the bounds are narrower and the transforms larger
+# ulps for each of log2 of the transform's length: a product takes three transforms, and the error
+# of each is relative to the 2-norm of its input.
+FFT_ULPS = 24.0
 INEXACT = 1e-10  # relative error of a cell's mass and mean
 SUMMED = 1e-11  # relative error of a sum of positive terms, or of such sums: 2 * POINTS additions
-FIRST_CELLS = 16  # whose masses are differences of distribution functions
-PANELS = (FIRST_CELLS, 64, 256, 1024, 4096, POINTS + 1)  # cells between them have one rule
+FIRST_CELLS = 16  # cells next to 0, whose masses are differences of distribution functions
+# Indices of cells: those between two of them, where the density varies about as much, have a Gauss
+# rule with the same number of points.
+PANELS = (FIRST_CELLS, 64, 256, 1024, 4096, POINTS + 1)
 STEEPEST = 190.0  # d ln(density of V) / d ln V up to which the rule's error is proved
-# Terms are multiplied by e^{tilt j / POINTS}, so that those near K are not lost in round-off.
+# Tilts to choose from, times POINTS: without one, terms near K may be lost in the round-off of
+# larger terms.
 TILTS = np.array([0.0, 3.0, 6.0, 9.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 60.0, 100.0, 200.0])
-CELL, LOWEST = 0.03125, -12.0  # of `law_above`: length in x; what lies below moves to it
+# Of `law_above`, in x: the length of a cell, and the end below which all mass moves to V = 0.
+CELL, LOWEST = 0.03125, -12.0
 
 
 class Lattice(NamedTuple):
-    """A law at ``first + step * j``: its masses, ``E(V - k)_+`` and ``P(V > k)`` at each."""
+    """A law W or U at the `POINTS` values ``first + step * j``."""
 
     first: float
     step: float
-    mass: Array
-    excess: Array
-    beyond: Array
+    mass: Array  # its mass at each value, without what lies beyond the last one
+    excess: Array  # E(V - k)_+ at each value k, with the law in place of V
+    beyond: Array  # its mass above each value
 
 
 class Terms(NamedTuple):
-    """Terms of a power series, non-negative and tilted, and a bound on the error of each."""
+    """The first `POINTS` terms of a power series, non-negative and tilted."""
 
     value: Array
-    error: float
+    error: float  # bound on the error of every term
 
 
 def excess_bounds(
@@ -60,11 +68,13 @@ def excess_bounds(
 ) -> tuple[Array, Array]:
     """Return bounds on ``E(K - S)_+`` if ``below``, else ``E(S - K)_+``, at each K.
 
-    One lattice serves so many ``octaves`` of K.  Bounds are 0 and infinity where there is none.
+    One lattice serves all K between two powers of ``2^octaves``.  Bounds are 0 and infinity where
+    there is none.
     """
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
     size = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # at least two points beyond K
     size = 2.0 ** (octaves * np.ceil(np.log2(size) / octaves))
+    # ``served`` are the K for which the density is not too steep at either end of the quadrature.
     steepest = np.abs(np.log(np.array([size, size * FIRST_CELLS / POINTS / 2])))
     served = (steepest.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
     for scale in np.unique(size[served]):
@@ -78,7 +88,10 @@ def excess_bounds(
 
 
 class _SumOnLattice:
-    """The sum of ``steps`` draws of one of both laws, on a lattice up to ``size``."""
+    """The sum of ``steps`` draws of the law ``above`` V, or of that below, on a lattice up to K.
+
+    ``size`` is the length of the lattice, ``below`` says whether E(K - S)_+ is wanted.
+    """
 
     def __init__(self, mu: float, steps: int, size: float, below: bool, above: bool) -> None:
         self._steps, self._below = steps, below
@@ -126,7 +139,7 @@ class _SumOnLattice:
         self._power, self._a, self._b = power, a, b
 
     def bounds(self, k: float) -> tuple[float, float]:
-        """Return bounds on what the law gives at K: between lattice points it is linear."""
+        """Return bounds on the excess of this law's sum; it is linear between lattice points."""
         position = (k - self._steps * self._law.first) / self._law.step
         if not (self._usable and 0 <= position < POINTS - 1):
             return 0.0, math.inf
@@ -156,7 +169,10 @@ class _SumOnLattice:
 
     @functools.cached_property
     def _below_each_place(self) -> tuple[Array, Array]:
-        """``sum_i p_i (k - i)`` at each place k, and its error: sums of sums."""
+        """``step sum_{i < k} p_i (k - i)`` at each index k, and a bound on its error.
+
+        p are the masses of the sum.  The value is a sum of their cumulative sums.
+        """
         step, untilting = self._law.step, self._untilting
         double_sums = [
             step * np.append(0.0, np.cumsum(np.cumsum(masses))[:-1])
@@ -173,7 +189,8 @@ def _product(left: Terms, right: Terms) -> Terms:
     """Return the first terms of the product of two power series."""
     n = 2 * POINTS
     value = np.fft.irfft(np.fft.rfft(left.value, n) * np.fft.rfft(right.value, n), n)[:POINTS]
-    # Each term of the product is a scalar product, at most that of both 2-norms.
+    # Each term of the product is a scalar product, which is at most the product of both 2-norms.
+    # The factor 1.01 is for the round-off of the error itself.
     sizes = [math.sqrt(float(np.sum(terms.value**2))) for terms in (left, right)]
     totals = [float(np.sum(np.abs(terms.value))) for terms in (left, right)]
     error = FFT_ULPS * ULP * (math.log2(n) + 1) * sizes[0] * sizes[1]
@@ -182,7 +199,7 @@ def _product(left: Terms, right: Terms) -> Terms:
 
 
 def _lattice_above(mu: float, step: float) -> Lattice:
-    """Return the law that moves what is in a cell to both of its ends, with the same mean."""
+    """Return U, which moves what is in a cell to both of its ends, with the same mean."""
     ends = step * np.arange(POINTS + 1.0)
     mass, moment = _cells(mu, ends, ends[:-1])
     up = moment / step
@@ -194,7 +211,10 @@ def _lattice_above(mu: float, step: float) -> Lattice:
 
 
 def _lattice_below(mu: float, step: float) -> Lattice:
-    """Return the law whose excess is the least of two tangents at each lattice point."""
+    """Return W, whose excess at a lattice point is the lesser of two tangents to that of V.
+
+    They touch E(V - k)_+ half a step left and right of the point.
+    """
     # Where V varies much within a step, the first cell is made longer until masses are positive.
     for merged in (0, 1, 3, 7):
         law = _law_of_tangents(mu, step, merged)
@@ -204,7 +224,11 @@ def _lattice_below(mu: float, step: float) -> Lattice:
 
 
 def _law_of_tangents(mu: float, step: float, merged: int) -> Lattice:
-    """Return `_lattice_below` if its first cell takes in ``merged`` others."""
+    """Return W if its first cell takes in ``merged`` others; some masses may be negative.
+
+    The first point is the mean of the first cell.  ``up`` and ``down`` are the positive and the
+    negative part of E[V - point; V in cell] / step, with which the proof states the masses.
+    """
     first_point = _mean_of_first_cell(mu, (2 * merged + 1) * step)
     points = first_point + step * np.arange(POINTS + 1.0)
     ends = np.append(0.0, points + step / 2)
@@ -258,8 +282,11 @@ def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
     if math.isnan(low):
         return 2  # The first cell's mean is below all floats: there is no law.
     steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
-    # 64/15 / 2 e^{.29 steep + 1.2} (rho / 2) rho^{2 - 2n} <= 5e-11, by an ellipse whose semi-axes
-    # add up to rho half cells
+    # Of a Gauss rule with n points the relative error is at most
+    #     64/15 / 2 e^{.29 steep + 1.2} (rho / 2) rho^{2 - 2n},
+    # by an ellipse around the cell whose semi-axes add up to rho half cells (Trefethen 2008).  It
+    # stays on the right of 0, as the cell is ``cell`` steps from there.  The least n for which this
+    # is at most INEXACT / 2 is returned; .77 is above ln(64/15 / 2).
     log_rho = math.log(0.99 * cell)
     nats = 0.77 + 0.29 * steep + 1.2 + log_rho - math.log(2) - math.log(INEXACT / 2)
     return max(2, math.ceil(1 + nats / (2 * log_rho)))

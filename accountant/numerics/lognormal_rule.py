@@ -4,11 +4,14 @@ V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1.  A rule has nodes x_j
 
     E[e^{-s (V - c)}; x in a range] = sum_j m_j e^{-s (V(x_j) - c)}
 
-for all complex s on a vertical line and up to a height.  c is the ``centre``.  Near s = 0, with
-c = 1, the sum of e^{-w} - 1 + w is taken, w = s (V - 1), as E w = 0: it has relative accuracy.
+for all complex s with real part ``tilt`` and |s| at most ``turn``.  c is the ``centre``.  Near
+s = 0, with c = 1, the sum of e^{-w} - 1 + w is taken, w = s (V - 1), as E w = 0: it has relative
+accuracy.  Values of x above a ``cut`` are called jumps; E[e^{-s(V-c)}; x > cut] has nodes of its
+own, since callers treat sums with and without jumps separately.
 
 The real axis of x serves up to the ``split``, where e^{-sV} begins to turn fast.  Beyond, the path
-goes down into the complex plane and then to the right, where e^{-sV} falls instead.  On each panel
+goes down into the complex plane and then to the right, where e^{-sV} falls instead.  A path is cut
+into panels with `POINTS` nodes each; ``depth`` is how far it is below the real line.  On each panel
 the integrand is bounded on an ellipse, which gives the error (Trefethen 2008, Theorem 4.5).
 
 Proof: `docs/proofs/random_allocation.md`, errors 3 to 5.
@@ -28,20 +31,29 @@ from accountant.numerics.ordered_sums import ordered_product
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
-POINTS = 20  # of a panel
-ELLIPSE = 4.0  # the sum of the semi-axes of the ellipse around a panel, in half-widths
-REACH = (ELLIPSE + 1 / ELLIPSE) / 2  # its greater semi-axis
-GROWTH = 12.0  # e-foldings by which e^{-sV} may grow on an ellipse: panels are chosen so
-WIDEST_HALF = 0.7  # half-width of a panel, in x
+POINTS = 20  # nodes of a panel; its error falls as ELLIPSE^{-2 POINTS}
+# The sum of the semi-axes of the ellipse around a panel, in half-widths.  On a larger one the error
+# falls faster with the nodes, but the integrand grows more, so that panels must be shorter.
+ELLIPSE = 4.0
+REACH = (ELLIPSE + 1 / ELLIPSE) / 2  # its greater semi-axis, in half-widths
+# nats by which e^{-sV} may grow on an ellipse: more growth has fewer panels of larger error
+GROWTH = 12.0
+# The proof for other real s (`LogNormalRule.log_upper`) needs all ellipses within ELLIPSES_ASIDE of
+# the real line, and right of the first node less ELLIPSES_LEFT, in x.  The path is at most DEEPEST
+# below the line, and an ellipse reaches at most REACH * WIDEST_HALF = 1.5 from a level path.
+WIDEST_HALF, DEEPEST = 0.7, 1.2
+ELLIPSES_ASIDE, ELLIPSES_LEFT = 2.7, 2
 DEVIATIONS = 10.0  # from the mode, where the nodes begin: 1e-23 of the whole lies below
-NEGLIGIBLE = 45.0  # e-foldings below the start of a path, where it ends
-DEEPEST = 1.2  # how far the path beyond the split leaves the real line, in x
+NEGLIGIBLE = 45.0  # nats: a path ends where the integrand is e^-45 of what it is at the start
+FIRST_TURN = 4.0  # radians by which e^{-sV} has turned at the split
 MAX_PANELS = 300  # of a path: 6,000 nodes; where e^{-sV} turns faster there is no rule
-ROUND_OFF = 32 * ULP  # of a pairwise sum of products, relative to the sum of sizes
+# Relative to the sum of sizes: the round-off of a pairwise sum of products.  In a product of
+# matrices a sum of n terms is not pairwise, and MATRIX_TERMS says how n adds to it.
+ROUND_OFF, MATRIX_TERMS = 32 * ULP, 512
 
 
 class TooManyNodes(ArithmeticError):
-    """The transform turns too fast for panels of moderate number."""
+    """e^{-sV} turns so fast that a path would need more than `MAX_PANELS` panels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +76,11 @@ class VerticalLine:
 
 
 class Path(NamedTuple):
-    """Nodes of a part of the law: V - c, their masses (complex off the real line), the error."""
+    """Nodes of a part of the law, on the real line or off it, where both arrays are complex."""
 
-    distance: Any
-    mass: Any
-    error: float
+    distance: Any  # V - c at each node
+    mass: Any  # weight times normal density at each node
+    error: float  # bound on what the sum over the nodes misses
 
 
 NOTHING = Path(np.zeros(0), np.zeros(0), 0.0)
@@ -78,8 +90,8 @@ NOTHING = Path(np.zeros(0), np.zeros(0), 0.0)
 class LogNormalRule:
     """Nodes that serve all s with real part ``tilt`` and ``|s| <= turn``; real s up to turn too.
 
-    Values of x above ``cut`` are jumps.  With a negative tilt E e^{-sV} is infinite, and only the
-    law without jumps is known.
+    With a negative tilt E e^{-sV} is infinite, and only the law without jumps is known: the split
+    is then the cut.
     """
 
     def __init__(self, mu: float, tilt: float, turn: float, cut: float = math.inf) -> None:
@@ -91,8 +103,8 @@ class LogNormalRule:
         # Close to s = 0, or where V hardly varies, what counts is the distance from E V = 1.
         self.centred = tilt <= 1 + 1 / mu**2
         self.centre = 1.0 if self.centred else self.value(mode)
-        # Real nodes go up to where turn (V - c) is 4 radians, but at least beyond the mode.
-        log_value = math.log1p(4 / turn) if self.centred else math.log(4 / turn)
+        # Real nodes go up to where turn V, or turn (V - 1), is FIRST_TURN, but beyond the mode.
+        log_value = math.log1p(FIRST_TURN / turn) if self.centred else math.log(FIRST_TURN / turn)
         before_turns = max(log_value / mu + mu / 2, mode + 1.0)
         self._split, self._low = (cut if tilt < 0 else before_turns), mode - DEVIATIONS
         edges, self._error = self._panels(self._low, self._split, 0.0, beyond=False)
@@ -126,7 +138,10 @@ class LogNormalRule:
         return self._along(self._jumps, s)
 
     def transform(self, s: Any) -> tuple[Any, Array]:
-        """Return ``ln E e^{-s(V-c)}``, without jumps if the tilt is negative; the error of E/E."""
+        """Return ``ln E e^{-s(V-c)}``, and a bound on the relative error of the expectation.
+
+        If the tilt is negative the expectation is over the law without jumps.
+        """
         value, error = self._up_to_split(s)
         far, far_error = self._along(self._far, s)
         share = far * np.exp(-value)
@@ -138,11 +153,14 @@ class LogNormalRule:
         value, error = self.transform(r)
         # The rule's error was bounded for s at the tilt, where e^{-rV} is larger; on all ellipses
         # Re V is at least ``least_value``.
-        least_value = self.value(self._low - 2) * math.cos(min(2.7 * self.mu, math.pi / 2))
+        least_value = self.value(self._low - ELLIPSES_LEFT) * math.cos(
+            min(ELLIPSES_ASIDE * self.mu, math.pi / 2)
+        )
         missed = (self._error + self._far.error) * np.exp(
             np.minimum((r - self.tilt) * (self.centre - least_value), 700.0)
         )
-        # Left of the nodes the integrand is log-concave where r >= 0; or all that is there counts.
+        # Left of the nodes the integrand is log-concave where r >= 0: its integral is at most its
+        # value over its slope.  Else the normal mass there counts, times the largest e^{-r(V-c)}.
         at_low = self.value(self._low)
         slope = -self._low - np.maximum(r, 0.0) * self.mu * at_low
         falls = np.exp(np.minimum(-(self._low**2) / 2 - r * (at_low - self.centre), 700.0))
@@ -181,7 +199,9 @@ class LogNormalRule:
 
     def _path(self, first: float, mode: float) -> Path:
         """Return nodes beyond ``first``: down and to the right, then parallel to the real line."""
-        # Below the real line, where V has an angle mu depth <= pi / 4, e^{-iuV} falls.
+        # Below the real line, where V has an angle of -mu depth, |e^{-iuV}| = e^{-u |V| sin} falls
+        # as V grows.  Up to an angle of pi / 4 the real part of V is no less than the other.  Where
+        # e^{-sV} hardly turns in the next 4 deviations the real line serves.
         depth = min(math.pi / 4 / self.mu, DEEPEST)
         if self.turn * self.value(max(first, mode) + 4) < GROWTH:
             depth = 0.0
@@ -218,9 +238,11 @@ class LogNormalRule:
     def _panels(
         self, low: float, high: float, depth: float, *, slanted: bool = False, beyond: bool = True
     ) -> tuple[Array, float]:
-        """Return edges, e^{-sV} growing by `GROWTH` e-foldings at most, and the error of the rule.
+        """Return edges of panels, from ``low`` to ``high`` in Re x, and the error of their rules.
 
-        The path is ``depth`` below the real line, or ``slanted`` goes down by as much.
+        On the ellipse of a panel e^{-sV} grows by at most `GROWTH` nats.  The path is ``depth``
+        below the real line, or, if ``slanted``, goes down to there at 45 degrees.  Only panels that
+        are not ``beyond`` the split may have a centred sum.
         """
         edges, missed, stretch = [low], 0.0, math.sqrt(2) if slanted else 1.0
         widest = WIDEST_HALF
@@ -234,12 +256,15 @@ class LogNormalRule:
                 value, reach = self.value(centre), REACH * half * stretch
                 spread = math.expm1(self.mu * reach)
                 cosine, sine = math.cos(self.mu * down), math.sin(self.mu * down)
-                # -Re(sV) is linear in the height of s, hence greatest at 0 or at turn.
+                # -Re(sV) is linear in Im s, hence greatest at 0 or at turn.  On the ellipse V
+                # differs from its value at the centre by at most ``spread`` times this value.
                 growth_at_tilt = self.tilt * value * (spread * np.sign(self.tilt) - cosine)
                 growth_at_turn = growth_at_tilt + self.turn * value * (spread - sine)
                 if max(growth_at_turn, growth_at_tilt) + self.tilt * value * cosine <= GROWTH:
                     break
-                half *= 0.8
+                half *= (
+                    0.8  # a trial: the panel that fits is at most a fifth shorter than it could be
+                )
             square = max(abs(centre) - reach, 0.0) ** 2 - (down + reach) ** 2
             log_size = max(growth_at_tilt, growth_at_turn) + self.tilt * self.centre - square / 2
             # The terms -1 + w of a centred sum, which is on the real line alone.
@@ -263,7 +288,11 @@ class LogNormalRule:
 
 
 def _sum(s: Any, distance: Any, mass: Any, *, centred: bool) -> tuple[Any, Array]:
-    """Return ``sum mass e^{-s distance}``, with ``-1 + s distance`` if centred, and sizes."""
+    """Return ``sum mass e^{-w}``, w = s distance, or that of ``e^{-w} - 1 + w`` if centred.
+
+    The second array is the sum of sizes to which `ROUND_OFF` refers: a term counts with its
+    absolute value times ``1 + |w|``, because its exponent is inexact by ulps of w.
+    """
     if isinstance(s, VerticalLine):
         return _sum_on_line(s, distance, mass, centred=centred)
     w = np.multiply.outer(s, distance)
@@ -286,13 +315,13 @@ def _sum_on_line(
         total += np.sum(mass * (column_terms + columns), axis=-1)
     else:
         total = ordered_product(mass * np.exp(-rows), np.exp(-columns))
-    # |e^{-s(V-c)}| is greatest at real s; a product of n terms errs by n / 16 + 8 ulps.
-    weight = np.abs(mass) * np.exp(-line.tilt * np.real(distance)) * (1 + mass.size / 512)
+    # |e^{-s(V-c)}| is greatest at real s.  A product of matrices with n terms errs by n / 16 + 8
+    # ulps, which is less than ROUND_OFF times 1 + n / MATRIX_TERMS.
+    matrix_factor = 1 + mass.size / MATRIX_TERMS
+    weight = np.abs(mass) * np.exp(-line.tilt * np.real(distance)) * matrix_factor
     size_per_s = float(np.sum(weight * np.abs(distance)))
     if centred:
-        size_per_s = 2 * (
-            size_per_s + float(np.sum(np.abs(mass * distance))) * (1 + mass.size / 512)
-        )
+        size_per_s = 2 * (size_per_s + float(np.sum(np.abs(mass * distance))) * matrix_factor)
     constant_size = 0.0 if centred else float(np.sum(weight))
     s = line.points()
     return total.ravel()[: line.count], np.abs(s) * size_per_s + constant_size

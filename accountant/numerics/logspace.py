@@ -1,4 +1,7 @@
-"""Logarithms near 0 and 1, and sums of numbers that are given by their logarithms."""
+"""Logarithms near 0 and 1, and sums of numbers that are given by their logarithms.
+
+e^x is a float for |x| <= 700; functions with larger x take another formula.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def log1p(x: Any) -> Any:
 
 
 def log_mixture(x: Array, weight: float) -> Array:
-    """Return ``ln(1 - weight + weight e^x)``, to a few ulps of itself."""
+    """Return ``ln(1 - weight + weight e^x)``, to a few ulps of itself.
+
+    It is log1p of weight (e^x - 1), unless that is below -0.5, where log1p would lose digits.
+    """
     if weight == 1:
         return x
     if weight == 0:

@@ -1,4 +1,8 @@
-"""Floats rounded towards privacy, by a few units in the last place."""
+"""Floats rounded towards privacy, by a few units in the last place.
+
+A number that stands for a privacy loss is rounded up, because a larger one promises less.  One of
+the four operations in floats errs by at most half a unit in the last place of its result.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-ULP = 2.0**-52
+ULP = 2.0**-52  # the distance from 1 to the next float, relative to 1
 LARGEST_BELOW_ONE = 1 - ULP / 2
 UNDERFLOW = 1e-290  # more than what products and sums lose in subnormal floats
 MAX_EXPONENT = 700.0  # e^700 = 1e304 is a float, and so is e^-700
@@ -19,12 +23,18 @@ ACCURACY = 2.0**-36
 
 
 def round_up(x: float, ulps: float = 4.0) -> float:
-    """Return ``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
+    """Return ``x`` raised by ``ulps`` units of relative size `ULP`; zeros and infinities stay.
+
+    Callers that computed ``x`` by a formula pass enough units for its operations.
+    """
     return x + abs(x) * ulps * ULP
 
 
 def round_up_to_bits(x: float, bits: int) -> float:
-    """Return the least number of so many binary digits that is not below ``x``, at least 0."""
+    """Return the least number with ``bits`` significant binary digits that is not below ``x``.
+
+    Zero, negative and infinite numbers stay.
+    """
     if not 0 < x < math.inf:
         return x
     share, exponent = math.frexp(x)
@@ -32,9 +42,9 @@ def round_up_to_bits(x: float, bits: int) -> float:
 
 
 def round_up_ratio(x: float, y: float) -> float:
-    """Return the least float that is not below ``x / y``, nor is as it is printed.
+    """Return the least float not below ``x / y`` whose shortest decimal is not below it either.
 
-    Exact ratios stay.  `Basic` adds numbers as they are printed.
+    Exact ratios stay.  The decimal counts because `Basic` adds numbers as they are printed.
     """
     ratio = float(x) / float(y)  # a float of numpy prints its type
     if not 0 < ratio < math.inf:

@@ -46,6 +46,10 @@ ROOT_STEPS = 200  # most steps of `falling_root`; bisection alone needs about 60
 # In units of `falling_root`'s excess, which is a logarithm: a secant aims at an excess of
 # -ROOT_AIM, and the search ends where the excess is in [-ROOT_ACCURACY, 0].
 ROOT_AIM, ROOT_ACCURACY = 3e-13, 1e-12
+# Of `falling_root`: a secant between points that are nearer than this, relative to epsilon, would
+# have a slope made of round-off.
+CHORD = 1e-11
+FALL_OF_A_STEP = 50.0  # nats of the excess: limits a step while no upper end is known
 
 
 def arithmetic_mean(a: float, b: float) -> float:
@@ -222,7 +226,7 @@ def falling_root(
             break
         if -ROOT_ACCURACY <= excess_here <= 0:
             break
-        if previous is not None and math.isfinite(excess_here) and abs(e - previous[0]) > 1e-11 * e:
+        if previous is not None and math.isfinite(excess_here) and abs(e - previous[0]) > CHORD * e:
             secant_slope = (previous[1] - excess_here) / (e - previous[0])
             if math.isfinite(secant_slope) and secant_slope > 0:
                 slope = secant_slope
@@ -235,14 +239,14 @@ def falling_root(
             if e == 0 or excess(0.0) <= 0:
                 return 0.0, tilt
         if math.isinf(high):
-            # No upper end is known: a step goes to at most twice this epsilon, or as far as the
-            # slope needs for a fall of 50 in the excess, whichever is further.
-            next_epsilon = min(next_epsilon, max(2 * e, e + 50 / slope), max_epsilon)
+            # No upper end is known: a step goes at most to twice this epsilon, or as far as the
+            # slope needs for a fall of FALL_OF_A_STEP in the excess, whichever is further.
+            next_epsilon = min(next_epsilon, max(2 * e, e + FALL_OF_A_STEP / slope), max_epsilon)
             e = next_epsilon if next_epsilon > low else min(max_epsilon, 2 * low + 1 / slope)
         else:
             e = next_epsilon if low < next_epsilon < high else (low + high) / 2
             if previous is not None and abs(e - previous[0]) < 4 * ULP * e:
-                e = (low + high) / 2
+                e = (low + high) / 2  # the secant no longer moves
     return (high, slope) if math.isfinite(high) else (max_epsilon, slope)
 
 

@@ -33,6 +33,14 @@ LOG_GRID_STEP = math.log(2) / 8  # in ln scale, between neighbouring points of t
 SEARCH_ACCOUNTANT = Tight(width=1e-6)  # a plan that it admits is admitted by a sharper one too
 MARGIN = 1e-7  # relative to the budget's epsilon: the search aims at so much less
 MAX_STEPS = 8  # secant steps for the common factor before a calibration searches for it
+# How much of the budget may be unused, relative to epsilon: with exact scales, and with scales on
+# the grid, whose error is larger anyway.
+UNUSED, UNUSED_ON_GRID = 1e-6, 1e-4
+# Slopes of ln cost by ln factor: the first guess, and the flattest one that is believed.
+USUAL_SLOPE, FLATTEST_SLOPE = -1.2, -0.1
+# A scale of at least this share of the largest allowed one means that no budget is left.
+ALL_OF_DOMAIN = 0.999
+ULPS_TRIED = 4  # floats above a scale that are tried for one whose loss equals an earlier loss
 
 
 def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
@@ -84,7 +92,7 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     shared_scales, epsilon = _shared_scales(sharing, settled, budget)
     for i, scale in zip(free, shared_scales, strict=True):
         # The remaining budget is within the round-off of accounting.
-        if scale >= 0.999 * wanted[i].domain.high:
+        if scale >= ALL_OF_DOMAIN * wanted[i].domain.high:
             remedy = "what is left would need more noise than the mechanism allows"
             raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
         scales[i] = scale
@@ -94,7 +102,10 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
 def _shared_scales(
     requests: list[Wanted], fixed_plan: Plan, budget: Budget
 ) -> tuple[tuple[float, ...], float]:
-    """Return the scales of the requests that share the rest of the budget, and epsilon of all."""
+    """Return the scales of the requests that share the rest of the budget, and epsilon of all.
+
+    Requests of one kind have the same scale.  A relative scale is over the request's unit.
+    """
     kinds: dict[Hashable, int] = {}
     kind_of = [kinds.setdefault(request.kind, len(kinds)) for request in requests]
     counts = np.bincount(kind_of, [request.count for request in requests]).tolist()
@@ -111,7 +122,7 @@ def _shared_scales(
         scales = scales_at(distinct, relative_scales, factor)
         return merged_losses(distinct, counts, fixed_plan, scales)
 
-    factor, epsilon = common_factor(plan, budget, 1e-6 if is_exact else 1e-4)
+    factor, epsilon = common_factor(plan, budget, UNUSED if is_exact else UNUSED_ON_GRID)
     scales = scales_at(distinct, relative_scales, factor)
     return tuple(scales[i] for i in kind_of), epsilon
 
@@ -124,7 +135,7 @@ def common_factor(
     cost = PlanCost(plan_of, lambda plan: SEARCH_ACCOUNTANT.epsilon(plan, budget.delta))
     aim = math.log(target * (1 - tolerance / 2))
     # The cost falls with the factor, about as 1 / factor; `slope` is that of ln cost by ln factor.
-    log_factor, slope = 0.0, -1.2
+    log_factor, slope = 0.0, USUAL_SLOPE
     for _ in range(MAX_STEPS):
         epsilon = cost(math.exp(log_factor))
         if (1 - tolerance) * target <= epsilon <= target:
@@ -136,7 +147,7 @@ def common_factor(
         next_epsilon = cost(math.exp(log_factor + log_step))
         if not 0 < next_epsilon < math.inf or next_epsilon == epsilon or log_step == 0:
             break
-        slope = min(math.log(next_epsilon / epsilon) / log_step, -0.1)
+        slope = min(math.log(next_epsilon / epsilon) / log_step, FLATTEST_SLOPE)
         log_factor += log_step
     factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=SEARCH_ACCOUNTANT)
     return factor, cost(factor)
@@ -169,7 +180,7 @@ def _mergeable_scale(
     other_fields = tuple(pair for pair in release.fields if pair[0] != "sensitivity")
     key = (release.family, other_fields, grid_scale)
     scale = nominal_scale
-    for _ in range(4):
+    for _ in range(ULPS_TRIED):
         losses = tuple(release.plan(scale).losses())
         if losses_by_key.setdefault(key, losses) == losses:
             return scale

@@ -30,6 +30,11 @@ from accountant.planning.quick_search import (
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
 
+# Of `calibrate_near`: steps at most, by `Tight` alone or with a rough accountant first; and the
+# factors between which a step may change the parameter.
+STEPS, STEPS_WITH_ROUGH = 8, 12
+LOWEST_FACTOR, HIGHEST_FACTOR = 0.2, 5
+
 P = TypeVar("P", bound=Plan)
 
 
@@ -178,7 +183,7 @@ def calibrate_near(
     accountant: Accountant = quick if rough is None else rough
     parameter, slope = start, usual_slope(epsilon, delta)
     search_points: SearchPoints = []
-    for _ in range(8 if rough is None else 12):
+    for _ in range(STEPS if rough is None else STEPS_WITH_ROUGH):
         try:
             plan = as_plan(plan_of(parameter))
             if isinstance(accountant, Tight):
@@ -204,14 +209,18 @@ def calibrate_near(
             (math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(parameter))
         )
         log_parameter = estimated_root(search_points, slope)
-        # A step to less than a fifth or more than five times the parameter is not trusted.
-        if log_parameter is None or not 0.2 < math.exp(log_parameter) / parameter < 5:
+        # A larger step is not trusted.
+        if (
+            log_parameter is None
+            or not LOWEST_FACTOR < math.exp(log_parameter) / parameter < HIGHEST_FACTOR
+        ):
             break
         parameter = math.exp(log_parameter)
     return calibrate(plan_of, epsilon=epsilon, delta=delta)
 
 
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
+    """Return a mechanism of a plan with its noise scale multiplied by ``factor``."""
     if not hasattr(leaf, "with_noise_factor"):
         raise ParameterError("plan_of", leaf, "made of mechanisms, each with a noise scale")
     scaled: Plan = leaf.with_noise_factor(factor)

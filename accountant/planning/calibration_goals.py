@@ -89,6 +89,7 @@ def _variation_goal(argument: str, target: float, accountant: Accountant) -> Goa
         return Goal(argument, target, lambda plan: attack_advantage(plan).upper, accountant)
 
     def middle(plan: Plan) -> float:
+        """Return the middle of the proved interval of the advantage: the quick estimate."""
         return sum(attack_advantage(plan)) / 2
 
     return Goal(

@@ -2,7 +2,8 @@
 
 The cost (an epsilon, or a rate of an attack) is computed at every parameter that is returned, and
 does not exceed the target there.  `PlanCost` remembers costs, `bracket_target` walks to two
-parameters around the target, and `least_noise` closes in on it between them.
+parameters around the target, and `least_noise` closes in on it between them.  Of these two the
+private one meets the target, and the leaky one does not.
 """
 
 from __future__ import annotations
@@ -26,6 +27,18 @@ from accountant.planning.quick_search import (
 from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
+SCALE_RANGE = 1e12  # a parameter whose domain spans this factor or more is a noise scale
+# Of `bracket_target`: the number of strides, and the first of them, in powers of two; each next
+# stride is twice as long.
+STRIDES, FIRST_STRIDE = 60, 0.125
+# Of `secant_bracket`: how many secants are tried, the first factor, the slope below which ln cost
+# counts as flat, the largest jump of ln parameter, and how far past its aim a jump goes.
+SECANTS, FIRST_FACTOR, FLAT, HIGHEST_JUMP, PAST_AIM = 10, 1.25, 1e-3, 20.0, 1.02
+# The search between two parameters: steps at most, and the relative distance at which they count as
+# equal; at a jump of the cost, of more than JUMP_OF_COST, the second distance is enough.
+BISECTIONS, EQUAL, EQUAL_AT_A_JUMP, JUMP_OF_COST = 200, 1e-15, 1e-8, 1.01
+# A delta at which a plan is looked at that has no finite epsilon at delta 0.
+SOME_DELTA = 1e-6
 
 
 class PlanCost:
@@ -73,8 +86,8 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
     meets = cost(start) <= target
     furthest = [start, start]
     edge: list[float | None] = [None, None]
-    for stride in range(1, 61):
-        jump = 0.125 * (2.0**stride - 1)
+    for stride in range(1, STRIDES + 1):
+        jump = FIRST_STRIDE * (2.0**stride - 1)
         for side, sign in enumerate((1.0, -1.0)):
             end = _clipped_power_of_two(math.log2(start) + sign * jump)
             beyond = edge[side]
@@ -91,19 +104,20 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
 
 def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, float] | None:
     """Return two values around the target by secants of ln cost on ln parameter; else None."""
-    previous, current = start, start * 1.25
-    for _ in range(10):
+    previous, current = start, start * FIRST_FACTOR
+    for _ in range(SECANTS):
         previous_cost, current_cost = cost(previous), cost(current)
         if not (0 < previous_cost < math.inf and 0 < current_cost < math.inf):
             return None
         if (previous_cost <= target) != (current_cost <= target):
             return previous, current
         slope = math.log(current_cost / previous_cost) / math.log(current / previous)
-        if abs(slope) < 1e-3:
+        if abs(slope) < FLAT:
             return None
         # The step goes a little past the target, so that a next point lies on its other side.
         aim = math.log(target / current_cost) / slope
-        jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
+        past_aim = PAST_AIM * aim + math.copysign(1e-4, aim)
+        jump = max(-HIGHEST_JUMP, min(HIGHEST_JUMP, past_aim))
         previous, current = current, current * math.exp(jump)
         if not 1e-290 < current < 1e290:
             return None
@@ -139,7 +153,7 @@ def least_noise(
 ) -> float:
     """Return the parameter whose cost is the target, or less by the tolerance."""
     cost, target = PlanCost(build, goal.measure), goal.target
-    is_scale = domain.low > 0 and domain.high / domain.low > 1e12
+    is_scale = domain.low > 0 and domain.high / domain.low > SCALE_RANGE
     if bracket is None and is_scale:
         root = _quick_root(build, cost, goal)
         if root is not None:
@@ -161,12 +175,13 @@ def least_noise(
         )
     # `private` meets the target and `leaky` does not.  The interval shrinks on a logarithmic scale,
     # by secants of ln cost on ln parameter, and by halving in every third step.
-    for step in range(200):
-        if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
+    for step in range(BISECTIONS):
+        if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=EQUAL):
             break
-        # An attack rate jumps where its bound becomes trivial: no noise has a slope of 1e6.
-        is_jump = goal.delta is None and cost(leaky) > 1.01 * cost(private)
-        if is_jump and math.isclose(private, leaky, rel_tol=1e-8):
+        # An attack rate jumps where its bound becomes trivial: the slope that these two constants
+        # allow, 1e6 in logarithms, is that of no noise.
+        is_jump = goal.delta is None and cost(leaky) > JUMP_OF_COST * cost(private)
+        if is_jump and math.isclose(private, leaky, rel_tol=EQUAL_AT_A_JUMP):
             break
         middle = geometric_mean(private, leaky)
         guess = _secant(private, leaky, cost, target) if step % 3 else middle
@@ -209,7 +224,7 @@ def _refuse_noise_that_needs_delta(
     build: Callable[[float], Plan], ends: tuple[float, float], goal: Goal
 ) -> None:
     """Raise where a plan without a finite epsilon at delta 0 has one at a larger delta."""
-    cost = PlanCost(build, epsilon_goal(goal.target, 1e-6, goal.accountant).measure)
+    cost = PlanCost(build, epsilon_goal(goal.target, SOME_DELTA, goal.accountant).measure)
     if min(cost(ends[0]), cost(ends[1])) < math.inf:
         plan = build(ends[0])
         what = f"{type(plan).__name__} noise" if isinstance(plan, Release) else "this plan"
@@ -217,9 +232,10 @@ def _refuse_noise_that_needs_delta(
 
 
 def _secant(private: float, leaky: float, cost: PlanCost, target: float) -> float:
+    """Return where the secant of ln cost on ln parameter meets the target."""
     below, above = cost(private), cost(leaky)
     if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
         return geometric_mean(private, leaky)
-    # aim at the middle of the tolerance, so that the guess lands on the private side
+    # The aim is the middle of the tolerance, so that the guess lands on the private side.
     aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
     return float(private * (leaky / private) ** aim)

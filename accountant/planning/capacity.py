@@ -20,8 +20,9 @@ from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 CAPACITY_CAP = 1_000_000  # no larger number of releases is returned
-# A computed cost, which is rounded up, is at most this many times the true one.
+# A computed cost, which is rounded up, is taken to be at most this many times the true one.
 COST_TOLERANCE = 1.0003
+HALVING = 5  # every fifth step of the search halves its interval in place of a secant
 
 
 def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
@@ -52,7 +53,8 @@ def _largest_count_within(
 ) -> int:
     """Return the greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if there is none.
 
-    It searches by secants, and by halving where these leave the interval or are slow.
+    It searches by secants, and by halving where these leave the interval or are slow.  ``guess`` is
+    about the answer, and ``slope`` about what one release more adds to the cost.
     """
     low, high, count, tried = -1, CAPACITY_CAP + 1, guess, 0
     previous: tuple[int, float] | None = None
@@ -64,11 +66,11 @@ def _largest_count_within(
             slope = (value - previous[1]) / (count - previous[0])
         previous, tried = (count, value), tried + 1
         step = (limit - value) / slope if math.isfinite(value) and slope > 0 else math.inf
-        if tried % 5 and abs(step) < CAPACITY_CAP:
+        if tried % HALVING and abs(step) < CAPACITY_CAP:
             count += math.floor(step) if value <= limit else -math.ceil(-step)
         elif high <= CAPACITY_CAP:
             count = (low + high) // 2
-        else:
+        else:  # no count is known to be too large yet
             count = 4 * count + 1
     return low
 

@@ -142,6 +142,7 @@ class Selection:
 
 
 def _declared(plan: Plan, name: str, measure: object) -> Any:
+    """Return what the one mechanism of a plan declares by the property or method ``name``."""
     # A mechanism that post-processes the answer of another one has its own error.
     mechanisms = set(inner_plans(plan, inside_mechanisms=False))
     if len(mechanisms) == 1:

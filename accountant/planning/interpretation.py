@@ -14,12 +14,13 @@ import math
 from accountant.accountants.attack_rates import bayes_risk, true_positive_rate
 from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
 from accountant.formatting import format_short, format_upper
+from accountant.numerics.rounding import MAX_EXPONENT
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan, as_plan
 
-# The belief of the attacker before the answers, and the false-positive rate of the attack, for
-# which the sentences give numbers.
-PRIOR = FALSE_ALARMS = 0.01
+PRIOR = 0.01  # the attacker's belief before the answers, for which the sentences give numbers
+FALSE_ALARMS = 0.01  # the false-positive rate of the attack, for which they give numbers
+ROUND_UP = 1 + 8 * 2.0**-53  # covers the rounding of the six operations of a belief
 # For each relation of neighbours: what an attacker suspects, and who sees the data unprotected.
 SUSPICIONS = {
     Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),
@@ -35,11 +36,15 @@ SUSPICIONS = {
 
 
 def worst_case_posterior(prior: float, epsilon: float) -> float:
-    """Return the largest belief after the answers, at delta 0, of a ``prior`` one; rounded up."""
+    """Return the largest belief after the answers if it was ``prior`` before; rounded up.
+
+    This holds at delta 0.
+    """
+    # The domain of a positive delta, (0, 1), is that of a probability which an attacker may have.
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
     # p e^eps / (p e^eps + 1 - p) = 1 / (1 + odds)
-    odds = (1 - prior) / prior * math.exp(-min(epsilon, 700.0))
-    return min(1.0, (1 + 8 * 2.0**-53) / (1 + odds))
+    odds = (1 - prior) / prior * math.exp(-min(epsilon, MAX_EXPONENT))
+    return min(1.0, ROUND_UP / (1 + odds))
 
 
 def explanation(

@@ -33,6 +33,9 @@ LOG_SCALE_STEP = 0.02  # in ln scale: differences over this step stand for deriv
 # Steps at most; in ln scale, the largest move of the last step, and the largest of any step.  The
 # error of the scales is about the square of the last move.
 MAX_STEPS, MOVE_TOLERANCE, MAX_MOVE = 30, 0.03, 3.0
+# Distances in ln scale, both ways, at which a mechanism is sought where none is known yet.
+JUMPS = (0.5, 1, 2, 4, 8, 16, 32)
+FLATTEST = 1e-3  # smallest exponent of the powers of the scale
 
 
 def lagrangian_scales(
@@ -77,9 +80,10 @@ def lagrangian_scales(
 def _costs_and_errors(
     wanted: Sequence[Wanted], orders: RenyiOrderGrid, logs: Array, valid_logs: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return ln K with minus its slope, and ln error with its slope, at each of ``logs``.
+    """Return (ln K, minus its slope, ln error, its slope) at each of ``logs``.
 
-    Where no mechanism has such a scale, ``logs`` is moved towards the last valid one.
+    The first two are matrices with a row for each release and a column for each order.  Where no
+    mechanism has such a scale, ``logs`` is moved in place towards the last valid one.
     """
     rows = []
     for i, request in enumerate(wanted):
@@ -87,8 +91,7 @@ def _costs_and_errors(
         way_back = valid_logs[i] - logs[i]
         offsets = [0.0, way_back / 2, 0.9 * way_back, way_back]
         if math.isnan(way_back):  # none is known yet
-            jumps = (0.5, 1, 2, 4, 8, 16, 32)
-            offsets = [0.0, *(sign * jump for jump in jumps for sign in (1, -1))]
+            offsets = [0.0, *(sign * jump for jump in JUMPS for sign in (1, -1))]
         for offset in offsets:
             try:
                 scales = math.exp(logs[i] + offset), math.exp(logs[i] + offset + LOG_SCALE_STEP)
@@ -113,7 +116,7 @@ def _costs_and_errors(
         rise = math.log(error_after / error) / LOG_SCALE_STEP
         rows.append((log_cost, fall, math.log(error), rise))
     costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
-    return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
+    return costs, np.maximum(falls, FLATTEST), errors, np.maximum(rises, FLATTEST)
 
 
 @final

@@ -1,8 +1,10 @@
 """The search for a noise parameter where one epsilon of `Tight` takes long to compute.
 
 Calibration looks for the parameter at which a plan has a target epsilon.  Coarse lattices give a
-rough start and a slope; from there a few exact answers are enough.  What is returned meets the
-target by the exact accountant: rough answers only decide where to look.
+rough start and a slope; from there a few exact answers are enough.  Slopes are those of ln epsilon
+as a function of ln parameter, which is nearly a line.  The search takes ln parameter as a
+polynomial of ln(cost / aim) through its last points, and goes to its value at 0.  What is returned
+meets the target by the exact accountant: rough answers only decide where to look.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ TOLERANCE = 1e-6  # relative to the target: by so much the answer may be below i
 STEPS = 12  # evaluations at most; with a good start three or four are usual
 SECOND = math.log(1.1)  # nats: without a slope the second parameter is 10 % above the first
 MAX_LOG_STEP = math.log(50.0)  # nats: one step changes the parameter at most 50-fold
-# Relative widths of epsilon that lattices aim at, each with the distance in nats within which one
-# step of the polynomial suffices.  Each search starts from the end of the previous one.
+# Relative widths of epsilon that lattices aim at, each with the distance of ln cost from its aim at
+# which the step of the polynomial that follows is exact enough.  Each search starts from the end of
+# the previous one.
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
 MAX_POINTS = 2**17  # lattice points: a much finer lattice would change the upper end by about 1e-7
+LATTICE_AIM = 0.3 * TOLERANCE  # below the target, since upper ends of lattices are a little high
 CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
 MAX_RELEASES = 300  # with more releases a lattice is no quicker than `Tight`
 FEW_RELEASES = 19  # sampled releases: contours of so few are long, and lattices are quicker
@@ -101,7 +105,10 @@ def _slope_at_zero(points: SearchPoints) -> float | None:
 
 
 def usual_slope(epsilon: float, delta: float) -> float:
-    """Return about the slope of ln epsilon in ln noise, where releases are many."""
+    """Return about the slope of ln epsilon in ln noise, where releases are many.
+
+    The loss is then nearly Gaussian, of mean r^2 and variance 2 r^2.
+    """
     if delta == 0:
         return -1.0
     # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
@@ -117,8 +124,7 @@ def rough_start(
 
     None where coarse lattices are no quicker than the search by `Tight`.
     """
-    # upper ends of lattices are too large by some of the tolerance
-    aim, parameter, slope = target * (1 - 0.3 * TOLERANCE), 1.0, None
+    aim, parameter, slope = target * (1 - LATTICE_AIM), 1.0, None
     backwards: bool | None = None  # which direction costs more
     for width, tolerance in ROUGH_WIDTHS:
         points: SearchPoints = []

@@ -1,6 +1,8 @@
 """Requested releases: a family of mechanisms, how many releases, and the wanted accuracy.
 
-`allocate` turns a list of requests and a budget into noise scales.
+`allocate` turns a list of requests and a budget into noise scales.  A family of mechanisms is what
+makes a release from a noise scale: a class, whose ``knob`` names the parameter that is the scale,
+or a function.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ Family = type[Plan] | Plan | Callable[[float], Plan]
 AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
 RELATIVE_TOLERANCE = 1e-12  # relative precision of the largest scale that meets a target
-# A parameter counts as a noise scale if its largest value is so many times its least one, or more.
+# A parameter is a noise scale if its largest value is at least this many times its least one.
 NOISE_SCALE_RANGE = 1e12
+STRIDE = 8  # factor from one scale to the next while the target is sought
 
 
 @final
@@ -70,8 +73,8 @@ class Wanted:
     weight: float | None
     name: str
     fields: tuple[tuple[str, Any], ...]
-    knob: str = field(compare=False, repr=False)
-    domain: Interval = field(compare=False, repr=False)
+    knob: str = field(compare=False, repr=False)  # the name of the noise scale
+    domain: Interval = field(compare=False, repr=False)  # the noise scales that are allowed
 
     def __init__(
         self,
@@ -231,7 +234,7 @@ def largest_scale(
     while error(low) > target:
         if low == domain.low:
             return None
-        low, high = max(low / 8, domain.low), low
+        low, high = max(low / STRIDE, domain.low), low
     # Most errors are proportional to the scale, or nearly so.
     guess = low * (target / error(low)) * (1 - RELATIVE_TOLERANCE / 2) if error(low) > 0 else low
     if low < guess <= domain.high and error(guess) <= target:
@@ -240,7 +243,7 @@ def largest_scale(
     while error(high) <= target:
         if high == domain.high:
             return high
-        low, high = high, min(8 * high, domain.high)
+        low, high = high, min(STRIDE * high, domain.high)
     return greatest_float_that(
         lambda scale: error(scale) <= target,
         low,

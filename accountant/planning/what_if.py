@@ -22,6 +22,7 @@ from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
 MAX_RECORDS = 2**50  # the search for a number of records ends here
+PRECISION = 10**6  # the number of records that is returned may be a millionth too large
 
 
 def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted, ...]:
@@ -162,11 +163,11 @@ class Needed:
     Parameters
     ----------
     records : int
-        So many suffice.
+        A number of records that suffices.
     error : float
-        The error then.
+        The error with this number of records.
     lower : int or None
-        With fewer no private algorithm has it; None where no lower bound was given.
+        With fewer records no private algorithm has this error; None where no lower bound was given.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def records_needed(
     low, high = grow_until(lambda n: error(n) <= target, records, MAX_RECORDS)
     if error(high) > target:
         raise ParameterError("target", target, "an error that 2^50 records reach")
-    while high - low > max(1, high // 10**6):
+    while high - low > max(1, high // PRECISION):
         # Errors fall about as 1 / n, so the guess is a little above the number that suffices.
         guess = int(high * error(high) / target * (1 + 1e-6)) + 1
         middle = guess if low < guess < high else (low + high) // 2

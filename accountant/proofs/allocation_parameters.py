@@ -1,16 +1,20 @@
 """Chooses the numbers in a proof of what one epoch of random allocation with Gaussian noise costs.
 
-Each record is used in one of t steps, drawn in secret.  With V = e^{mu x - mu^2/2}, x standard
-normal, S a sum of t such V, and the transform phi(s) = E e^{-sV}, delta follows from
+Each record is used in one of t steps, drawn in secret.  P is the law of the outputs with the
+record, Q that without it.  With V = e^{mu x - mu^2/2}, x standard normal, and S a sum of t such V,
+dP/dQ is S / t under Q, and E S = t.  Let phi(s) = E e^{-sV} and
 
-    g(K) = E (K - S)_+ = (1 / 2 pi i) int e^{sK} phi(s)^t s^{-2} ds    along Re s = a,
+    g(K) = E (K - S)_+ = (1 / 2 pi i) int e^{sK} phi(s)^t s^{-2} ds    along Re s = a.
 
-where P has the record: it is (g(K) + t - K) / t with K = t e^eps for the pair (P, Q), and
-(e^eps / t) g(K) with K = t e^-eps for (Q, P).
+For the pair (P, Q) delta is E (S - K)_+ / t = (g(K) + t - K) / t with K = t e^eps; for (Q, P) it is
+(e^eps / t) g(K) with K = t e^-eps.
 
-The proof names the line (the abscissa a, and nodes a + ijh, j < ``nodes``) and a trapezoid rule in
-x for phi.  This file chooses them by floats; `accountant/verifier/allocation.py` recomputes the
-integral with balls and bounds all errors, so that a bad choice here can only make a proof fail.
+The proof names the line (the abscissa ``a``, and nodes a + ijh, j < ``nodes``) and a trapezoid rule
+in x for phi, with points ``step`` apart on Im x = -``y``.  On Im x = -``turn`` the verifier bounds
+phi beyond the last node; ``bits`` is its precision, and ``road`` names the method.  Reals are
+rounded to 24 bits and written as hexadecimal text.  This file chooses them by floats;
+`accountant/verifier/allocation.py` recomputes the integral with balls and bounds all errors, so
+that a bad choice here can only make a proof fail.
 Mathematics: docs/proofs/random_allocation.md.
 """
 
@@ -26,10 +30,21 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.proofs.no_method import NoMethod
 
-GRID = np.linspace(-9, 9, 700)  # values of x at which phi is summed in floats
-MAX_NODES = 2**17 - 1  # nodes of a line; a proof that needs more is not written
+# Values of x at which phi is summed in floats; beyond 9 the normal law has a mass of 2e-19.
+GRID = np.linspace(-9, 9, 700)
+MAX_NODES = 2**17 - 1  # nodes of a line; the verifier reads no line with more
 MARGIN = 32.0  # nats: the error that is aimed at is e^-32 of delta
+RULE_MARGIN = 14.0  # nats: the rule for phi may cause e^-14 of that error, at the point s = a
+# nats: no rule for phi aims at an error below e^-150; it would only have more points
+LOG_RULE_ERROR_FLOOR = -150.0
+LOG_ABSCISSAS = (-18, 12)  # ln a is sought in this range
 MULTIPLES = 2.0 ** np.arange(0, 7)  # abscissas that are tried, over that of the saddle point
+# The rule for phi is on Im x = -y.  The verifier demands 2 y mu <= pi/2, of which 4.01 leaves room
+# for rounding.  Its error has the factor e^{2 y^2}, which DEPTH_LIMIT keeps below e^12.5.
+DEPTH_DIVISOR, DEPTH_LIMIT = 4.01, 2.5
+# Bits of the verifier's numbers beyond those that the rule's error needs: for a line that serves
+# one epsilon, and for a line that serves many.
+GUARD_BITS, WIDE_GUARD_BITS = 64, 128
 
 
 class _LogNormal:
@@ -66,10 +81,13 @@ def _nodes(
 ) -> tuple[int, float]:
     """Return the last index of the nodes that a line needs, and their step h.
 
-    ``log_error`` is the logarithm of the error of g(K) that is aimed at.  The period T = 2 pi / h
-    is more than K, and so long that the aliases, of about (K + T) e^{-aT}, are below that error.
-    The last node, at height U, is so high that ``e^{aK} |phi|^t / U`` beyond it is below it, too.
+    ``threshold`` is K, ``log_error`` the logarithm of the error of g(K) that is aimed at.  The
+    period T = 2 pi / h is more than K, as the verifier demands, and so long that the aliases, of
+    about (K + T) e^{-aT}, are below that error.  The last node, at height U, is so high that
+    ``e^{aK} |phi|^t / U`` beyond it is below it, too.  An index above `MAX_NODES` means that the
+    line is too long; the search stops there.
     """
+    # T is not known yet: 1000 (K + 1) stands for K + T, with 10 nats to spare.
     period = max(1.01 * threshold, (math.log(1e3 * threshold + 1e3) - log_error + 10) / a)
     h = float(np.float32(2 * math.pi / period))
     count = 8
@@ -83,7 +101,7 @@ def _nodes(
 def allocation_entry(
     mu2: float, steps: int, back: bool, epsilon: float, delta: float, multiple: float | None = None
 ) -> dict[str, Any]:
-    """Return the fields of an entry of the proof: a line, and a rule for phi on it.
+    """Return the fields of an entry of the proof, which the module's docstring explains.
 
     ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).  The line is for delta at ``epsilon``,
     which is expected near ``delta``; its abscissa is the multiple of the saddle point in
@@ -92,6 +110,7 @@ def allocation_entry(
     """
     serves_many = multiple is not None
     variable = _LogNormal(math.sqrt(mu2))
+    # An error r of g is an error r / t of the delta of (P, Q), and r e^eps / t of that of (Q, P).
     log_error = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
     threshold = steps * math.exp(-epsilon if back else epsilon)
 
@@ -99,7 +118,7 @@ def allocation_entry(
         a = math.exp(log_a)
         return a * threshold + steps * variable.log_transform(a) - 2 * log_a
 
-    minimum = optimize.minimize_scalar(log_integrand, bounds=(-18, 12), method="bounded")
+    minimum = optimize.minimize_scalar(log_integrand, bounds=LOG_ABSCISSAS, method="bounded")
     # The saddle point is where e^{aK} phi(a)^t / a^2 is least on the real line.  Further right
     # phi is smaller and the aliases fall faster with T, so that fewer nodes may be enough.
     saddle = math.exp(minimum.x)
@@ -112,18 +131,24 @@ def allocation_entry(
         raise NoMethod("a contour of so many nodes is too long to check")
     a = float(np.float32(chosen_multiple * saddle))
     period = 2 * math.pi / h
-    y = float(np.float32(min(math.pi / 4.01 / variable.mu, 2.5)))
+    y = float(np.float32(min(math.pi / DEPTH_DIVISOR / variable.mu, DEPTH_LIMIT)))
     # An error r of phi changes phi^t by about t r phi^{t-1}, so the integrand, e^log_integrand at
     # s = a, by a share t r / phi(a) of it.  The r that is aimed at keeps this change at most
-    # e^{log_error - 14}, and is smaller by the factor a T where that is above 1.
-    log_rule_error = log_error - max(log_integrand(math.log(a)), log_error) - math.log(steps) - 14
+    # e^{log_error - RULE_MARGIN}, and is smaller by the factor a T where that is above 1.  For a
+    # line that serves many epsilons it is smaller by e^{aK} / a^2 as well.
+    log_rule_error = (
+        log_error - max(log_integrand(math.log(a)), log_error) - math.log(steps) - RULE_MARGIN
+    )
     log_rule_error += min(0.0, variable.log_transform(a)) - max(0.0, math.log(period * a))
     if serves_many:
         log_rule_error -= max(0.0, a * threshold - 2 * math.log(a))
     # A rule of this step on Im x = -y errs by about e^{2 y^2 - 2 pi y / step}: e^log_rule_error.
-    step = float(np.float32(2 * math.pi * y / (-max(log_rule_error, -150.0) + 2 * y * y)))
+    exponent = -max(log_rule_error, LOG_RULE_ERROR_FLOOR) + 2 * y * y
+    step = float(np.float32(2 * math.pi * y / exponent))
+    # 0.9999: rounding must not raise mu turn, which the verifier lets be pi/2 at most.
     turn = float(np.float32(variable.decay(a, count * h)[1] * 0.9999))
-    bits = (128 if serves_many else 64) + 8 * math.ceil(
+    # The power t and the sum over the nodes may multiply a relative round-off by t times count.
+    bits = (WIDE_GUARD_BITS if serves_many else GUARD_BITS) + 8 * math.ceil(
         (-log_rule_error + math.log(steps * count)) / math.log(2) / 8
     )
     return {

@@ -1,7 +1,9 @@
 """A proof of one plan at one delta that the checker has accepted in this process.
 
 Reports and books take a `CheckedProof`, never what a file says: the object can only be made if the
-checker proves the file, and if its plan and delta are those that are asked about.
+checker proves the file, and if its plan and delta are those that are asked about.  The checker,
+`accountant.verifier`, returns a verdict: a word, the interval of epsilon, and the plan of the file
+as plain values.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ class CheckedProof:
 
     plan: Plan
     delta: float
-    document: bytes = field(repr=False)
-    verdict: Verdict = field(init=False, repr=False)
+    document: bytes = field(repr=False)  # the bytes of the file
+    verdict: Verdict = field(init=False, repr=False)  # what the checker says of them
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "verdict", verdict_on(self.document))

@@ -1,7 +1,10 @@
 """Plans as proofs hold them: a mechanism that the checker does not know stands with its loss.
 
-The table of such a mechanism is ``{"kind": "Claimed", "mechanism": ..., "loss": ...}``, and the
-proof is about that loss.  The checker reads nothing of the mechanism; who holds its code compares.
+A plan is written as nested tables, dicts with its class as ``kind`` and its fields.  The table of a
+mechanism that the checker has no definition of is a claim,
+``{"kind": "Claimed", "mechanism": ..., "loss": ...}``, and the proof is about that loss.  The
+checker reads nothing of the mechanism: users who have its code compare the claim with it
+(`refuse_other_claims`).
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ class _Tables:
         return {"kind": CLAIMED, "mechanism": table, "loss": loss, **stated}
 
     def _made(self, plan: Plan, table: dict[str, Any]) -> dict[str, Any]:
+        """Return the plan's ``table`` with claims in place of mechanisms that are not known."""
         if is_mechanism(plan):
             try:
                 return table if self._is_known(table) else self.claimed(plan, table)
@@ -59,6 +63,7 @@ class _Tables:
         return {key: self._value(inner.get(key), entry) for key, entry in table.items()}
 
     def _value(self, value: Any, table: Any) -> Any:
+        """Return the same for the value of a field, of which ``table`` is the plain form."""
         if isinstance(value, Plan):
             return self.table(value, table)
         if isinstance(value, tuple):
@@ -80,7 +85,7 @@ def is_mechanism(plan: Plan) -> bool:
 
 
 def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
-    """Yield the different claims in the plan of a file, and nothing of what they are claims of."""
+    """Yield the different claims in the plan of a file, not those inside a claim's mechanism."""
     pending, yielded_keys = [plan], set()
     while pending:
         node = pending.pop()

@@ -10,7 +10,9 @@ moments of mixtures.  This file chooses them by floats; `accountant/verifier/con
 the sum with balls and bounds all errors, so that a bad choice can only make a proof fail.
 
 An entry is the part of a proof that bounds delta at one epsilon from above or below, in one
-direction of the neighbours.  Mathematics: docs/proofs/contour.md.
+direction of the neighbours.  A part is a release with its count.  Chernoff's bound is
+delta(eps) <= c_a M(a) e^{-a eps}, and the a where it is least is near the saddle point, where the
+integrand is least on the real line.  Mathematics: docs/proofs/contour.md.
 """
 
 from __future__ import annotations
@@ -46,6 +48,19 @@ LEAST, CHERNOFFS = 1e-3, 40  # abscissas that are tried for Chernoff's bound: th
 # of the relative change of delta over the width of the certificate's interval.
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
 LEAST_SHARE = 1e-12  # of delta: both in the last attempt
+# Abscissas that are tried, over a start, and how much shorter a period must be, relative to the
+# best, for a smaller abscissa to be taken.
+LESSER_ABSCISSAS, GAIN = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35), 0.95
+# nats by which each of several errors is smaller than the one that all may add up to: of aliases,
+# of the rules for all moments on the line, and of other rules.
+ALIAS_MARGIN, RULE_MARGIN, MOMENT_MARGIN = 3, 4, 6
+GUARD_BITS = 64  # bits of the checker's numbers beyond those that the sum loses
+# A height, over the abscissa, by which an integrand falls that needs no smoothing.
+FAR = 1e4
+# The estimated cost of a check, in products of 128 bits: of a node for each release; of a term of a
+# rule for each node and each root of nodes (fast exponential sums); of a term for the rule itself.
+COST_OF_NODE = 40.0
+COST_OF_TERM_AND_NODE, COST_OF_TERM_AND_ROOT, COST_OF_TERM = 1 / 8, 20, 200.0
 Parts = Sequence[tuple[FloatPair, int]]
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
@@ -71,7 +86,8 @@ def contour_entries(
         return
     if any(isinstance(pair, FloatRenyi) for pair, _ in integrand.parts):
         raise NoMethod("of a Renyi curve no more is known than moments")
-    # ln delta falls by about the saddle per nat of epsilon, so over the width by the share `slack`.
+    # ln delta falls by about the saddle per nat of epsilon, so delta falls by the share ``slack``
+    # over the width.
     slack = min(1.0, max(width * saddle, 1e-13))
     reason, is_yielded = NoMethod(""), False
     wanted = [(share * slack, smoothing * slack) for share, smoothing in SHARES]
@@ -128,12 +144,19 @@ class _Integrand:
         return _log_moment(self.parts, a) - a * self.epsilon
 
     def log_tail(self, a: float, u: float) -> float:
-        """Return about ``ln (B / u)``, where B bounds |M(z) e^{-z eps}| at z = a + iv, v >= u."""
+        """Return about ``ln (B / u)``, where B bounds |M(z) e^{-z eps}| at z = a + iv, v >= u.
+
+        The integral beyond the height u is at most this, over pi.
+        """
         log_decay = sum(n * pair.log_decay(a, u) for pair, n in self.parts)
         return log_decay - a * self.epsilon - math.log(u)
 
     def saddle(self) -> float:
-        """Return about the a > 0 at which the integrand is least."""
+        """Return about the a > 0 at which the integrand is least, by a grid in ln a.
+
+        The grid ends where the logarithm rises by more than 5 nats in a step, as moments of larger
+        orders are expensive.
+        """
 
         def height(log_a: float) -> float:
             a = math.exp(log_a)
@@ -154,8 +177,9 @@ class _Integrand:
 
 
 def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> Entry | None:
-    """Return an entry of one node, Chernoff's bound by one moment; None if not enough."""
-    # Small abscissas come first, as the rules of large ones are long.
+    """Return an entry of one node, Chernoff's bound, if this is below ``delta``; else None."""
+    # Small abscissas come first, as the rules of large ones are long.  The bound must be 0.1 nats
+    # below, which leaves room for the checker's errors.
     for a in np.geomspace(min(saddle / 64, LEAST), 4 * saddle, CHERNOFFS).tolist():
         if integrand.log_size(a) + _log_share(a) < log_delta - 0.1:
             with suppress(LongRule):
@@ -203,7 +227,7 @@ def _costed_entry(
     releases = sum(n for _, n in integrand.parts)
     mu_squared = 0.0
     decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in integrand.parts)
-    if not decays and integrand.log_tail(a, 1e4 * a) >= log_error:
+    if not decays and integrand.log_tail(a, FAR * a) >= log_error:
         # The integrand does not fall along the line.  A fictitious Gaussian release with
         # mu^2 = S makes it fall, and raises delta by at most about S a^2 delta.
         mu_squared = _dyadic(smoothing / a**2)
@@ -212,8 +236,8 @@ def _costed_entry(
         integrand = replace(integrand, parts=parts)
     nodes = _node_count(integrand, a, h, log_error)
     log_excess = max(integrand.log_size(a) - log_error, 0.0)
-    log_rule_error = -log_excess - math.log(releases) - 4
-    rules, cost = [], 40.0 * nodes * len(integrand.parts)
+    log_rule_error = -log_excess - math.log(releases) - RULE_MARGIN
+    rules, cost = [], COST_OF_NODE * nodes * len(integrand.parts)
     for pair, n in integrand.parts:
         if isinstance(pair, FloatMixture):
             u, slack = (nodes - 1) * h, SLACK / len(integrand.parts)
@@ -221,15 +245,20 @@ def _costed_entry(
             y = pair.decay_height(a, u, n, slack)
             rules_of_pair = {
                 "line": pair.rule(a, log_rule_error),
-                "decay": pair.rule(a, log_decay - 4 - math.log(n), y),
+                "decay": pair.rule(a, log_decay - RULE_MARGIN - math.log(n), y),
             }
             if lower:
-                rules_of_pair["alias"] = pair.rule(b, -4 - math.log(n))
+                rules_of_pair["alias"] = pair.rule(b, -RULE_MARGIN - math.log(n))
             rules.append(rules_of_pair)
             terms = rules_of_pair["line"]["last"] - rules_of_pair["line"]["first"]
-            cost += terms * (nodes / 8 + 20 * math.sqrt(nodes))
-            cost += sum(200.0 * (rule["far"] - rule["first"]) for rule in rules_of_pair.values())
-    bits = 8 * math.ceil((64 + math.log2(releases) + (log_excess + 10) / math.log(2)) / 8)
+            cost += terms * (
+                nodes * COST_OF_TERM_AND_NODE + COST_OF_TERM_AND_ROOT * math.sqrt(nodes)
+            )
+            cost += sum(
+                COST_OF_TERM * (rule["far"] - rule["first"]) for rule in rules_of_pair.values()
+            )
+    bits = 8 * math.ceil((GUARD_BITS + math.log2(releases) + (log_excess + 10) / math.log(2)) / 8)
+    # The time of a product grows about as the power 1.5 of its bits.
     return cost * (bits / 128) ** 1.5, {
         "road": "contour",
         "a": a.hex(),
@@ -246,26 +275,30 @@ def _line(integrand: _Integrand, start: float, log_error: float) -> tuple[float,
     """Return an abscissa, a step whose aliases are small, and the b that shows it.
 
     With the period T = 2 pi / h the aliases are about e^{-aT}, and at most about
-    M(b) e^{-b eps} e^{-(b - a) T} for any b > a.  Both are to be e^{log_error - 3} at most, and T
-    short.  Moments may become very large just right of the saddle, so a is at most ``start``.
+    M(b) e^{-b eps} e^{-(b - a) T} for any b > a.  Both are to be e^{log_error - ALIAS_MARGIN} at
+    most, and T short.  Moments may become very large just right of the saddle, so a is at most
+    ``start``.
     """
     grid = start * ALIAS_RATIOS
     sizes = np.array([integrand.log_size(b) for b in grid])
     best = (math.inf, start, start)
-    for factor in (1.0, 0.9, 0.8, 0.65, 0.5, 0.35):
+    for factor in LESSER_ABSCISSAS:
         a = factor * start
         beyond = grid > 1.0001 * a
-        periods = (sizes[beyond] + 3 - log_error) / (grid[beyond] - a)
+        periods = (sizes[beyond] + ALIAS_MARGIN - log_error) / (grid[beyond] - a)
         k = int(np.argmin(periods))
-        period = max((3 - log_error) / a, float(periods[k]))
-        if period < 0.95 * best[0]:
+        period = max((ALIAS_MARGIN - log_error) / a, float(periods[k]))
+        if period < GAIN * best[0]:
             best = (period, a, float(grid[beyond][k]))
     period, a, b = best
     return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)
 
 
 def _node_count(integrand: _Integrand, a: float, h: float, log_error: float) -> int:
-    """Return about the least number of nodes beyond which the tail is small enough."""
+    """Return about the least number of nodes beyond which the tail is small enough.
+
+    It is 2 `SLACK` nats below the error, since the bound of the checker may be larger by `SLACK`.
+    """
     low, high = 8, 16
     while integrand.log_tail(a, high * h) > log_error - 2 * SLACK:
         low, high = high, 2 * high
@@ -297,7 +330,9 @@ def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:
     """Return the fields of an entry with one node, which bounds delta by the moment at a."""
     releases = sum(n for _, n in parts)
     mixtures = [mixture for mixture, _ in parts if isinstance(mixture, FloatMixture)]
-    rules = [{"alias": mixture.rule(a, -6 - math.log(releases))} for mixture in mixtures]
+    rules = [
+        {"alias": mixture.rule(a, -MOMENT_MARGIN - math.log(releases))} for mixture in mixtures
+    ]
     return {
         "road": "contour",
         "a": _dyadic(a).hex(),

@@ -2,7 +2,8 @@
 
 A release is a pair (P, Q), written as a tuple as in `accountant.verifier.releases`.  Its moments
 are M(z) = E_P e^{zL}, L = ln dP/dQ; each class has ln M(a) at real a > 0, and about a bound on
-|M(a + iv)| for all v >= u.  The checker bounds the same with balls in its file `moments`.
+|M(a + iv)| for all v >= u.  The checker bounds the same with balls in its file `moments`; its rules
+sum an integral over x, the output, on a line Im x = y, at nodes a step h apart.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ from accountant.verifier.releases import LISTED
 # below its greatest value.
 POINTS, DEPTH = 1500, 400.0
 MAX_NODES = 10**5  # nodes of a rule on each side of 0; more are refused
+FINER_STEP = 0.98  # of the step that the error allows, so that rounding does not lengthen it
+# nats: by how much less than the error the integrand is at the first and the last node, and the
+# checker's bound left of the first node
+NODE_MARGIN, LEFT_MARGIN = 5, 3
+BITS = 96  # precision of listed masses
 
 
 class LongRule(NoMethod):
@@ -123,6 +129,7 @@ class FloatMixture:
             for side in (first, second)
         ]
         f, g = self._sides[0][1], self._sides[1][1]
+        # The largest mean of P, the least and the largest of Q, and two differences of these.
         self.most, self.least, self.nearest = float(f.max()), float(g.min()), float(g.max())
         self.spread, self.wide = self.most - self.least, self.nearest - self.least
 
@@ -156,6 +163,8 @@ class FloatMixture:
     @lru_cache(maxsize=64)  # noqa: B019  # a few abscissas are asked for many times
     def _grid(self, a: float) -> Array:
         """Return evenly spaced points that cover where F is within e^-DEPTH of its greatest."""
+        # F is at most a normal density around ``end`` on the right; on the left, where R_g is no
+        # less than its smallest weight, it falls within 12 deviations and the root of 2a ln(1/w).
         end = (1 + a) * self.most - a * self.least
         low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
         x = np.linspace(low, end + 12, POINTS // 2 + int(4 * min(end, 1e4)))
@@ -180,7 +189,7 @@ class FloatMixture:
 
     @cached_property
     def _heights(self) -> Array:
-        """The heights y of the lines that are tried."""
+        """The heights y of the lines that are tried, from near the largest allowed downwards."""
         heights: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
         return heights
 
@@ -209,12 +218,13 @@ class FloatMixture:
         """
         heights = [y] if y is not None else list(map(float, self._heights))
         _, y = min((self._steps(a, height, log_error), height) for height in heights)
+        # 40 bits after the point, and a step of 24 bits, make the file short.
         y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
-        h = float(np.float32(0.98 / self._steps(a, y, log_error)))
+        h = float(np.float32(FINER_STEP / self._steps(a, y, log_error)))
         x = self._grid(a)
         log_grown = y * y / 2 - a * math.log(math.cos(y * self.wide / 2))
         heights_at = self._log_height(a, x) - self.log_moment(a) + log_grown
-        central = x[heights_at > log_error - 5]
+        central = x[heights_at > log_error - NODE_MARGIN]
         first_node = min(0, math.floor(central[0] / h))
         last_node = max(0, math.ceil(central[-1] / h))
         c = (1 + a) * self.most - a * self.least
@@ -227,7 +237,8 @@ class FloatMixture:
     def _steps(self, a: float, y: float, log_error: float) -> float:
         """Return the number of nodes per unit of x that a line at this height needs.
 
-        It is infinite where the rule need not converge.
+        It is infinite where the rule need not converge: R_f must have no zero within 2y of the real
+        line, and cos(y wide), by which |R_g| is bounded from below, must be positive.
         """
         if 2 * y * self.spread >= 3 or y * self.wide >= 1.5:
             return math.inf
@@ -240,7 +251,7 @@ class FloatMixture:
             x = k * h
             log_tail = -x * x / 2 - math.log(max(1.0, -x))
             flat = float(self._log_height(a, np.array([x]))[0]) + x * x / 2
-            if flat + log_tail - self.log_moment(a) < log_error - 3:
+            if flat + log_tail - self.log_moment(a) < log_error - LEFT_MARGIN:
                 return k
         return first
 
@@ -250,6 +261,7 @@ def largest_loss(release: Any, back: bool) -> float:
     match release:
         case ("mixture", _, first, second):
             first, second = (second, first) if back else (first, second)
+            # If P is N(0, 1) and Q contains it with the weight w, then P / Q <= 1 / w.
             still = [float(w) for w, s in second if s == 0]
             if still and all(s == 0 for _, s in first):
                 return -math.log(still[0])
@@ -283,10 +295,10 @@ def float_pair(release: Any, back: bool) -> FloatPair:
 
 
 def listed_masses(release: Any, back: bool) -> Masses:
-    """Return the masses of a release that has listed outcomes, with 96 bits."""
+    """Return the masses of a release that has listed outcomes, with `BITS` bits."""
     Budget.remaining = math.inf
     try:
-        with ctx.workprec(96):
+        with ctx.workprec(BITS):
             return outcomes(release, back)[0]
     except NoProof as error:
         raise NoMethod(str(error)) from None

@@ -1,17 +1,19 @@
 """The parameters of a proof that bounds delta of many releases by pairs on a lattice of losses.
 
 Such a proof (`accountant.verifier.lattice_sums`) replaces each release by a pair whose losses are
-multiples of a step h, and computes the law of the sum of all losses, in proportion to p e^{aL} and
-cut to a window.  Its writer chooses the order a, the step h, the number of points of the window
-(``size``), the working precision in bits, and for each release with continuous noise a *rule*: the
-points at which its outputs are cut into cells.
+multiples of a step h, and computes the law of the sum of all losses, with each mass p multiplied by
+e^{aL}, and cut to a window around the losses that matter at one epsilon.  Its writer chooses the
+order a, the step h, the number of points of the window (``size``), the working precision in bits,
+and for each release with continuous noise a *rule*: the points at which its outputs are cut into
+cells.
 
 The choice is made in floats, from releases of few cells (`FloatRelease`).  Nothing here is trusted:
 the checker computes its bounds anew, and a bad choice makes them wide or slow, never wrong.
 
 A release is a tuple of its kind and its numbers, as in `accountant.verifier.releases`; P and Q are
-its two laws, L = ln p/q is the loss, and n says how often it is released.  Bounds:
-`docs/proofs/grid_pairs.md`.
+its two laws, L = ln p/q is the loss, and n says how often it is released.  A set (`ANY_OF`) is a
+release of which one of several parts is chosen each time; a part is again a list of releases.
+Bounds: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -41,6 +43,12 @@ FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # nodes that a rule has in one step of the lattice, on average
 LEAST_STEP = 1e-9  # least distance of the nodes of a rule that the checker accepts
 STEPS = 2_000  # candidates for the step h that are tried for each distance between losses
+# An atom that is this share of a step above a lattice point counts as on it: it is round-off.
+ON_POINT = 1e-9
+# Relative to the longest step: what a step that is shorter by all of it costs more in `_aligned`.
+# It decides between steps that suit the atoms equally well.
+COST_OF_FINE_STEPS = 1e-6
+COARSE_BITS = 160  # precision of the cells of which a release in floats is made
 WIDER = 1e-6  # share of epsilon that the step of the lattice is meant to add to it
 LEFT_OUT = 1e-9  # share of delta that the ends of each rule leave out, and the window of the sum
 LEFT_OUT_OF_EPOCHS = 1e-8  # share of delta that the ends of an epoch's rule leave out
@@ -48,6 +56,15 @@ RIGHT = 15.0  # abscissa of the line of an epoch's integral, as a multiple of it
 # Length of the Fourier transform of an epoch, in points: the most that the number of nodes asks for
 MOST_LENGTH = 2**16
 SLACK = 2.0**-46  # the ``slack`` of the proof, over the widest range of losses of a release
+# A window has at least this many steps of the lattice, so that its step is not too coarse where
+# epsilon allows a long one.
+WINDOW_STEPS = 64
+GUARD_BITS = 64  # bits of the proof's numbers beyond those that its sums and its tilt lose
+# Orders a that are tried: the least; the largest is at least the second; their number.
+LOWEST_ORDER, USUAL_HIGHEST_ORDER, ORDERS = 0.02, 500.0, 64
+EXCESS_LIMIT = 3e4  # nats: an order whose window loses more digits than this is not taken
+# In the estimate of the work a window with this many nats of excess takes twice as long.
+EXCESS_OF_DOUBLE_WORK = 100
 Items = list[tuple[Any, int]]
 Entry = dict[str, Any]
 
@@ -86,7 +103,10 @@ class FloatRelease:
         return math.sqrt(float(np.sum(self.weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
-        """Return each single outcome: how far below the largest loss it is, and its weight."""
+        """Return (depth, weight) of each single outcome: nats below the largest loss, and mass.
+
+        The mass is that under the law in `weights`.
+        """
         exact = self.apart == 0
         depths = float(self.loss.max()) - self.loss[exact]
         return list(zip(depths.tolist(), self.weights(a)[exact].tolist(), strict=True))
@@ -101,9 +121,9 @@ class FloatRelease:
 
 @dataclass(frozen=True, slots=True)
 class _Greatest:
-    """A set of which one part is chosen at each occurrence; each part is a list of summands."""
+    """A set of which one part is chosen at each occurrence, seen as the worst of its parts."""
 
-    parts: list[list[_Summand]]
+    parts: list[list[_Summand]]  # of each part, its releases and sets
 
     def log_moment(self, a: Array) -> Array:
         """Return, at each order a, the largest over the parts of a part's summed log-moments."""
@@ -153,13 +173,14 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     # A count is composed by squarings, each of which is one product of laws of so many points: the
     # more of them, the coarser is the lattice that can be checked in the time.
     most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
-    h = max(min(step_for_width, width / 64), width / most_points)
+    h = max(min(step_for_width, width / WINDOW_STEPS), width / most_points)
     spans = [
         _span(release, float_release)
         for (release, _), float_release in zip(leaves, coarse, strict=True)
     ]
     positive_spans = [span for span in spans if span > 0]
-    # The step is such that the distances between losses are multiples of it, as far as possible.
+    # Distances between losses should be multiples of the step.  If all outcomes are listed, and one
+    # release alone has a span, the span itself is the step; else a step near h is sought.
     if not any(coarse_rules) and len(positive_spans) == 1:
         h = positive_spans[0]
     elif positive_spans:
@@ -175,10 +196,10 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         nodes = _node_count(release, h, coarse_rule, float_release.cell(saddle))
         rules += lattice_rules(release, n, delta, nodes)
     size = math.ceil(width / h) + 2
-    bits = 64 + math.log2(release_count * size) + window.excess / math.log(2)
+    bits = GUARD_BITS + math.log2(release_count * size) + window.excess / math.log(2)
     # The pair above a set comes from second differences of deltas, which lose digits.
     if len(leaves) > len(items):
-        bits += 64 - 2 * math.log2(h)
+        bits += GUARD_BITS - 2 * math.log2(h)
     return {
         "road": "lattice",
         "a": window.order.hex(),
@@ -220,7 +241,7 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
     """
     Budget.remaining = math.inf  # the checker's limit of work does not apply here
     plain_rules = [{key: value for key, value in rule.items() if key != "bits"} for rule in rules]
-    with ctx.workprec(160):
+    with ctx.workprec(COARSE_BITS):
         common = [
             cell
             for cell in cells(release, back, plain_rules)
@@ -236,12 +257,12 @@ def coarse_release(release: Any, count: int, back: bool, rules: list[Entry]) -> 
 
 
 class _Window(NamedTuple):
-    """The order a, the width of its window in nats, its excess, and the order of the saddle."""
+    """The window of the sum's law, as `_window` chooses it."""
 
-    order: float
-    width: float
-    excess: float
-    saddle: float
+    order: float  # a, by which masses are multiplied by e^{aL}
+    width: float  # nats
+    excess: float  # nats: the window may leave out a share e^-excess of the law
+    saddle: float  # the order of Chernoff's bound
 
 
 def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Window:
@@ -255,7 +276,9 @@ def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Wind
     law has the mean K'(a), and a mass of at most e^{K(b) - K(a) - (b - a) t} above t for b > a, and
     below t for b < a: t is an end of the window where that is e^-excess.
     """
-    orders = np.geomspace(0.02, max(500.0, min(-2 * log_delta / max(epsilon, 1e-9), 1e9)), 64)
+    # Of a Gaussian the saddle is about -2 ln delta / epsilon.
+    largest = max(USUAL_HIGHEST_ORDER, min(-2 * log_delta / max(epsilon, 1e-9), 1e9))
+    orders = np.geomspace(LOWEST_ORDER, largest, ORDERS)
     moments = sum((summand.log_moment(orders) for summand in summands), np.zeros(orders.size))
     slopes = np.gradient(moments, orders)
     log_shares = orders * np.log(orders) - (orders + 1) * np.log1p(orders)
@@ -266,7 +289,7 @@ def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Wind
     for i, a in enumerate(orders):
         excess = float(moments[i] - a * epsilon + log_shares[i])
         excess -= log_delta + math.log(LEFT_OUT)
-        if not math.isfinite(excess) or excess > 3e4:
+        if not math.isfinite(excess) or excess > EXCESS_LIMIT:
             continue
         log_gaps = moments - moments[i] + max(excess, 1.0)
         with np.errstate(divide="ignore"):
@@ -275,12 +298,15 @@ def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Wind
         low = max(bottom, float(np.max(ends[a > orders], initial=-np.inf)))
         mean = float(np.clip(slopes[i], low, high))
         width = min(max(2 * max(high - mean, mean - low), span), top - bottom)
-        # A larger excess needs more digits, which take time as more points do.
-        candidates.append((width * (1 + max(excess, 0.0) / 100), width, float(a), excess))
+        # Half of the window on either side of the mean must reach the further end; it is at least
+        # as wide as one release.  A larger excess needs more digits, which take time as more
+        # points do.
+        work = width * (1 + max(excess, 0.0) / EXCESS_OF_DOUBLE_WORK)
+        candidates.append((work, width, float(a), excess))
     if not candidates:
         raise NoMethod("losses too far apart for a lattice")
     _, width, a, excess = min(candidates)
-    return _Window(a, 1.02 * max(width, 1e-6), excess, saddle)
+    return _Window(a, 1.02 * max(width, 1e-6), excess, saddle)  # 2 % for the rounding to a lattice
 
 
 def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], a: float) -> float:
@@ -295,9 +321,10 @@ def _aligned(max_step: float, spans: list[float], releases: list[FloatRelease], 
     costs = np.where(steps >= max_step / 2, 0.0, np.inf)
     for release in releases:
         for depth, weight in release.atoms(a):
-            height = np.ceil(depth / steps - 1e-9) * steps - depth
+            height = np.ceil(depth / steps - ON_POINT) * steps - depth
             costs += release.count * weight * np.maximum(height, 0.0)
-    return float(steps[np.argmin(costs + 1e-6 * (max_step - np.minimum(steps, max_step)))])
+    shortness = max_step - np.minimum(steps, max_step)
+    return float(steps[np.argmin(costs + COST_OF_FINE_STEPS * shortness)])
 
 
 def _span(release: Any, coarse: FloatRelease) -> float:
@@ -313,6 +340,7 @@ def _span(release: Any, coarse: FloatRelease) -> float:
         return float(release[1])
     if kind in ("response", "discrete laplace", "discrete gaussian", "pair", "sampled"):
         gaps = np.diff(np.unique(coarse.loss))
+        # Narrower gaps are the round-off of equal losses.
         wide = gaps[gaps > 1e-9 * (1 + np.ptp(coarse.loss))]
         return float(wide.min()) if wide.size else 0.0
     return 0.0

@@ -1,7 +1,8 @@
 """What mechanisms claim, in plain numbers: their profiles, densities and tables of integers.
 
 `accountant.verifier.mechanisms` compares these claims with its own definitions of the mechanisms.
-A profile is delta as a function of epsilon, here at the points of a small grid.
+A profile is delta as a function of epsilon, here at the points of a small grid.  Densities are
+those of the mechanism's output at two values, a worst pair of neighbours.
 """
 
 from __future__ import annotations

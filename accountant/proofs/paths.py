@@ -26,8 +26,8 @@ from accountant.proofs.lattice_parameters import (
 from accountant.verifier.choices import on_path
 from accountant.verifier.releases import ANY_OF
 
-MOST_TRIES = 200  # the search at one set stops after so many paths; each takes some milliseconds
-MOST_INSIDE = 16  # so many combinations of choices inside a part are tried
+MOST_TRIES = 200  # paths after which the search at one set stops; each takes some milliseconds
+MOST_INSIDE = 16  # combinations of choices inside a part that are tried
 POINTS = 4096  # points of the grid for the law of the sum of losses
 DEVIATIONS = 8.0  # standard deviations of the sum that the grid spans on each side of its mean
 Score = Callable[[Counter[Any]], float]  # estimates the epsilon of some releases

@@ -1,6 +1,8 @@
 """Compares and prints plans that are given as plain values: tables, lists and numbers of a file.
 
-The file may prove nothing, so no field is taken for granted.
+A plan's dict has its class as ``kind`` and one key for each field.  The file may come from anybody,
+so that every field may be missing or have any type.  All functions but `is_deep` recurse: callers
+first refuse plans that are deep.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 MOST_SHOWN = 8  # elements of a list that are printed
-MOST_LEVELS = 200  # levels of nested tables and lists: no plan has more
-STATED = {"relation"}  # fields that a claim may have besides its mechanism and loss
+MOST_LEVELS = 200  # levels of nested tables and lists; recursion over so many is safe
+STATED = {"relation"}  # fields that a claim may have besides its kind, mechanism and loss
 
 
 def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -20,8 +22,10 @@ def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
     What a plan costs does not depend on the order of its parts, nor on how sequences and
     repetitions group them.
     """
-    counts = ({plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other))
-    return next(counts) == next(counts)
+    one_counts, other_counts = (
+        {plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other)
+    )
+    return one_counts == other_counts
 
 
 def shown_parts(plan: dict[str, Any]) -> list[str]:
@@ -45,7 +49,7 @@ def shown(value: Any) -> str:
 
 
 def is_deep(plan: Any) -> bool:
-    """Return whether tables and lists are nested deeper than those of a plan can be."""
+    """Return whether tables and lists are nested in more than `MOST_LEVELS` levels."""
     level = [plan]
     for _ in range(MOST_LEVELS):
         inner = (node.values() if isinstance(node, dict) else node for node in level)
@@ -67,7 +71,7 @@ def counted_parts(plan: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
 
 
 def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
-    """Yield the parts of sequences and repetitions, with counts; parts that are equal recur."""
+    """Yield the parts of nested sequences and repetitions with counts; equal parts may recur."""
     match plan:
         case {"kind": "Sequential", "parts": list(parts), **rest} if not rest:
             for part in parts:

@@ -3,7 +3,11 @@
 A proof is a file with the plan, delta, the interval, and entries.  An entry names a method and its
 parameters, by which the checker shows that delta at an end of the interval is at most, or at least,
 the delta stated: there is one for the upper end in each direction of the neighbours, and one for
-the lower end.
+the lower end.  The interval that is proved may be wider than the certificate's.
+
+A plan with parts in parallel has several alternatives, lists of releases, all of which must be
+bounded from above.  A release may be a set, of which one of several parts is chosen each time; for
+a lower end one choice in every set is enough, called a path.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
 chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written.
@@ -39,11 +43,14 @@ from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
-NEAR = 1e-10  # relative: how near to the end of the certificate an end by a lattice is searched
+# Of the search for an end that a lattice proves, outside of the certificate's end: its first
+# distance from there, relative to the end; how many steps it takes, each four times the one before;
+# and the width of the last bracket, relative to the distance.
+NEAR, MAX_STEPS = 1e-10, 60
+BRACKET = 0.02
 DIGITS = 512  # bits of the rates that are computed
-MAX_STEPS = 60  # steps, each four times the one before, of the search for that end
 LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
-MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most
+MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
 MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
 
 
@@ -131,8 +138,7 @@ class Search:
     Methods that prove an end of the certificate itself are tried first.  Where there is none, pairs
     on a lattice prove an interval that is a little wider.
 
-    A plan has one or more alternatives, the ``options``: lists of releases, each of which is to be
-    bounded.
+    ``options`` are the alternatives of the plan, and the other arguments are the certificate's.
     """
 
     def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
@@ -326,7 +332,7 @@ def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -
         fails, distance = holds, 4 * distance
     else:
         raise NoMethod("no end is shown by a lattice")
-    while abs(holds - fails) > NEAR * claimed + 0.02 * abs(holds - claimed):
+    while abs(holds - fails) > NEAR * claimed + BRACKET * abs(holds - claimed):
         middle = (holds + fails) / 2
         holds, fails = (middle, fails) if shown(middle) else (holds, middle)
     return holds
@@ -359,7 +365,11 @@ def method_entries(
 
 
 def _term_count(items: Items) -> float:
-    """Return how many terms the checker's sum over all outcomes has, or about that."""
+    """Return how many terms the checker's sum over all outcomes has, or about that.
+
+    A release with s finite losses has n (s - 1) + 1 sums of n of them if they are equally far
+    apart; else about as many as multisets, for which (n + 1)^(s - 2) n is taken.
+    """
     terms = 1.0
     for release, n in items:
         size = sum(p > 0 and q > 0 for p, q in listed_masses(release, back=False))
