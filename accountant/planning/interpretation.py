@@ -14,7 +14,6 @@ import math
 from accountant.accountants.attack_rates import bayes_risk, true_positive_rate
 from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
 from accountant.formatting import format_short, format_upper
-from accountant.numerics.rounding import MAX_EXPONENT
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan, as_plan
 
@@ -43,7 +42,8 @@ def worst_case_posterior(prior: float, epsilon: float) -> float:
     # The domain of a positive delta, (0, 1), is that of a probability which an attacker may have.
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
     # p e^eps / (p e^eps + 1 - p) = 1 / (1 + odds)
-    odds = (1 - prior) / prior * math.exp(-min(epsilon, MAX_EXPONENT))
+    root = math.exp(-epsilon / 2)  # of e^-eps, which may be too small for a float
+    odds = (1 - prior) / prior * root * root
     return min(1.0, ROUND_UP / (1 + odds))
 
 

@@ -29,6 +29,12 @@ def test_a_suspicion_grows_as_bayes_says(prior, epsilon):
     assert worst_case_posterior(prior, 1e300) == 1.0
 
 
+def test_a_suspicion_of_next_to_nothing_grows_as_well():
+    # the odds against it fall from 1e305 to 3e-6
+    odds = math.exp(305 * math.log(10) - 715)
+    assert worst_case_posterior(1e-305, 715.0) >= (1 - 1e-12) / (1 + odds)
+
+
 def test_randomised_response_reaches_what_is_told():
     # an answer that is kept with e^eps times the chance of the other moves 1 in 100 just so far
     response = RandomizedResponse(2, keep=0.8)
