@@ -359,9 +359,10 @@ class Direction:
             # The bounds of one engine serve many deltas.  Certificates use all engines, and one of
             # these may be so much quicker that a certificate for each delta costs less.
             problem = coarse.problem(deltas[len(deltas) // 2])
-            cost = least_cost_near(problem.neighbourhood, ENGINES_NEAR_EPSILON)
-            if len(deltas) * least_cost(problem, ENGINES) < cost:
-                return [coarse.certify(delta).upper for delta in deltas]
+            if problem.finite_delta[0] > 0:
+                cost = least_cost_near(problem.neighbourhood, ENGINES_NEAR_EPSILON)
+                if len(deltas) * least_cost(problem, ENGINES) < cost:
+                    return [coarse.certify(delta).upper for delta in deltas]
         uppers = [math.inf] * len(deltas)
         only_envelopes = all(loss.numerics.determined_by_rdp for loss, _ in losses)
         if deltas and not only_envelopes:

@@ -50,6 +50,7 @@ RAISED = 1e-9  # relative: by how much a delta is raised that may be the mass at
 WIDE = 100  # nats: where the bound by rho is above this, the sharper Rényi curve is asked as well
 FARTHEST = 1e6  # nats: the end of a parallel part is cut here
 TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the tail
+TAIL_FLOOR = 1e-300  # a mass whose logarithm is a float; at a smaller delta no epsilon is found
 FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile, and is bounded otherwise
 # Share of the error of delta on a grid: upper points with less mass in all are left out of a part.
 NEGLIGIBLE = 1e-2
@@ -171,7 +172,7 @@ class PLD(Accountant):
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
         """Return the grid distribution of the plan's loss in one direction."""
         items = [(item, count) for item, count in plan.losses() if count]
-        tail = min(self.tail, delta * TAIL_SHARE)
+        tail = min(self.tail, max(delta * TAIL_SHARE, TAIL_FLOOR))
         outlines = _outlines_of_many(items)
         if outlines:
             step = self._step(plan, tail, widest_sum(outlines, tail))

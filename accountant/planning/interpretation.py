@@ -43,8 +43,8 @@ def worst_case_posterior(prior: float, epsilon: float) -> float:
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
     # p e^eps / (p e^eps + 1 - p) = 1 / (1 + odds)
     root = math.exp(-epsilon / 2)  # of e^-eps, which may be too small for a float
-    odds = (1 - prior) / prior * root * root
-    return min(1.0, ROUND_UP / (1 + odds))
+    odds = (1 - prior) * root / prior * root
+    return min(1.0, max(prior, ROUND_UP / (1 + odds)))
 
 
 def explanation(

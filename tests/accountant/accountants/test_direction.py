@@ -1,5 +1,7 @@
 """Many deltas at once say what Tight says of each."""
 
+import math
+
 import pytest
 
 from accountant import (
@@ -79,6 +81,11 @@ def test_epsilons_at_many_deltas_come_in_their_order(accountant):
     assert accountant.epsilons(plan, []).size == 0
     with pytest.raises(ParameterError, match="delta"):
         accountant.epsilons(plan, [1e-6, 1.5])
+
+
+def test_no_epsilon_is_finite_at_deltas_up_to_the_mass_at_infinity():
+    found = Tight().epsilons(3 * ApproxLoss(0.3, 1e-6), [1e-5, 1e-6, 1e-7])
+    assert found.tolist() == [Tight().epsilon(3 * ApproxLoss(0.3, 1e-6), 1e-5), math.inf, math.inf]
 
 
 @pytest.mark.parametrize("plan", [

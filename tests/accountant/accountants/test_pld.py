@@ -149,3 +149,7 @@ def test_the_order_of_many_releases_is_that_of_few(delta, monkeypatch):
     found = RDP().epsilon(plan, delta)
     monkeypatch.setattr(rdp, "MANY", 10**9)
     assert found == pytest.approx(RDP().epsilon(plan, delta), rel=1e-10)
+
+
+def test_a_delta_next_to_nothing_has_an_answer():
+    assert PLD(interval=0.02).epsilon(GaussianLoss(1.0), 1e-320) == math.inf

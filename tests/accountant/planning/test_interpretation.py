@@ -33,6 +33,8 @@ def test_a_suspicion_of_next_to_nothing_grows_as_well():
     # the odds against it fall from 1e305 to 3e-6
     odds = math.exp(305 * math.log(10) - 715)
     assert worst_case_posterior(1e-305, 715.0) >= (1 - 1e-12) / (1 + odds)
+    assert worst_case_posterior(1e-310, 720.0) > 0.99
+    assert worst_case_posterior(1e-310, 0.0) >= 1e-310
 
 
 def test_randomised_response_reaches_what_is_told():
