@@ -45,6 +45,11 @@ def _first(size: Any) -> Any:
     return size[0] if isinstance(size, (tuple, list)) and size else size
 
 
+def _further(size: Any) -> tuple[Any, ...]:
+    """The dimensions of a shape after the first one."""
+    return tuple(size[1:]) if isinstance(size, (tuple, list)) else ()
+
+
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
     """Draw coins for ``count`` records, and return the coins of all of them."""
     return tape.draw(name, draw, equal=equal, coins=True, of_records=count).output
@@ -62,12 +67,13 @@ def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[st
     """Draw coins for each record; the coins of the missing record are left out.
 
     ``equal`` has what else the law of the coins depends on, by name.  It must be equal in both
-    runs, but for what it has of the missing record.
+    runs, but for what it has of the missing record; and so must the further dimensions of ``size``.
     """
     count, recorded = _first(size), tape.expected()
-    if tape.changed is not None and isinstance(recorded, Draw) and recorded.of_records == count + 1:
+    equal = {**equal, "size": _further(size)}
+    if isinstance(recorded, Draw):
         equal = {
-            key: _with_row_of_missing(value, recorded.equal.get(key), tape.changed)
+            key: _of_the_same_records(tape, value, recorded.equal.get(key), count, recorded)
             for key, value in equal.items()
         }
     output = coins(tape, name, draw, count, equal)
@@ -76,11 +82,23 @@ def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[st
     return np.delete(output, tape.changed, axis=0)
 
 
-def _with_row_of_missing(value: Any, recorded: Any, missing: int) -> Any:
-    """Return a parameter of the shorter run, with the recorded row where it lacks one."""
-    if np.ndim(recorded) and np.shape(value)[:1] == (len(recorded) - 1,):
-        return np.insert(np.asarray(value), missing, recorded[missing], axis=0)
-    return value
+def _of_the_same_records(
+    tape: Tape, value: Any, recorded_value: Any, count: int, recorded: Draw
+) -> Any:
+    """Return a parameter as it is compared with that of the recorded draw.
+
+    Of a parameter with a row for each record, the row of a missing one is taken from the recorded
+    draw; and all rows where the run is on other data, whose records are other ones.
+    """
+    has_rows = np.ndim(recorded_value) > 0 and len(recorded_value) == recorded.of_records
+    if not (has_rows and np.shape(value)[:1] == (count,)):
+        return value
+    if tape.changed is None:
+        return recorded_value if np.shape(value) == np.shape(recorded_value) else value
+    if count == recorded.of_records:
+        return value
+    missing = tape.changed
+    return np.insert(np.asarray(value), missing, recorded_value[missing], axis=0)
 
 
 def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:
@@ -101,7 +119,8 @@ def places_of_records(
     the missing record is left out.  ``distinct`` row numbers stay distinct.
     """
     covers_records = _first(size) == count
-    places = np.asarray(coins(tape, name, draw, count, {} if covers_records else {"size": size}))
+    equal = {"size": _further(size) if covers_records else size}
+    places = np.asarray(coins(tape, name, draw, count, equal))
     if _lacks(tape, count):
         gone = places == tape.changed
         # the records after the missing one have row numbers that are less by 1

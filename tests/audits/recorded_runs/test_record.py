@@ -381,6 +381,28 @@ def test_coins_of_records_whose_law_depends_on_other_records_are_found(draw):
     assert "input" in {finding.kind for finding in verdict.findings}
 
 
+def test_coins_of_records_in_a_number_that_depends_on_the_data_are_found():
+    data = np.array([0.1, 0.9, 0.4, 0.3, 0.2, 0.8])
+    for draw in ("uniform", "integers"):
+        verdict = record(
+            lambda data, rng, draw=draw: getattr(rng, draw)(
+                0, 1 if draw == "uniform" else len(data), size=(len(data), 1 + int(10 * data.max()))
+            ).shape[1],
+            data,
+            np.delete(data, 1),
+        )
+        assert "input" in {finding.kind for finding in verdict.findings}
+
+
+def test_coins_of_records_may_depend_on_their_own_record():
+    data = np.array([0.1, 0.9, 0.4, 0.3, 0.2, 0.8])
+
+    def noisy_sum(data, rng):
+        return np.clip(rng.uniform(0, data, size=len(data)), 0, 1).sum() + rng.laplace(0, 1)
+
+    assert record(noisy_sum, data, np.delete(data, 1)).sound
+
+
 @pytest.mark.parametrize("high", [lambda n: 1.0, lambda n: np.full(n, 2.0), lambda n: [1.0] * n])
 def test_coins_of_records_with_a_public_law_are_no_finding(high):
     data = np.array([0.2, 0.5, 0.9, 0.3])
