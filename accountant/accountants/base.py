@@ -162,7 +162,6 @@ def least_delta(
     epsilon: float,
     start: float = USUAL_DELTA,
     floor: float = 0.0,
-    near: float = NEAR,
 ) -> float:
     """Return the least delta seen at which an accountant's epsilon is at most ``epsilon``.
 
@@ -180,18 +179,16 @@ def least_delta(
         About the answer.
     floor : float
         A delta up to which epsilon is infinite.
-    near : float
-        How far above the least delta the answer may be, in ln delta.
 
     Returns
     -------
     float
-        Rounded up; where the bound is continuous it is at most a share of ``near`` too large.
+        Rounded up; where the bound is continuous it is at most a share of 2e-10 too large.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
     # Both are values of x: the greatest that was too small, and the least that was enough.
     too_small, sufficient = -math.inf, math.inf
-    previous, slope, step = (math.nan, math.nan), 0.0, near
+    previous, slope, step = (math.nan, math.nan), 0.0, NEAR
     x = max(min(math.log(max(start - floor, 1e-300)), top), LEAST_LOG_DELTA)
     for i in range(MAX_STEPS):
         epsilon_upper = epsilon_at(floor + math.exp(x))
@@ -199,16 +196,16 @@ def least_delta(
             sufficient = min(sufficient, x)
         else:
             too_small = max(too_small, x)
-        if sufficient - too_small <= near or LEAST_LOG_DELTA in (sufficient, x) or too_small >= top:
+        if sufficient - too_small <= NEAR or LEAST_LOG_DELTA in (sufficient, x) or too_small >= top:
             break
         value = math.log(epsilon_upper / epsilon) if min(epsilon_upper, epsilon) > 0 else math.nan
         if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):
             slope = (value - previous[1]) / (x - previous[0])
         if not slope < 0:
-            slope = 1 / (2 * min(x, -near))  # of Gaussian noise: epsilon grows as sqrt(-x)
+            slope = 1 / (2 * min(x, -NEAR))  # of Gaussian noise: epsilon grows as sqrt(-x)
         previous = x, value
         # The guess lies a little beyond the root, so that two steps close the interval.
-        guess = x - value / slope + math.copysign(near / 3, value)
+        guess = x - value / slope + math.copysign(NEAR / 3, value)
         # As long as the answer is not between two points, the steps grow.
         step = min(max(GROWTH * step, abs(guess - x) if math.isfinite(guess) else 1.0), MAX_STEP)
         if math.isinf(sufficient):

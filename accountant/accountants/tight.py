@@ -27,6 +27,10 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan, directions
 
+# relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
+# for the delta of an epsilon is needed
+SAME_DELTA = 5e-10
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -185,8 +189,7 @@ class Tight(Accountant):
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
 
-        It is the least delta at which `epsilon` is at most ``epsilon``, up to a share ``width`` of
-        delta, so that the two agree.
+        It is the least delta at which `epsilon` is at most ``epsilon``, so that the two agree.
 
         Parameters
         ----------
@@ -214,13 +217,11 @@ class Tight(Accountant):
             checked = checked[:1]  # delta is the total variation, the same in both directions
         ends = [direction.quick_delta(epsilon) for direction in checked]
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
-        if epsilon == 0 or high - low <= self.width * low:
+        if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
         floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
-        delta_upper = least_delta(
-            lambda delta: interval(delta).upper, epsilon, start, floor, self.width
-        )
+        delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)
         return min(delta_upper, high, 1.0)
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:

@@ -27,6 +27,7 @@ OWNED = re.compile(
     r"^ *```\w+\n.*?^ *```$|^    [^\n]*python -m [^\n]*$"
     r"|<!-- table of mechanisms: .*?<!-- end of table -->"
     r"|<!-- cost of exactness: .*?<!-- end of cost -->"
+    r"|<!-- written by make mutants -->.*?<!-- end of what make mutants writes -->"
     r"|<!-- table of training: .*?<!-- end of training -->"
     r"|<!-- table of proofs: .*?<!-- end of proofs -->"
     r"|<!-- table of estimators: .*?<!-- end of estimators -->"

@@ -254,9 +254,9 @@ def test_no_accountant_undercuts_the_exact_sum_at_delta_zero():
         assert Basic().epsilon(10 * PureLoss(0.1) + crumb, 0.0) > 1.0
         assert Tight().epsilon(10 * PureLoss(0.1) + crumb, 0.0) > 1.0
         notion = notion_of("pure", Budget(1.0))
-        whole = notion.spend(notion.zero, 10 * PureLoss(0.1))
+        whole = notion.charge(notion.zero, 10 * PureLoss(0.1))
         with pytest.raises(BudgetExceeded):  # a crumb is no round-off of what was spent before
-            notion.spend(whole, crumb)
+            notion.charge(whole, crumb)
     for accountant in (Basic(), RDP(), PLD(), Tight()):
         assert accountant.epsilon(10 * PureLoss(0.1), 0.0) == 1.0
 
