@@ -49,7 +49,9 @@ def test_no_alarm_in_2660_sessions(function):
         fewer = np.delete(data, rng.integers(len(data)))
         first, second = (data, fewer) if session % 2 else (fewer, data)
         found = record(function, first, second, claim=claim, seed=session)
-        assert found.sound, (session, found)
+        # The law of a product of two draws is not known: that is said, and is no alarm.
+        is_product = function is correct.gaussian_by_box_and_muller
+        assert found.sound or (is_product and not found.findings), (session, found)
 
 
 def kinds(function, data, neighbour, **options):
