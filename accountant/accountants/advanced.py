@@ -12,7 +12,6 @@ Murtagh & Vadhan (2016) (unequal ones); Dong, Durfee & Rogers (2020) (bounded ra
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -209,30 +208,12 @@ def _randomised_responses(epsilon_counts: dict[float, int]) -> Composition:
     return Composition([(PureLoss(e), n) for e, n in epsilon_counts.items()])
 
 
-def drv_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Return strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3.
-
-    It serves comparisons with published numbers; `Advanced` does not use it.
-    """
-    # sum e_i (e^{e_i} - 1) + sqrt(2 ln(1/delta) sum e_i^2)
-    return _martingale(epsilon_counts, delta, math.expm1)
-
-
 def kov_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Return strong composition with the exact drift: Kairouz et al. (2015), Theorem 3.5."""
+    """Return strong composition with the exact drift, rounded up: Kairouz et al. (2015), 3.5."""
     # sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)
-    return _martingale(epsilon_counts, delta, lambda e: math.tanh(e / 2))
-
-
-def _martingale(
-    epsilon_counts: dict[float, int], delta: float, drift: Callable[[float], float]
-) -> float:
-    """Return ``sum e_i drift(e_i) + sqrt(2 ln(1/delta) sum e_i^2)``, rounded up."""
-    if max(epsilon_counts) > 700:  # expm1 would overflow beyond 709
-        return math.inf
-    mean = math.fsum(count * e * drift(e) for e, count in epsilon_counts.items())
+    drift = math.fsum(count * e * math.tanh(e / 2) for e, count in epsilon_counts.items())
     square = math.fsum(count * e * e for e, count in epsilon_counts.items())
-    return round_up(mean + math.sqrt(-2 * math.log(delta) * square), 16)
+    return round_up(drift + math.sqrt(-2 * math.log(delta) * square), 16)
 
 
 def _pure_epsilons(plan: Plan) -> dict[float, int] | None:

@@ -1,8 +1,8 @@
 """Compares and prints plans that are given as plain values: tables, lists and numbers of a file.
 
-A plan's dict has its class as ``kind`` and one key for each field.  The file may come from anybody,
-so that every field may be missing or have any type.  All functions but `is_deep` recurse: callers
-first refuse plans that are deep.
+A plan's dict has its class as ``kind`` and one key for each field.  The file may come from a
+stranger, so that every field may be missing or have any type.  All functions but `is_deep` recurse:
+callers first refuse plans that are deep.
 """
 
 from __future__ import annotations

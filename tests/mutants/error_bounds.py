@@ -369,7 +369,7 @@ TERMS = {
         "in a delta": Dropped(
             Advanced, "one_way_delta", "mass + (1 - mass) * finite_delta", "finite_delta"
         ),
-        "drift": Dropped(advanced, "_martingale", "mean + "),
+        "drift": Dropped(advanced, "kov_epsilon", "drift + "),
     },
     "ranges in advance": {
         "round-off": Dropped(

@@ -1,6 +1,6 @@
 """The best of k candidates, selected under central privacy: the least expected gap to the best.
 
-In the hard data sets m users vote for one candidate, and nobody for another.  Any two such data
+In the hard data sets m users vote for one candidate, and none for another.  Any two such data
 sets are m records apart, so that a private choice often misses the candidate, which costs m votes.
 
 Proofs: `docs/proofs/minimax_selection.md`.
