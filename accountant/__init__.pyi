@@ -53,6 +53,7 @@ from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
 from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy
 from .errors import LedgerCorrupt as LedgerCorrupt
+from .errors import LedgerNewer as LedgerNewer
 from .errors import LedgerUnwritable as LedgerUnwritable
 from .errors import OffPlan as OffPlan
 from .errors import ParameterError as ParameterError

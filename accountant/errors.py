@@ -327,6 +327,32 @@ class LedgerCorrupt(RuntimeError):
         return f"{self.book}: {self.why}{where}; spend nothing more from it and compare backups"
 
 
+class LedgerNewer(RuntimeError):
+    """A newer version wrote to a book what this one does not know: it may be read only.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    why : str
+        What is not known.
+
+    Examples
+    --------
+    >>> from accountant import LedgerNewer
+    >>> print(LedgerNewer("book.db", "has the format 9"))
+    book.db: has the format 9, which this version does not know; nothing was spent; update dp-attest
+    """
+
+    def __init__(self, book: str, why: str) -> None:
+        self.book, self.why = book, why
+        super().__init__(book, why)
+
+    def __str__(self) -> str:
+        unknown = f"{self.book}: {self.why}, which this version does not know"
+        return f"{unknown}; nothing was spent; update dp-attest"
+
+
 class LedgerUnwritable(OSError):
     """A book cannot be written: its disk is full, read-only or failing.  No answer was given.
 

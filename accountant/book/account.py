@@ -27,6 +27,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from accountant.accountants.budget import Budget
+from accountant.book.chain.book_format import unknown_terms
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
     FIRST_PREDECESSOR,
@@ -46,7 +47,7 @@ from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
 from accountant.book.stored_values import decode_users
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.errors import LedgerCorrupt, LedgerNewer, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total
@@ -147,6 +148,7 @@ class Account:
         self._notions: dict[Budget, Notions] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
         self.opening = Terms.of(facts)
+        self._unknown_at_opening = self._unknown = unknown_terms(facts)
         # the hash of the entry that states the terms in force; empty for those of the opening
         self._terms_mark = ""
         self.adopt(self.opening)
@@ -188,8 +190,16 @@ class Account:
         mark = "" if last_terms is None else last_terms.hash
         if mark != self._terms_mark:
             self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
+            changed = [] if last_terms is None else unknown_terms(last_terms.facts)
+            self._unknown = [*self._unknown_at_opening, *changed]
             self._terms_mark = mark
         return self.terms
+
+    def refuse_unknown_terms(self) -> None:
+        """Raise `LedgerNewer` if newer code limits the data set by what this code does not know."""
+        if self._unknown:
+            limits = ", ".join(map(repr, self._unknown))
+            raise LedgerNewer(self.log.name, f"limits the data set {self.name!r} by {limits}")
 
     def notions_of(self, budget: Budget) -> Notions:
         """Return both notions under a budget."""

@@ -425,6 +425,7 @@ class Book(TableDisplay):
         account = self._account(name)
         with self._log.reading():
             notion, total = account.standing()
+            account.refuse_unknown_terms()
             if account.terms.is_over(self._log.latest):
                 return 0
             free = account.free_runs(as_plan(plan))

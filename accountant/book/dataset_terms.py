@@ -323,6 +323,7 @@ def _checked_quota(account: Account, quota: object) -> float:
 def _append_change(account: Account, change: str, facts: dict[str, Any], reason: str) -> None:
     """Append the whole terms with a change; a closed data set takes none."""
     terms: Terms = account.terms
+    account.refuse_unknown_terms()
     terms.refuse_if_closed(account.name)
     changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
     if account.window is not None:  # an earlier window may have spent this much

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, Self
 
+from accountant.book.chain.book_format import FORMAT, limits_of, refuse_newer_format
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
     FIRST_PREDECESSOR,
@@ -69,6 +70,7 @@ class Log:
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
         self._head: LogEntry | None = None
+        self._first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
         self._pin, self.wait = pin, wait
         self.author = _user() if author is None else author
@@ -120,6 +122,7 @@ class Log:
     def check_last_entries(self) -> None:
         """Raise `LedgerCorrupt` if the last entries do not fit together."""
         with self.reading():
+            self._first_facts = self.entry(1).facts
             first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
             start = ChainHead(0, FIRST_PREDECESSOR)
             if first_checked:
@@ -144,6 +147,8 @@ class Log:
                     else:
                         self._head = self._checked_head(self._pinned())
                         self.latest = max(self._time, self._head.latest)
+                        for facts in (self._first_facts, self._head.facts):
+                            refuse_newer_format(self.name, facts)
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -186,7 +191,7 @@ class Log:
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
         self._head = None
-        self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
+        self.append("book", {"schema": FORMAT, "id": os.urandom(16).hex()}, key="book")
 
     def _index_old_entries(self) -> None:
         """Index every key of a log that was written without an index."""
@@ -272,7 +277,12 @@ class Log:
             "seq": seq + 1,
             "time": self._time,
             "author": self.author,
+            "format": FORMAT,
         }
+        if kind in {"dataset", TERMS}:
+            entry_facts["needs"] = limits_of(facts)
+        if self._head is None or "format" not in self._head.facts:
+            self.storage.refuse_older_versions()
         if self.latest > self._time:  # the clock ran back: expired budgets stay expired
             entry_facts["latest"] = self.latest
         keys = LogEntry(seq + 1, "", entry_facts).own_keys + ([] if also is None else [also])

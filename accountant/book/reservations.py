@@ -279,7 +279,9 @@ class Reservations:
 
     def _refuse_if_over(self) -> None:
         """Refuse to spend or to read data after the end; call it inside the transaction."""
-        self.account.follow_terms().refuse_if_over(self.account.name, self._log.latest)
+        terms = self.account.follow_terms()
+        self.account.refuse_unknown_terms()
+        terms.refuse_if_over(self.account.name, self._log.latest)
 
     def refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.

@@ -49,7 +49,13 @@ def open_book(
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
-    from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
+    from accountant.errors import (
+        BudgetExceeded,
+        DatasetClosed,
+        LedgerBusy,
+        LedgerCorrupt,
+        LedgerNewer,
+    )
 
     try:
         with Book.open(book_url(book), pin=pin, create=create, key=key) as opened_book:
@@ -57,7 +63,7 @@ def open_book(
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerNewer) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 
