@@ -268,7 +268,7 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
         after = account.limit_under(
             notions,
             account.counts_after_plan(before.notion),
-            account.log.last_charge(account.name),
+            account.last_charge(),
             account.log.latest,
         )
         if exceeds_every_way(after, before.total, account.each_total()):

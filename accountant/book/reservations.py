@@ -81,7 +81,7 @@ class Reservations:
                 label.refuse_if_taken(self._log)
                 facts = {**facts, "holder": label.holder}
             self._refuse_if_over()
-            last_charge = self._log.last_charge(account.name)
+            last_charge = account.last_charge()
             # The entry states the cost of the release, and totals that are larger by this cost.
             notion, stated = self._charge(
                 last_charge,
@@ -133,7 +133,7 @@ class Reservations:
         self.refuse_idealised(plan)
         with self._log.reading():
             account.follow_terms()
-            unspent = self._log.last_charge(account.name) is None
+            unspent = account.last_charge() is None
             paid_for = account.free_runs(plan) > 0
         verified = verified or account.verified
         # Proofs and certified costs take long, so they come before the lock that others wait for.
@@ -178,7 +178,7 @@ class Reservations:
         if proved is not None:
             facts = {**facts, "proof": proved.facts()}
             certified = max(certified, proved.epsilon)
-        last_charge = self._log.last_charge(account.name)
+        last_charge = account.last_charge()
         entry_facts = {
             **facts,
             "plan": to_dict(plan),

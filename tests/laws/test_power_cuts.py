@@ -159,7 +159,7 @@ def test_nothing_is_seen_or_answered_before_it_is_on_disk(how):
             looked.append(disk.is_safe())
             return rows if how in {"release_each", "release_blocks"} else rows.sum()
 
-        with Book.open(disk.file, author="ada", pin=f"{disk.file}.pin") as book:
+        with Book.create(disk.file, author="ada", pin=f"{disk.file}.pin") as book:
             book.dataset("d", Budget(1.0))
             assert disk.is_safe()
             before, written = disk.flushes, entries(disk.file)

@@ -26,7 +26,7 @@ KEY, OTHER_KEY = b"a key of the auditor", b"the key of another book"
 
 def write_honest(path, key=None):
     """Write a book with a data set of every kind, each of which was spent from."""
-    with Book.open(path, author="ada", key=key) as book:
+    with Book.create(path, author="ada", key=key) as book:
         for name, options in {
             "plain": {"notion": "pure"}, "users": {"users": 6}, "buckets": {"buckets": "region"},
             "window": {"window": "month", "carry": 1}, "aside": {"plan": 2 * TENTH, "runs": 2},

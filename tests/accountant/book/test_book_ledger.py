@@ -37,7 +37,7 @@ TENTH = Laplace(10.0)  # costs 0.1
 
 @pytest.fixture
 def book(any_book):
-    with Book.open(any_book.url) as found:
+    with Book.create(any_book.url) as found:
         yield found
 
 
@@ -406,7 +406,7 @@ def test_what_is_no_url_is_refused_without_its_password(url):
 
 
 def test_row_14_a_locked_book_is_waited_for_and_then_busy(stored_book):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
     with Book.open(stored_book.url, wait=0.3) as book, book.ledger("d", DATA) as ledger:
         before, other = stored_book.hash_rows(), stored_book.hold_lock()
@@ -558,7 +558,7 @@ def test_live_epsilon_comes_in_five_milliseconds(book):
 
 
 def test_an_interruption_just_after_the_lock_was_taken_lets_go_of_it(sqlite_book, monkeypatch):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             storage = book._log.storage
@@ -579,7 +579,7 @@ def test_an_interruption_just_after_the_lock_was_taken_lets_go_of_it(sqlite_book
 
 
 def test_what_an_interruption_left_does_not_take_the_next_answer(stored_book, monkeypatch):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
 
@@ -651,7 +651,7 @@ class CrookedRelease(Release):
     ids=["negative", "nan", "nan mass", "negative mass"],
 )
 def test_a_cost_below_zero_or_none_refunds_nothing(any_book, budget, loss):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", budget)
         before = any_book.hash_rows()
         with (
@@ -703,7 +703,7 @@ def test_a_mechanism_that_is_not_declared_here_is_no_corruption(any_book, monkey
     class Ours(CrookedRelease):
         loss: Loss = Laplace(10.0).loss
 
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with monkeypatch.context() as there:
             there.setattr(plan, "DECLARED_PLAN_KINDS", [*plan.DECLARED_PLAN_KINDS])
@@ -719,7 +719,7 @@ def test_a_mechanism_that_is_not_declared_here_is_no_corruption(any_book, monkey
 
 
 def test_a_lock_that_is_let_go_in_time_is_only_waited_for(stored_book):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
     with Book.open(stored_book.url, wait=60) as book, book.ledger("d", DATA) as ledger:
         other = stored_book.hold_lock()

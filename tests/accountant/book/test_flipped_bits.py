@@ -37,7 +37,7 @@ def whole(tmp_path_factory):
 
 def written(place):
     """A book of many pages: full data sets, one with room, labels, users, a run that stopped."""
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(1.0))
         book.dataset("long", Budget(40.0))
         book.dataset("users", Budget(1.0), users=20)

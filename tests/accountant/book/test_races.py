@@ -59,7 +59,7 @@ def at_once(work, url, processes, trials):
 
 @pytest.mark.parametrize("trials", TRIALS)
 def test_one_label_asked_for_by_eight_workers_is_charged_once(stored_book, trials):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1000.0))
         given = at_once(ask_labels, stored_book.url, 8, trials)
         assert all(len(set(answers)) == 1 for answers in zip(*given, strict=True))
@@ -70,7 +70,7 @@ def test_one_label_asked_for_by_eight_workers_is_charged_once(stored_book, trial
 
 @pytest.mark.parametrize("trials", TRIALS)
 def test_a_run_that_two_processes_start_at_once_is_paid_for_once(stored_book, trials):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1000.0))
         given = at_once(start_runs, stored_book.url, 2, trials)
         assert {one for said in given for one in said if isinstance(one, str)} <= {
@@ -111,7 +111,7 @@ def test_a_run_that_another_process_reserves_meanwhile_is_found(stored_book, mon
 
 
 def test_a_label_whose_process_died_is_taken_over_at_once_and_paid_again(stored_book):
-    with Book.open(stored_book.url, wait=86400) as book:
+    with Book.create(stored_book.url, wait=86400) as book:
         book.dataset("d", Budget(1.0))
 
         def dies():

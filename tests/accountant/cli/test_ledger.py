@@ -23,7 +23,7 @@ def run(*words):
 @pytest.fixture
 def book(any_book):
     """A book with one release, made by somebody with an odd name."""
-    with Book.open(any_book.url, author="=cmd()|'x'!A1") as found:
+    with Book.create(any_book.url, author="=cmd()|'x'!A1") as found:
         found.dataset("<script>", Budget(1.0), unit="@one person")
         with found.ledger("<script>", DATA) as ledger:
             ledger.release(TENTH, np.sum, label="-1+1")
@@ -188,7 +188,7 @@ def test_the_registry_says_what_registries_ask_for(any_book, tmp_path):
 
 @pytest.mark.parametrize("word", ["replace-one", "replace"])
 def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, capsys, word):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
     command = ("export", any_book.url, "d", "--registry", "--out", "-", "--relation")
     assert run(*command, word) == 0

@@ -22,7 +22,7 @@ def run(*words):
 def url(tmp_path):
     """A book with a release by ada."""
     found = f"sqlite:///{tmp_path / 'book.db'}"
-    with Book.open(found, author="ada") as book:
+    with Book.create(found, author="ada") as book:
         book.dataset(
             "d", Budget(1.0, 1e-6), "pure", expires="2999-01-01", unit="a person of the study"
         )

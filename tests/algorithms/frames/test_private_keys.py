@@ -142,7 +142,7 @@ def test_what_does_not_fit_spends_nothing():
 
 def test_a_book_reserves_the_plan_first(tmp_path):
     frame, query = frame_of("polars", shops()), count(by="shop", **COST)
-    with Book.open(f"sqlite:///{tmp_path / 'book.db'}") as book:
+    with Book.create(f"sqlite:///{tmp_path / 'book.db'}") as book:
         book.dataset("shops", Budget(1.0, 1e-6), notion="pure")
         with (
             book.ledger("shops", frame) as ledger,
