@@ -81,6 +81,13 @@ class AccountsCheck:
             if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
+    def refuse_first(self, fault: LedgerCorrupt) -> None:
+        """Raise `LedgerCorrupt` for the first violation if the log has this fault after it."""
+        if self._violations and not isinstance(fault, LedgerViolated):
+            why, seq = next(iter(self._violations.values()))
+            if fault.entry is None or seq <= fault.entry:
+                raise LedgerCorrupt(self._log.name, why, seq) from None
+
     def refuse_violations(self) -> None:
         """Raise `LedgerViolated` if entries of some data sets break their terms."""
         if self._violations:

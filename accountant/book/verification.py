@@ -50,6 +50,9 @@ def verify_log(log: Log, head: str | None) -> Verified:
             index.check_end()
             rows.check_rows()
             check.accounts.refuse_violations()
+        except LedgerCorrupt as fault:
+            check.accounts.refuse_first(fault)
+            raise
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
                 problem = "an entry holds no plan, mechanism or loss"

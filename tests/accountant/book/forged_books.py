@@ -112,6 +112,7 @@ class Forged:
             columns = [facts.get(name) for name in ("dataset", "kind", "key")]
             rows.append((facts["seq"], *columns, body, previous))
         db = sqlite3.connect(self.path)
+        db.execute("DROP TRIGGER IF EXISTS entries_need_format")
         db.execute("DELETE FROM entries")
         db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
         db.execute(f"PRAGMA user_version = {len(rows)}")

@@ -680,7 +680,7 @@ def test_a_plan_of_many_repetitions_holds_nobody_up(sqlite_book):
 
 
 def test_two_mechanisms_at_once_under_one_label_are_not_mixed_up(any_book):
-    with Book.open(any_book.url) as one, Book.open(any_book.url) as two:
+    with Book.create(any_book.url) as one, Book.open(any_book.url) as two:
         one.dataset("d", Budget(1.0))
         with one.ledger("d", DATA) as ledger, two.ledger("d", DATA) as other:
 

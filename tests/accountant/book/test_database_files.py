@@ -66,7 +66,7 @@ def test_a_read_only_folder_lets_nothing_be_made(sqlite_book):
         if os.getuid() == 0:
             os.setuid(UNPRIVILEGED)
         with pytest.raises((LedgerUnwritable, ParameterError)):
-            Book.open(sqlite_book.url)
+            Book.create(sqlite_book.url)
 
     assert exit_status_in_child(makes) == 0
     sqlite_book.path.parent.chmod(0o755)
@@ -160,8 +160,8 @@ def test_another_database_is_no_book(sqlite_book):
 
 
 def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
-    with pytest.raises(ParameterError, match="a book that exists"):
-        Book.open(sqlite_book.url, create=False)
+    with pytest.raises(ParameterError, match="a book that is there"):
+        Book.open(sqlite_book.url)
     with pytest.raises(ParameterError, match=r"can be looked at \(File name too long\)"):
         Book.open(f"sqlite:///{sqlite_book.path.parent}/{'x' * 300}")
     with pytest.raises(ParameterError, match="in a folder"):

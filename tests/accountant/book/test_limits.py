@@ -214,7 +214,7 @@ def test_what_charges_say_of_windows_and_buckets_is_verified(sqlite_book, clock,
 
 
 def test_a_release_is_paid_by_each_bucket_that_it_touches_or_by_none(any_book):
-    with Book.open(any_book.url) as book, Book.open(any_book.url) as other:
+    with Book.create(any_book.url) as book, Book.open(any_book.url) as other:
         book.dataset("d", Budget(1.0), unit="one person", buckets="region")
         assert book.status("d").protects == "one person in one region"
         with book.ledger("d", DATA, buckets=["south", "north"]) as ledger:

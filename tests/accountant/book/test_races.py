@@ -86,7 +86,7 @@ def test_a_run_that_two_processes_start_at_once_is_paid_for_once(stored_book, tr
 
 def test_a_run_that_another_process_reserves_meanwhile_is_found(stored_book, monkeypatch):
     plan = Repeat(TENTH, 3)
-    with Book.open(stored_book.url) as one, Book.open(stored_book.url) as two:
+    with Book.create(stored_book.url) as one, Book.open(stored_book.url) as two:
         one.dataset("d", Budget(1.0))
         from accountant.book.reservations import Reservations
 
@@ -128,7 +128,7 @@ def test_a_label_whose_process_died_is_taken_over_at_once_and_paid_again(stored_
 
 
 def test_a_label_that_takes_too_long_is_taken_over_and_one_answer_stays(stored_book):
-    with Book.open(stored_book.url) as one, Book.open(stored_book.url, wait=0.2) as two:
+    with Book.create(stored_book.url) as one, Book.open(stored_book.url, wait=0.2) as two:
         one.dataset("d", Budget(1.0))
         given = []
         with one.ledger("d", DATA) as ledger, two.ledger("d", DATA) as other:
@@ -145,7 +145,7 @@ def test_a_label_that_takes_too_long_is_taken_over_and_one_answer_stays(stored_b
 
 
 def test_a_label_whose_release_failed_is_free_for_any_mechanism(stored_book):
-    with Book.open(stored_book.url, wait=86400) as one, Book.open(stored_book.url) as two:
+    with Book.create(stored_book.url, wait=86400) as one, Book.open(stored_book.url) as two:
         one.dataset("d", Budget(1.0))
         with two.ledger("d", DATA) as ledger, pytest.raises(ZeroDivisionError):
             ledger.release(TENTH, lambda _: 1 / 0, label="sum")
