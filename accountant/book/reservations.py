@@ -11,6 +11,7 @@ may have a *key*, under which it is found again, and under which no second one i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
 from accountant.book.chain.entries import PAID, LogEntry, digest, step_key
-from accountant.book.label_claim import LabelClaim
+from accountant.book.label_claim import LabelClaim, process_here
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import (
     proof_for,
@@ -50,6 +51,10 @@ FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
 # Transactions of one charge that may find more entries to read than the lock of writers allows.
 # Each but the last is given up, to read them outside of the lock; the last reads them inside it.
 ATTEMPTS = 3
+
+
+class StepTaken(Exception):
+    """Another process was first to record this step of a run."""
 
 
 class Reservations:
@@ -209,7 +214,10 @@ class Reservations:
         freshness_check: FreshnessCheck,
         named: bool,
     ) -> LogEntry:
-        """Record that a step, paid by its plan, is about to read the data."""
+        """Record that a step, paid by its plan, is about to read the data.
+
+        It raises `StepTaken` if another process recorded the step of a ``named`` run first.
+        """
         account = self.account
         self.refuse_idealised(mechanism)
         users = encode_users(who)
@@ -222,7 +230,7 @@ class Reservations:
                     why += "a new run is paid for in the open window"
                     raise OffPlan(mechanism, None, why)
             if key is not None and self._log.entry_with_key(key) is not None:
-                raise OffPlan(mechanism, None, "this run goes on in another process")
+                raise StepTaken
             self._refuse_if_over()
             entry_facts = {
                 **facts,
@@ -230,6 +238,8 @@ class Reservations:
                 **users.facts(),
                 "noise": freshness_check(),
             }
+            if named:
+                entry_facts["holder"] = process_here(os.getpid())
             entry = self._log.append("step", entry_facts, account.name, key)
             if users.raw is not None:
                 self._log.attach(entry, users.raw)

@@ -181,10 +181,11 @@ def test_a_mechanism_that_the_checker_does_not_know_is_proved_by_its_claim(sqlit
 def test_the_command_opens_a_verified_data_set(sqlite_book, proofs, tmp_path, capsys):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[release]]\nkind = "DiscreteLaplace"\nscale = 25.0\ncount = 3\n')
-    words = ["ledger", "open", str(sqlite_book.path), "d", "--plan", str(plan), "--delta", "1e-6"]
+    words = ["ledger", "open", str(sqlite_book.path), "d", "--new"]
+    words += ["--plan", str(plan), "--delta", "1e-6"]
     assert main([*words, "--verified"]) == 2
     assert main([*words, "--proof", str(proofs / "two")]) == 2
-    assert main([*words[:4], "--epsilon", "1", "--proof", str(proofs / "one")]) == 2
+    assert main([*words[:5], "--epsilon", "1", "--proof", str(proofs / "one")]) == 2
     assert capsys.readouterr().err.count("\n") == 3
     assert not sqlite_book.path.exists()
     assert main([*words, "--verified", "--proof", str(proofs / "one")]) == 0
