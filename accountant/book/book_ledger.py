@@ -48,7 +48,7 @@ from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import Proof
 from accountant.randomness import Rng
 from accountant.serialisation.plan_json import to_dict
@@ -88,19 +88,48 @@ class BookLedger(Ledger):
             reservations.mark_seed(self._noise_fingerprint())
         else:
             warn_of_large_delta(account.budget.delta, self._users)
+        self._verified = verified
         if self._plan is not None:
-            meter.run = PlanRun(
-                reservations,
-                self._plan,
-                run,
-                self._users,
-                self.coin_words,
-                meter.bucket_facts,
-                proof,
-                verified,
-            )
-            self.coin_words = meter.run.coins
-            self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
+            self._follow(self._plan, run, proof)
+
+    def _follow(self, plan: Plan, name: str | None, proof: Proof | None) -> None:
+        """Charge a run of a plan, or resume it, and take its public coins."""
+        meter = self._book_meter
+        meter.run = PlanRun(
+            meter.reservations,
+            plan,
+            name,
+            self._users,
+            self.coin_words,
+            meter.bucket_facts,
+            proof,
+            self._verified,
+        )
+        self.coin_words = meter.run.coins
+        self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
+
+    @contextlib.contextmanager
+    def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:
+        """Charge a run of a plan for the releases inside the block; see `Gate.reserving`."""
+        meter = self._book_meter
+        if meter.run is not None:
+            with super().reserving(plan, label):
+                yield
+            return
+        copy = self._copies.of_plan(as_plan(plan))
+        self._refuse_other_process(copy)
+        with self._lock:
+            self._refuse_within_a_query(copy)
+            meter.refuse_closed(copy)
+            meter.fail_waiting()
+            name = None if label is None else checked_name("label", label)
+            coin_words, coins = self.coin_words, self.coins
+            try:
+                self._follow(copy, name, None)
+                yield
+            finally:
+                meter.run = None
+                self.coin_words, self.coins = coin_words, coins
 
     def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
         """Return the answer that is stored under a label, or claim the label and release.
@@ -270,8 +299,7 @@ class BookMeter:
 
         An error leaves the state unchanged.
         """
-        if self._closed:
-            raise OffPlan(mechanism, None, "this ledger was closed")
+        self.refuse_closed(mechanism)
         if not self.is_answering():  # an interrupted reservation must not take this answer
             self.fail_waiting()
         label = self.label
@@ -291,6 +319,11 @@ class BookMeter:
             entry = self.reservations.reserve(mechanism, who, facts, self.fingerprint, label)
             reserved = ReservedRelease(entry, None if label is None else label.key)
         self.waiting.append(reserved)
+
+    def refuse_closed(self, plan: Plan | Releasable) -> None:
+        """Raise `OffPlan` if the gate was closed."""
+        if self._closed:
+            raise OffPlan(plan, None, "this ledger was closed")
 
     def fail_waiting(self) -> None:
         """Record for every open reservation that it has no answer."""

@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 
-from accountant.book.label_claim import is_gone, _start_of, process_here
+from accountant.book.label_claim import _start_of, is_gone, process_here
 
 
 def test_only_a_process_of_this_machine_that_endedis_gone():
