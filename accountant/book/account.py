@@ -27,7 +27,6 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from accountant.accountants.budget import Budget
-from accountant.book.chain.book_format import unknown_terms
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
     FIRST_PREDECESSOR,
@@ -40,6 +39,7 @@ from accountant.book.chain.entries import (
     canonical_json,
     checked_name,
     set_aside_key,
+    unknown_terms,
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
 from accountant.book.limits.terms import Terms

@@ -22,18 +22,20 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Self
 
-from accountant.book.chain.book_format import FORMAT, limits_of, refuse_newer_format
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
     FIRST_PREDECESSOR,
+    FORMAT,
     TERMS,
     ChainHead,
     LogEntry,
     canonical_json,
     charge_key,
     digest,
+    limits_of,
     next_hash,
     parse_facts,
+    refuse_newer_format,
     terms_key,
 )
 from accountant.book.chain.head_pin import HeadPin, own_pin

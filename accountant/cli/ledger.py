@@ -32,6 +32,7 @@ from accountant.cli.ledger_options import (
 
 if TYPE_CHECKING:
     from accountant.book.history import Line
+    from accountant.book.status import Status
 
 LINES_AT_ONCE = 1000  # entries of the log that are read and written together
 
@@ -64,7 +65,8 @@ def status(
 
     with open_book(book, pin) as opened_book:
         names = opened_book.names if name is None else [name]
-        statuses, violations = [], {}
+        statuses: list[Status] = []
+        violations: dict[str, tuple[str, int]] = {}
         for dataset in names:
             try:
                 statuses.append(opened_book.status(dataset))

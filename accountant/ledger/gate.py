@@ -370,7 +370,7 @@ class Gate(ABC):
         except OffPlan as error:
             raise OffPlan(shown(error.asked), shown(error.allowed), error.why) from None
 
-    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+    def _refuse_within_a_query(self, mechanism: Releasable | Plan) -> None:
         if self._answering:
             reason = "a query may not ask the gate itself; else wait until all blocks are taken"
             raise OffPlan(shown(mechanism), self.next, reason)

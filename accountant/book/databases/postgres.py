@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from accountant.book.chain.book_format import FORMAT_MARK, OLDER_VERSION
+from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
 from accountant.book.databases.storage import TABLES, Question
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from accountant.book.chain.book_format import FORMAT_MARK, OLDER_VERSION
+from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
 from accountant.book.databases.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit

@@ -23,8 +23,7 @@ from accountant import (
     ParameterError,
 )
 from accountant.__main__ import main
-from accountant.book.chain.book_format import FORMAT, KNOWN_LIMITS, limits_of
-from accountant.book.chain.entries import canonical_json, next_hash
+from accountant.book.chain.entries import FORMAT, KNOWN_LIMITS, canonical_json, limits_of, next_hash
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten
 

@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Filter, OffPlan, Ledger, ParameterError, Tight
+from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, OffPlan, ParameterError, Tight
 from algorithms.frames import (
     Key,
     Number,
