@@ -353,6 +353,42 @@ def test_uniform_noise_smaller_than_a_move_hides_nothing():
     assert found.cost == float("inf")
 
 
+def reciprocals(data, rng):
+    return np.sum(1 / data) + rng.laplace()
+
+
+def reciprocals_with_the_noise_of_the_sum(data, rng):
+    return np.array([np.sum(data), np.sum(1 / data)]) + rng.laplace(scale=100.0)
+
+
+def reciprocals_of_a_forced_noise(data, rng):
+    first, second = rng.laplace(size=2)
+    return np.array([np.sum(1 / data) + first, np.sum(data) + first + second])
+
+
+@pytest.mark.parametrize("neighbour", [[1.0, 0.0], [1.0, -0.0], [1.0, np.nan]])
+@pytest.mark.parametrize(
+    "function",
+    [reciprocals, reciprocals_with_the_noise_of_the_sum, reciprocals_of_a_forced_noise],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+def test_no_noise_hides_an_infinite_value(function, neighbour):
+    pair = np.array([1.0, 2.0]), np.array(neighbour)
+    for data, other in (pair, pair[::-1]):
+        found = record(function, data, other, claim=1.0)
+        assert (found.sound, found.cost) == (False, np.inf)
+
+
+def test_a_value_of_a_call_that_becomes_infinite_moved_too_far():
+    with np.errstate(divide="ignore"):
+        found = record(
+            lambda data: faulty.selected(1 / data, 1.0, 2.0),
+            *(np.array([1.0, 2.0]), np.array([1.0, 0.0])),
+            faulty.SELECTION,
+        )
+    assert {finding.kind for finding in found.findings} == {"sensitivity"}
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 4.0), (-3.0, -1.0)])
 def test_a_draw_by_inversion_costs_what_its_probabilities_differ(low, high):
     def selection(data, rng):
