@@ -15,6 +15,7 @@ from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, Paramete
 from audits import Outcome, Primitive, record
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
+from audits.recorded_runs.records import other_data
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -343,6 +344,22 @@ def test_a_noisy_array_that_was_used_and_written_is_computed_with():
     data = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 3))
     found = record(centres, data, data[::-1], claim=8.0)
     assert not any("RecursionError" in one for one in found.unchecked)
+
+
+def test_other_data_keep_all_values_of_columns_of_names():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        data = rng.integers(0, 6, size=(20, 3)).astype(float)
+        data[data == 5] = np.nan
+        others = other_data(data, data[1:])
+        for column, other in zip(data.T, others.T, strict=True):
+            np.testing.assert_array_equal(np.unique(column), np.unique(other))
+
+
+def test_a_column_of_few_values_may_have_gaps():
+    data = np.array([0.0, 1, 0, 1, np.nan, 0, 1, 1])
+    found = record(lambda x, rng: np.nansum(x) + rng.laplace(), data, data[1:], claim=1.0)
+    assert found.sound, found
 
 
 def test_uniform_noise_smaller_than_a_move_hides_nothing():
