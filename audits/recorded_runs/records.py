@@ -88,7 +88,8 @@ def rows_of(part: Any) -> Any:
 def other_data(data: Any, neighbour: Any) -> Any:
     """Return data of as many records, taken from those without extremes; None if impossible.
 
-    The neighbour has no more records than the data.  Some records are then taken twice, and others not at all.
+    The neighbour has no more records than the data.  Some records are then taken twice, and others
+    not at all.
     """
     count = number_of_records(data)
     if count is None or count < 3 or not _are_records(data, neighbour):
