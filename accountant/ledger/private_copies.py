@@ -68,7 +68,7 @@ class PrivateCopies:
         return self._remembered(mechanism) if is_declared(mechanism) else mechanism
 
     def of_spent(self, plan: Any) -> Any:
-        """Return a copy of a plan, loss or mechanism that is charged, and released elsewhere."""
+        """Return a copy of a plan or mechanism, or a loss, that is released elsewhere."""
         last_copy = self._last_copy
         if id(type(plan)) in DECLARED_RELEASES and plan == last_copy:
             return last_copy
@@ -76,7 +76,8 @@ class PrivateCopies:
             raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
         if _can_release(plan):
             return self.of(plan)
-        if isinstance(plan, Loss):  # a loss states its own cost
+        # A loss itself is charged, at once, and nothing is drawn from it: it needs no copy.
+        if isinstance(plan, Loss):
             return plan
         self._refuse_undeclared(plan)
         return self.of_plan(plan)

@@ -10,7 +10,8 @@ bounded from above.  A release may be a set, of which one of several parts is ch
 a lower end one choice in every set is enough, called a path.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
-chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written.
+chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written; where
+none holds, the last one is written all the same, and the checker says NOT PROVED, with its reason.
 """
 
 from __future__ import annotations
@@ -204,7 +205,11 @@ class Search:
         return shown_entries
 
     def _below(self, directions: list[Direction]) -> tuple[Entry | None, float]:
-        """Return an entry and the lower end that it shows; None if no method shows one."""
+        """Return an entry and the lower end that it shows.
+
+        If no method shows one, it is None with the certificate's end: the checker then says PROVED
+        UPPER, and that the file does not claim to prove the lower end.
+        """
         lower_ends, coarse = [], []
         for direction in directions:
             failed_entries, has_method = [], True

@@ -66,12 +66,12 @@ class ResidualSizes:
 
 @dataclass(slots=True)
 class LabelStages:
-    """Stages of releases, and what they say: features, reports and weights of users so far."""
+    """The stages of a run: users report one stage after the other, and each stage is fitted."""
 
     ledger: Any
     link: Link
-    bound: float
-    ends: list[int]
+    bound: float  # of the labels' absolute values
+    ends: list[int]  # where stages begin and end, as `stage_ends` returns them
 
     def predictions(self, stage_users: slice, theta: Array) -> Array:
         """Return the public predictions of theta for the labels of users."""

@@ -59,7 +59,11 @@ class FeatureSchema:
         return columns
 
     def padded(self, features: Features) -> Array:
-        """The numbers of each output, padded with NaN to the width."""
+        """The numbers of each output, padded with NaN to the width, or cut to it.
+
+        An output with more numbers than any learning run had is read without those beyond, for
+        which the learned rule has no weights.  This may cost power, and no bound its truth.
+        """
         numbers = features.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers

@@ -187,8 +187,8 @@ CHECKS = [
         "bit vector, last bit (#2707)",
         "one bit of the vector never flips",
         _bit_vector_check((b"\x80", b"\x00")),
-        ("0.14.2",),
-        FAULTY_VERSIONS,
+        faulty=("0.14.2",),
+        fixed_since=FAULTY_VERSIONS,
         reported="opendp/opendp#2707",
     ),
     LibraryCheck(

@@ -1,10 +1,10 @@
 """Broken selections for tests of the audits: noisy maxima and sparse vectors with known faults.
 
 Each function claims epsilon = 1 but leaks more; `specimens` lists it with a pair of neighbouring
-inputs and its true epsilon at that pair, where it is known.  The audits must falsify the claim.
+inputs and its true epsilon at that pair, where it is finite.  The audits must falsify the claim.
 Below, f and F are the density and the distribution function of the Laplace noise.
 
-Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
+Reference: Lyu, Su & Li (2017), whose Algorithms 3 to 6 have the faults of the sparse vectors below.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size
 
 
 def specimens() -> list[Specimen]:
-    """Specimens of broken selections, with their true epsilons where these are known."""
+    """Specimens of broken selections, with their true epsilons where these are finite."""
     ten = np.ones(10)
     return [
         specimen(value_of_noisy_max, (np.zeros(5), np.ones(5)), 2.5),

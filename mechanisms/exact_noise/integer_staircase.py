@@ -28,7 +28,7 @@ class IntegerStaircase:
     The cells k and -1 - k have the same probability.  On each side of 0 the first ``upper`` cells
     have the highest probability p.  They are the first level; each further level has ``stair``
     cells, and each of these has the probability of a cell of the level before times
-    ``b = e^(-1 / width)``.
+    ``b = e^(-1 / width)``.  The first level is no longer than another: ``1 <= upper <= stair``.
     """
 
     stair: int  # cells of each level but the first

@@ -158,7 +158,11 @@ class AllocatedGaussian(Loss):
         return np.minimum(divergence, a * self.rho)
 
     def inverse_profile(self, delta: float) -> float:
-        """Return the inverse of the profile, by a secant on its logarithm."""
+        """Return the inverse of the profile, by a secant on its logarithm.
+
+        It is rounded up, also where ``below`` is set: `closed_form`, which takes the lower end of a
+        certificate from it, asks for the inverse at a larger delta, and lowers it.
+        """
         target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
         @functools.cache

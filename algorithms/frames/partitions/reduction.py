@@ -234,7 +234,10 @@ def hashes(persons: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Return the index of labels in few bytes, for the way to another worker."""
+    """Return the index of labels in few bytes, for the way to another worker.
+
+    Columns of integers are such indices, at least -1 for no label; numbers are floats here.
+    """
     if column.dtype.kind != "i" or column.max(initial=0) >= 2**15:
         return column
     return column.astype(np.int16)

@@ -1,7 +1,8 @@
 """The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
-The data are w rows of signs with label 1, and k orthogonal rows with label 0.  The sign rows are
-random: the mean of each column is drawn from a Beta(a, a) law.  A fit of them must correlate with
+The data are w rows of signs with label 1, and k rows with label 0, the *orthogonal rows*: a part of
+a Hadamard matrix, whose first min(k, p) columns are orthogonal.  The sign rows are random: the mean
+of each column is drawn from a Beta(a, a) law.  A fit of them must correlate with
 the means of the rows more than with the means that were drawn.  Privacy forbids that unless the
 coefficients are large, and large coefficients fit the orthogonal rows badly.  The proof stands with
 the formulas below.
