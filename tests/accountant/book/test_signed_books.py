@@ -14,8 +14,8 @@ TENTH = Laplace(10.0)
 KEY, OTHER = b"a key of the auditor", b"the key of another book"
 
 
-def written(place, key):
-    with Book.create(place.url, key=key) as book:
+def written(place, key, make=Book.create):
+    with make(place.url, key=key) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             for _ in range(3):
@@ -56,7 +56,7 @@ def test_a_log_that_was_cut_is_found_by_a_signed_head(sqlite_book, tmp_path):
     with Book.create(sqlite_book.url, key=KEY) as book:
         book.dataset("d", Budget(1.0))
     before = sqlite_book.path.read_bytes()
-    head = written(sqlite_book, KEY)
+    head = written(sqlite_book, KEY, make=Book.open)
     number, mark, signature = head.split(":")
     assert (number, len(mark), len(signature)) == ("8", 64, 64)
     with Book.open(sqlite_book.url, key=KEY) as book:
