@@ -78,7 +78,12 @@ class BookLedger(Ledger):
     ) -> None:
         reservations = Reservations(account)
         self._book_meter = meter = BookMeter(
-            reservations, self._noise_fingerprint, lambda: self._answering, rng is not None, buckets
+            reservations,
+            self._noise_fingerprint,
+            lambda: self._answering,
+            lambda: {"question": self._question} if self._question else {},
+            rng is not None,
+            buckets,
         )
         super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
@@ -101,7 +106,7 @@ class BookLedger(Ledger):
             name,
             self._users,
             self.coin_words,
-            meter.bucket_facts,
+            {**meter.bucket_facts, **meter.question()},
             proof,
             self._verified,
         )
@@ -257,9 +262,10 @@ class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk.
 
     ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
-    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
-    labelled release.  ``waiting`` holds the releases that were charged and have no answer yet, in
-    order; ``buckets`` are the names of the buckets that pay, none for a data set without buckets.
+    gate is computing an answer, and ``question`` what the releases answer, as an entry states it.
+    ``run`` is set while a plan is followed, ``label`` during a labelled release.  ``waiting``
+    holds the releases that were charged and have no answer yet, in order; ``buckets`` are the
+    names of the buckets that pay, none for a data set without buckets.
     """
 
     def __init__(
@@ -267,12 +273,14 @@ class BookMeter:
         reservations: Reservations,
         fingerprint: FreshnessCheck,
         is_answering: Callable[[], bool],
+        question: Callable[[], dict[str, str]],
         seeded: bool,
         buckets: tuple[str, ...] = (),
     ) -> None:
         self.reservations, self.account = reservations, reservations.account
         self.seeded, self.buckets = seeded, buckets
         self.fingerprint, self.is_answering = fingerprint, is_answering
+        self.question = question
         self.run: PlanRun | None = None
         self.executor = ""  # class name of an executor that the caller gave
         self.label: LabelClaim | None = None
@@ -307,6 +315,7 @@ class BookMeter:
             "label": None if label is None else label.label,
             "seeded": self.seeded,
             **self.bucket_facts,
+            **self.question(),
         }
         undeclared = name_of_undeclared(mechanism)
         if undeclared:
@@ -371,7 +380,7 @@ class PlanRun:
         name: str | None,
         users: int,
         coins: tuple[int, ...],
-        buckets: dict[str, Any],
+        stated: dict[str, Any],
         proof: Proof | None = None,
         verified: bool = False,
     ) -> None:
@@ -381,11 +390,11 @@ class PlanRun:
         with self._log.reading():
             opened = None if key is None else self._log.entry_with_key(key)
         if opened is None:
-            facts = {"run": name, "coins": list(coins), **buckets}
+            facts = {"run": name, "coins": list(coins), **stated}
             opened = reservations.reserve_plan(plan, facts, key, proof, verified)
         if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
-        if sorted(opened.facts.get("buckets", ())) != buckets.get("buckets", []):
+        if sorted(opened.facts.get("buckets", ())) != stated.get("buckets", []):
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None

@@ -23,7 +23,7 @@ SCHEMA = 1  # the version of both JSON formats
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
     "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
-    "buckets", "proof",
+    "buckets", "proof", "question", "price",
 )  # fmt: skip
 # How the registry names the notions of composition.
 COMPOSITION_NAMES = {

@@ -52,7 +52,9 @@ class Line(NamedTuple):
     ``counts``, which can change from line to line; ``who`` the number of users, None for all.
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
-    paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.
+    paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.  ``question``
+    is what was asked, in words, where the program said so (`Gate.answering`), and ``cost`` what the
+    release alone costs, as the log states it.
     """
 
     seq: int
@@ -74,6 +76,20 @@ class Line(NamedTuple):
     notion: CompositionNotion[Any]
     buckets: tuple[str, ...] = ()
     proof: str = ""
+    question: str = ""
+    cost: list[str] | None = None
+
+    @property
+    def title(self) -> str:
+        """Return the question that was answered, or the mechanism or plan in words."""
+        return self.question or self.what
+
+    @property
+    def price(self) -> float | None:
+        """Return the epsilon of a release alone, rounded up; None of plans and their steps."""
+        if self.cost is None:
+            return None
+        return self.notion.epsilon(self.notion.decode(self.cost))
 
     @property
     def total(self) -> float:
@@ -105,7 +121,7 @@ class History(TableDisplay, list[Line]):
     def _table(self) -> Table:
         columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
         rows = [
-            (line.seq, line.time, line.author, line.what, line.total, line.counts, line.epsilon,
+            (line.seq, line.time, line.author, line.title, line.total, line.counts, line.epsilon,
              line.outcome)
             for line in self
         ]  # fmt: skip
@@ -250,6 +266,8 @@ class Spend(Facts, gc=False):
     runs: int | None = None  # how many runs of a plan are set aside
     proof: dict[str, Any] | None = None
     buckets: Any = None  # the names of buckets, or a total for each name
+    question: str = ""
+    cost: list[str] | None = None
 
 
 ReadEntry = TypeVar("ReadEntry", bound=Facts)
@@ -394,6 +412,8 @@ class LineReader:
             notion=self._notion,
             buckets=tuple(spend.buckets or ()),
             proof="" if spend.proof is None else str(spend.proof.get("sha256")),
+            question=spend.question,
+            cost=spend.cost,
         )
 
     def _line_of_terms(self, spend: Spend) -> Line:

@@ -289,7 +289,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
     """Yield the lines as a table as wide as a terminal; the details are below each line."""
     from textwrap import wrap
 
-    from accountant.formatting import escape_control
+    from accountant.formatting import escape_control, format_upper
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for line, epsilon in zip(lines, epsilons, strict=True):
@@ -298,7 +298,8 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
-        details = escape_control(" ".join(filter(None, [line.what, _notes(line)])))
+        price = "" if line.price is None else f"for {format_upper(line.price)} alone"
+        details = escape_control(" ".join(filter(None, [line.title, price, _notes(line)])))
         # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
@@ -310,7 +311,7 @@ def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
     for line, epsilon in zip(lines, epsilons, strict=True):
         text = f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}"
-        yield f"{escape_control(f'{text}  {line.what}  {_notes(line)}'.rstrip())}\n"
+        yield f"{escape_control(f'{text}  {line.title}  {_notes(line)}'.rstrip())}\n"
 
 
 def _notes(line: Line) -> str:

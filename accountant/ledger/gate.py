@@ -86,6 +86,7 @@ class Gate(ABC):
         self._process = os.getpid()
         self._answering, self._executor = False, ""
         self._reduce: Reduction | None = None
+        self._question = ""  # what the releases answer, in words, which the log of a book notes
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
@@ -139,6 +140,27 @@ class Gate(ABC):
             elif self._meter.next is None:
                 allowed = "opened with this plan, Book.ledger(name, data, plan), or `reserving` it"
                 raise ParameterError("ledger", class_name(self), allowed)
+
+    @contextmanager
+    def answering(self, question: str) -> Iterator[None]:
+        """Name the releases inside the block by the question that they answer, in a book's history.
+
+        Parameters
+        ----------
+        question : str
+            In words, such as "mean of cost by region"; it is public.
+
+        Yields
+        ------
+        None
+            The releases are made through the gate itself.
+        """
+        with self._lock:
+            before, self._question = self._question, question
+            try:
+                yield
+            finally:
+                self._question = before
 
     @contextmanager
     def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:

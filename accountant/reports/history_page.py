@@ -101,8 +101,8 @@ class ReleaseKind:
 
     @property
     def what(self) -> str:
-        """Return the mechanism in words."""
-        return self.first_line.what
+        """Return the question that they answer, or the mechanism in words."""
+        return self.first_line.title
 
     @property
     def requested(self) -> int:
@@ -128,7 +128,7 @@ class HistoryFigures:
         self.seeded = self.undeclared = self.by_trusted = False
         self.latest: deque[Line] = deque(maxlen=MAX_SHOWN_LINES)
         self.totals = LedgerTotals()
-        self._kinds: dict[str, ReleaseKind] = {}  # by the mechanism in words
+        self._kinds: dict[str, ReleaseKind] = {}  # by the title of their lines
         self._drawn: list[Line] = []
         stride = 1  # every stride-th line is drawn; it doubles where these become too many
         for line in lines:
@@ -144,7 +144,7 @@ class HistoryFigures:
             self.by_trusted |= bool(line.executor)
             if line.kind not in ("plan", "terms"):
                 self.released += 1
-                kind = self._kinds.setdefault(line.what, ReleaseKind(line))
+                kind = self._kinds.setdefault(line.title, ReleaseKind(line))
                 is_answered = line.outcome == "answered"
                 kind.answered += is_answered
                 kind.failed += not is_answered

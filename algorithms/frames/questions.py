@@ -180,10 +180,11 @@ class Question(ABC, Generic[Released]):
         if unit != schema.unit:
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
         steps = list(plan.leaves())
-        if isinstance(plan.part, Sequential):
-            with ledger.reserving(plan, label):
-                return self._released(ledger, schema, steps, facts, None)
-        return self._released(ledger, schema, steps, facts, label)
+        with ledger.answering(str(self)):
+            if isinstance(plan.part, Sequential):
+                with ledger.reserving(plan, label):
+                    return self._released(ledger, schema, steps, facts, None)
+            return self._released(ledger, schema, steps, facts, label)
 
     def group_by(self, keys: Any) -> Self:
         """Return the question for every group of rows.
