@@ -209,7 +209,7 @@ class PoissonSampled(Loss):
 
     @property
     def _infinity_becomes_finite(self) -> bool:
-        """Whether losses that are infinite, which the part's divergences leave out, are finite here."""
+        """Whether infinite losses, which the part's divergences leave out, are finite here."""
         return self._added and self.loss.reversed.infinity > 0
 
     def renyi(self, order: ArrayLike) -> Array:
