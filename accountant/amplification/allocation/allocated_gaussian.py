@@ -76,8 +76,8 @@ class AllocatedGaussian(Loss):
     def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
         """Return logarithms of the profile rounded down and up; closed bounds where negligible.
 
-        ``in_sum``: for a composition, which needs no tiny deltas: less is integrated.  Where nothing
-        is integrated, the lower bound is 0.
+        ``in_sum``: for a composition, which needs no tiny deltas: less is integrated.  The lower
+        bound is 0 where nothing is integrated.
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
         is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
