@@ -1,8 +1,9 @@
 """What a row adds to a statistic, a few whole numbers, and how far a person can move their sums.
 
-A number x is counted in steps of 2^-30 of its range.  Sums of whole numbers have no round-off, so
-the sensitivity of what is released is that of the proof (docs/proofs/frames.md), and frames that
-are stored otherwise, or in another order, give the same bits.
+A number x is counted in steps of 2^-30 of the largest size that its bounds allow.  Sums of whole
+numbers have no round-off, so the sensitivity of what is released is that of the proof
+(docs/proofs/frames.md), and frames that are stored otherwise, or in another order, give the same
+bits.
 
 References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity of floating sums;
 McSherry (2009); Kifer & Machanavajjhala (2011), for the neighbours; docs/proofs/frames.md.
@@ -28,7 +29,7 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
-STEPS = 2**30  # in the range of a number, as said above
+STEPS = 2**30  # of a number as large as its bounds allow
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +78,19 @@ class Statistic(ABC):
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return what is added up: arrays of a whole number for each row, or ints for every row.
+        """Return what is added up: for each sum an array with a whole number for each row.
 
-        `mixed` makes the sums of the basis from their sums.  No number is larger, in absolute
-        value, than twice the largest coordinate of the basis.
+        An int in place of an array stands for all rows.  `mixed` makes the sums of the basis from
+        these sums.  No number is larger, in absolute value, than twice the largest coordinate of
+        the basis.
         """
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
-        """Return the sums of the basis from those of `contributions`, a column for each cell."""
+        """Return the sums of the basis from those of `contributions`, a column for each cell.
+
+        A mean, say, adds up 1 and t, the place of x between its bounds.  For Laplace noise its
+        basis has the sums of 1 - t and t, which a row moves less in the L1 norm.
+        """
         del noise
         return sums
 
@@ -110,7 +116,7 @@ class Count(Statistic):
             schema.kind(self.column)
 
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return the unit."""
+        """Return the basis of a single sum, to which each row adds 1."""
         return Basis([(1,)], 1.0)
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
@@ -137,10 +143,15 @@ class Sum(Statistic):
         return max(map(abs, self._bounds(schema))) / STEPS
 
     def _steps(self, values: Array, unit: float) -> Array:
-        """Return numbers in whole steps; the larger the number, the more steps."""
+        """Return numbers in whole steps.
+
+        The rounding keeps the order of numbers, and the bounds are rounded by it too: so no number
+        within the bounds has more steps than they have, on which the sensitivity rests.
+        """
         if unit == 1:
             return values
         steps_per_one = 1 / unit
+        # The reciprocal of the smallest units overflows.
         steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
         whole_steps: Array = np.rint(steps)
         return whole_steps
@@ -151,7 +162,7 @@ class Sum(Statistic):
 
 
 class Sensitivities(NamedTuple):
-    """The largest move of a released vector, as the sum of moves and as their root of squares."""
+    """How far a released vector can move, in the L1 norm and in the L2 norm."""
 
     l1: int
     l2: float
@@ -175,5 +186,5 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
     root = math.isqrt(square)
-    exact = root * root == square
+    exact = root * root == square  # such as of one coordinate: then nothing is rounded up
     return Sensitivities(rows * l1, float(rows * root) if exact else round_up(rows * square**0.5))

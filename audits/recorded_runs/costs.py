@@ -12,7 +12,8 @@ Gaussian noise; and what remains by the least cost of any moves.  The statements
 docs/proofs/recorded_runs.md has the proofs:
 
 1. Moves t_k of the noises that keep every released number, and which side of every comparison is
-   greater, cost the sum of c_k |t_k|, if the density of noise k changes by at most e^{c_k |t|} over a distance t.
+   greater, cost the sum of c_k |t_k|, if the density of noise k changes by at most e^{c_k |t|} over
+   a distance t.
 2. Noise that alone makes a released number has one possible move, and costs the loss of its law at
    that shift.  A sum of Gaussian noises costs the loss of a Gaussian shift.
 """
