@@ -45,10 +45,10 @@ class Basic(Accountant):
     """
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the sum of the epsilons of one direction."""
+        """Return the sum of the epsilons of one direction of the neighbours."""
         items = list(plan.losses())
-        # ``leaky`` counts the releases without a pure epsilon.
-        leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
+        # the number of releases without a pure epsilon
+        leaky_count = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # Each release keeps its own mass at infinity as its delta.  The rest of delta is shared
         # equally by the leaky releases.
         spare = printed_decimal(delta)
@@ -57,15 +57,16 @@ class Basic(Accountant):
                 spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
             )
         shared = float(spare)
-        if leaky and shared < 0:
+        if leaky_count and shared < 0:
             return math.inf
+        # Where nothing is shared a leaky release has its own mass at infinity alone.
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
                 epsilon = _pure_epsilon(item)
             else:
                 share = min(
-                    _item_infinity(item) + shared / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE
+                    _item_infinity(item) + shared / leaky_count * (1 - 4 * ULP), LARGEST_BELOW_ONE
                 )
                 epsilon = _item_epsilon(item, share if shared > 0 else _item_infinity(item))
             if math.isinf(epsilon):

@@ -6,7 +6,8 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 has the record with probability q (``rate`` or ``share``).
 
 Moments are kept as logarithms.  The *size* that accompanies one measures the absolute values of
-the logarithms it was made from; `_log_moment` raises its result by 16 ulps times about this size.
+the logarithms it was made from; `_log_moment` raises its result by 16 ulps times 8 + this size, as
+each of these logarithms errs by some ulps of itself.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
 Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
@@ -30,7 +31,7 @@ from accountant.plans.plan import Plan
 # of all orders grows with its square.  Beyond it the divergence of the part is the bound.
 MAX_ORDER = 2048
 # In `_log_mean_curvature` powers u between -END_MARGIN and 1 + END_MARGIN have the bound at these
-# two ends, where u (u - 1), by which the formula divides, is not 0.
+# two ends, where u (u - 1), by which the formula divides, is not 0 (and is the same at both).
 END_MARGIN = 1e-4
 
 
@@ -57,8 +58,10 @@ def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) ->
     a = orders(order)
     if not added:
         return _between_integers(part, a, lambda n: _log_excess_of_sample(part, rate, n))
-    # The divergence is ln E (1 - q + q r)^-s / s with s = order - 1.  The moment is at most
-    # 1 + s (s + 1) q^2 E phi_u(r) with u = 2 - q (s + 2) and phi_u of `_log_mean_curvature`.
+    # The divergence is ln E (1 - q + q r)^-s / s with s = order - 1.  At r = 1, the mean of r, the
+    # power has the value 1.  Its second derivative is s (s + 1) q^2 (1 - q + q r)^-(s + 2), at most
+    # s (s + 1) q^2 r^{-q (s + 2)}, as 1 - q + q r >= r^q (means of 1 and r).  So the moment is at
+    # most 1 + s (s + 1) q^2 E phi_u(r) with u = 2 - q (s + 2) and phi_u of `_log_mean_curvature`.
     s = a - 1
     log_mean, size = _log_mean_curvature(part, 2 - rate * (s + 2))
     log_excess = np.log(s) + np.log1p(s) + 2 * math.log(rate) + log_mean
@@ -87,6 +90,7 @@ def _between_integers(
     low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
     ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
     excess_at = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
+    # two arrays of (bounds, sizes), at the whole orders below and above each order
     below, above = (
         np.array([excess_at[int(n)] for n in integers.flat]).T for integers in (low, low + 1)
     )

@@ -40,7 +40,7 @@ def assert_private(
 
     The claim of a declared mechanism is compared with its computed cost first.  The seed is fixed,
     so a test that passed passes again.  Each call fails on a true claim with probability ``1 -
-    confidence`` over the seeds; examples of Hypothesis are calls.
+    confidence`` over the seeds; a test of Hypothesis makes a call for each of its examples.
 
     Parameters
     ----------
@@ -88,25 +88,26 @@ def assert_private(
     noisy leaks epsilon >= 1.848 at delta = 0, and 1 is claimed
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    checked_loss = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
-    if checked_loss is None and not isinstance(release, Mechanism):
+    audited_claim = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
+    if audited_claim is None and not isinstance(release, Mechanism):
         raise ParameterError("claim", None, CLAIM_FORMS)
     name = repr(release) if isinstance(release, Mechanism) else release_name(release)
-    if isinstance(release, Mechanism) and isinstance(checked_loss, Loss):
-        tested_delta = claimed_delta(checked_loss) if delta is None else delta
+    if isinstance(release, Mechanism) and isinstance(audited_claim, Loss):
+        tested_delta = claimed_delta(audited_claim) if delta is None else delta
         cost = Tight().epsilon(release, tested_delta)
-        allowed = checked_loss.epsilon_at(tested_delta)
+        allowed = audited_claim.epsilon_at(tested_delta)
         if cost > allowed * (1 + TOLERANCE):
             raise AssertionError(
                 f"{name} costs epsilon = {cost:.6g} at delta = {tested_delta:.4g}, and "
                 f"{allowed:.6g} is claimed (computed, no runs)"
             )
-        checked_loss = release.loss
-    finding = audit(release, pair, checked_loss, runs, confidence, delta, rng)
-    allowed_outcome = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
-    if finding.outcome is Outcome.SURVIVED or allowed_outcome:
+        # The claim holds at this delta if the mechanism's own loss is true, which runs can test.
+        audited_claim = release.loss
+    finding = audit(release, pair, audited_claim, runs, confidence, delta, rng)
+    is_allowed = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
+    if finding.outcome is Outcome.SURVIVED or is_allowed:
         return finding
-    raise AssertionError(_verdict_sentence(name, checked_loss, finding))
+    raise AssertionError(_verdict_sentence(name, audited_claim, finding))
 
 
 def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Finding) -> str:
@@ -122,7 +123,7 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
         if point is not None and lower <= claimed:
             delta, claimed = point.delta, point.epsilon
             lower = point.guesses.epsilon_lower(delta, finding.confidence)
-        if lower <= claimed:  # bets give no bound
+        if lower <= claimed:  # refuted by the bets of a sequential audit, which give no bound
             leak = f"more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
         else:
             leak = f"epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
