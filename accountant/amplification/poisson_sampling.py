@@ -54,8 +54,8 @@ RATE = Interval(0.0, 1.0)
 # A rate above 0 and below this one is charged like this one, which costs more: the reciprocal of a
 # smaller one may overflow.
 LEAST_RATE = POSITIVE.low
-CGF = SampledCGF()
-RATIO_CGF = SampledRatioCGF()
+CGF = SampledCGF()  # exact cumulants of samples of Gaussian parts, and of parts with finite losses
+RATIO_CGF = SampledRatioCGF()  # of parts whose loss has a density
 
 
 @final
@@ -126,7 +126,7 @@ class PoissonSampled(Loss):
 
     @property
     def _pair(self) -> Loss | _RecordRemoved | _RecordAdded:
-        """What depends on the case: a record that is exchanged, added or removed."""
+        """The case: a record that is exchanged, added or removed."""
         if self.exchanged is not None:
             return self.exchanged
         return (_RecordAdded if self._added else _RecordRemoved)(self.loss, self.rate)
@@ -178,7 +178,7 @@ class PoissonSampled(Loss):
                     yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return delta of the sampled pair at each epsilon."""
+        """Return delta of the pair at each epsilon: 0 at rate 0."""
         e = epsilons(epsilon)
         return self._pair.profile(e) if self.rate > 0 else np.zeros(e.shape)
 
@@ -263,7 +263,7 @@ class PoissonSampled(Loss):
         return self._pair.loss_pmf
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
-        """Return the masses between the edges of the part's loss that these edges come from."""
+        """Return the masses of the sampled loss between edges, from those of the part's loss."""
         return self._pair.cell_masses(edges)
 
     def cumulant(self, z: ArrayLike) -> Any:
@@ -352,6 +352,7 @@ class _RecordAdded:
         largest = -math.log1p(-self.rate) if self.rate < 1 else math.inf
         if self.loss.reversed.infinity:  # an outcome that only the data without it can have
             return round_up(largest)
+        # Minus the largest loss is the least loss of the removed record.
         lowest = sampled_max_loss(-self.loss.reversed.max_loss, self.rate)
         return max(0.0, min(round_up(largest), -lowest))
 
@@ -403,8 +404,9 @@ def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | N
     # and the sum together.
     p = (1 - rate) * part.q + rate * part.p
     p_error = (1 - rate) * part.q_error + rate * part.p_error + 4 * ULP * p
-    # An inner edge is rounded up to five times, by an ULP of 1 + its size each, for which 8 stand.
-    # An edge moves by the slope of the mixture, 1 - (1 - rate) e^-edge, times as much.
+    # An inner edge errs by at most five roundings, of an ULP of 1 + its size each; 8 are taken.
+    # The edge itself errs by the slope of the mixture times as much, 1 - (1 - rate) e^-edge, which
+    # is at most |1 - e^-edge| + rate e^-edge.
     is_finite = np.isfinite(edges) & np.isfinite(inner)
     ends, size = edges[is_finite], float(np.max(np.abs(inner[is_finite]), initial=0.0))
     with np.errstate(over="ignore"):

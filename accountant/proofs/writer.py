@@ -16,8 +16,9 @@ or "reversed" for (Q, P); ``path``, for a lower end; ``road``, the method ("enum
 method's own, such as the ``nodes`` of an integral and the variance ``smooth`` of its smoothing.
 
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
-chosen makes a proof fail, never a wrong one pass.  Each entry is checked as it is written; where a
-method exists and no entry holds, the last one is written, and the checker says why it fails.
+chosen makes a proof fail, never a wrong one pass.  Entries for the ends of the certificate are
+checked before they are taken.  Where a method exists and no entry holds, the last one is written,
+and the checker says why it fails.
 """
 
 from __future__ import annotations
@@ -144,6 +145,13 @@ class Direction(NamedTuple):
     back: bool
 
 
+class Shown(NamedTuple):
+    """An entry, and the end of the interval that it shows; None shows nothing."""
+
+    entry: Entry | None
+    end: float
+
+
 class Search:
     """The search for the entries of one proof, and the interval that they prove.
 
@@ -165,50 +173,50 @@ class Search:
             Direction(*direction) for direction in verdict.directions(self._alternatives)
         )
         above = [self._above(direction) for direction in directions]
-        self._upper = max([self._upper, *(end for _, end in above)])
+        self._upper = max([self._upper, *(shown.end for shown in above)])
         # Delta falls with epsilon, so an entry for a smaller end mostly holds at the greatest one.
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
-            else self._above(direction)[0]
+            else self._above(direction).entry
             for direction, (entry, end) in zip(directions, above, strict=True)
         ]
-        below = self._below(directions) if self._lower > 0 else (None, 0.0)
+        below = self._below(directions) if self._lower > 0 else Shown(None, 0.0)
         return {
             "above": entries,
-            "below": below[0],
-            "lower": float(below[1]).hex(),
+            "below": below.entry,
+            "lower": float(below.end).hex(),
             "upper": float(self._upper).hex(),
         }
 
-    def _above(self, direction: Direction) -> tuple[Entry, float]:
+    def _above(self, direction: Direction) -> Shown:
         """Return an entry and the upper end that it shows; if none holds, the last one tried.
 
         It is the first precise entry that holds.  Where none does, or a lattice is quicker and
         proves the same end, it is the wider entry with the least end.
         """
         entry: Entry | None = None
-        wider: list[tuple[Entry, float]] = []
+        wider: list[Shown] = []
         with suppress(NoMethod):
             for entry in self._precise(direction, lower=False):
                 if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
                     wider += self._wider(direction)
-                    if wider and min(end for _, end in wider) == self._upper:
+                    if wider and min(shown.end for shown in wider) == self._upper:
                         break
                 if self._holds(entry, lower=False):
-                    return entry, self._upper
+                    return Shown(entry, self._upper)
         if entry is not None and not wider and not _may_be_wider(entry):
-            return entry, self._upper  # it failed, and is written for the checker's reason
+            return Shown(entry, self._upper)  # it failed, and is written for the checker's reason
         wider = wider or self._wider(direction)
         if not wider:
             if entry is None:
                 # There is no method at all: this call raises the error that says why.
                 self._on_lattice(direction, lower=False)
                 raise NoMethod("no road leads to a bound")
-            return entry, self._upper
-        return min(wider, key=lambda candidate: candidate[1])
+            return Shown(entry, self._upper)
+        return min(wider, key=lambda shown: shown.end)
 
-    def _wider(self, direction: Direction) -> list[tuple[Entry, float]]:
+    def _wider(self, direction: Direction) -> list[Shown]:
         """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
         with suppress(NoMethod, *FAILURES):
@@ -217,10 +225,10 @@ class Search:
             items = self._items(direction, lower=False)
             entry, end = moment_entry(items, direction.back, self._delta)
             entry = {**self._head(direction, lower=False), **entry}
-            shown_entries.append((entry, max(end, self._upper)))
+            shown_entries.append(Shown(entry, max(end, self._upper)))
         return shown_entries
 
-    def _below(self, directions: list[Direction]) -> tuple[Entry | None, float]:
+    def _below(self, directions: list[Direction]) -> Shown:
         """Return an entry and the lower end that it shows; if none holds, None, and nothing shown.
 
         With None the file has the certificate's lower end, and the checker proves the upper alone.
@@ -231,7 +239,7 @@ class Search:
             try:
                 for entry in self._precise(direction, lower=True):
                     if self._holds(entry, lower=True):
-                        return entry, self._lower
+                        return Shown(entry, self._lower)
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
@@ -245,7 +253,7 @@ class Search:
         for direction in coarse:
             with suppress(NoMethod, *FAILURES):
                 lower_ends.append(self._on_lattice(direction, lower=True))
-        return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
+        return max(lower_ends, key=lambda shown: shown.end, default=Shown(None, self._lower))
 
     def _items(self, direction: Direction, *, lower: bool) -> Items:
         """Return the pairs above an alternative, or those below a costly path through it.
@@ -307,7 +315,7 @@ class Search:
         for entry in method_entries(items, direction.back, self._delta, end, width, lower=lower):
             yield {**self._head(direction, lower=lower), **entry}
 
-    def _on_lattice(self, direction: Direction, *, lower: bool) -> tuple[Entry, float]:
+    def _on_lattice(self, direction: Direction, *, lower: bool) -> Shown:
         """Return an entry, and the nearest end that it proves."""
         items = self._items(direction, lower=lower)
         claimed_end = self._lower if lower else self._upper
@@ -320,15 +328,15 @@ class Search:
             fields = Fields(copied, "an entry")
             bounds = composed(items, direction.back, fields, above=not lower)
 
-            def shown(end: float) -> bool:
+            def is_shown(end: float) -> bool:
                 # Where delta is constant, epsilon is its first point: a lower end needs "more".
                 low, high = bounds(end)
                 return bool(low > self._delta if lower else high <= self._delta)
 
             head = self._head(direction, lower=lower)
-            return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
+            return Shown({**head, **entry}, _nearest(is_shown, claimed_end, upwards=not lower))
 
-    def _holds(self, entry: Entry, *, lower: bool) -> bool:
+    def _holds(self, entry: Entry | None, *, lower: bool) -> bool:
         """Return whether the checker accepts an entry."""
         Budget.remaining = verdict.BUDGET
         try:
@@ -346,21 +354,21 @@ def _may_be_wider(entry: Entry) -> bool:
     return smoothed or entry.get("nodes", 0) > LONG
 
 
-def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
+def _nearest(is_shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
     """Return about the nearest end to the claimed one, on its outer side, that is shown."""
-    if shown(claimed):
+    if is_shown(claimed):
         return claimed
     fails, distance = claimed, FIRST_DISTANCE * claimed or FIRST_DISTANCE
     for _ in range(MAX_STEPS):
         holds = claimed + distance if upwards else max(claimed - distance, 0.0)
-        if shown(holds):
+        if is_shown(holds):
             break
         fails, distance = holds, 4 * distance
     else:
         raise NoMethod("no end is shown by a lattice")
     while abs(holds - fails) > FIRST_DISTANCE * claimed + BRACKET * abs(holds - claimed):
         middle = (holds + fails) / 2
-        holds, fails = (middle, fails) if shown(middle) else (holds, middle)
+        holds, fails = (middle, fails) if is_shown(middle) else (holds, middle)
     return holds
 
 
