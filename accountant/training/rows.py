@@ -125,12 +125,12 @@ class RunCosts:
         is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
 
         def certify(plan: Plan) -> tuple[float, float]:
-            above = plan in scheme.above
-            if above and unit == USER and is_long(run, loader):
-                return 0.0, RDP().epsilon(plan, self._delta)
-            if above and is_this_run:
+            is_above = plan in scheme.above
+            if is_above and unit == USER and is_long(run, loader):
+                return 0.0, RDP().epsilon(plan, self._delta)  # its mixtures would take long
+            if is_above and is_this_run:
                 return self.bracket(plan, FINE)
-            is_wide = above and (scheme.note or loader == "truncated_poisson")
+            is_wide = is_above and (scheme.note or loader == "truncated_poisson")
             return self.bracket(plan, LOOSE if is_wide else COARSE)
 
         lower, upper = certified(scheme, certify)

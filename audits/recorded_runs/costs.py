@@ -201,8 +201,10 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
     events += [row.event for row in remaining.released]
     if not events:
         return
+    # The cost is that of all conditions together: the first event stands for them in a message.
     site, largest_cost = events[0].site, 0.0
     for sign in (1.0, -1.0):
+        # The reason of an infinite cost is the name of a law that has none, or a sentence.
         cost, reason = least_cost(remaining, moves, laws, sign)
         if cost == math.inf and reason in ("unknown", "gumbel", "gaussian", "uniform"):
             spent.unknown.append(f"the loss of {reason} noise compared at {site}")

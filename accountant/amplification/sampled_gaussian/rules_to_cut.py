@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,14 +50,22 @@ LOG_PEAK = 250.0
 ROUGH_STRIDE = 3  # a rule for estimates has every third point, and so errs by about e^-15
 
 
+class CurveShape(NamedTuple):
+    """What is chosen of a curve, and of the strip around it that decides the error of its rule."""
+
+    width: float  # w
+    height: float  # h
+    strip: float  # d, half-width in Im t
+
+
 @functools.lru_cache(maxsize=1024)
 def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
     # With h = 0, Re x <= c holds on a strip twice as wide.  There |Im x| <= w |Im t|, which is kept
-    # below pi / mu, where r(x) may be 0 and ln r(x) is not analytic.
+    # a tenth below pi / mu, where r(x) may be 0 and ln r(x) is not analytic.
     width = min(STRIP_DEPTH, 0.9 * math.pi / mu) / (2 * STRIP)
     power = LOG_PEAK / max(log_ratio(mu, rate, cut), 1e-300)
-    return _rule_to(mu, rate, cut, (width, 0.0, 2 * STRIP), power)
+    return _rule_to(mu, rate, cut, CurveShape(width, height=0.0, strip=2 * STRIP), power)
 
 
 @functools.lru_cache(maxsize=4)
@@ -74,13 +82,11 @@ def short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
 @functools.lru_cache(maxsize=512)
 def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -> Line:
     """Return the rule on the curve whose width and height are equal, for ``Re s = power``."""
-    return _rule_to(mu, rate, cut, (height, height, STRIP), power)
+    return _rule_to(mu, rate, cut, CurveShape(width=height, height=height, strip=STRIP), power)
 
 
-def _rule_to(
-    mu: float, rate: float, cut: float, shape: tuple[float, float, float], power: float
-) -> Line:
-    """Return the rule on the curve of a shape (w, h, d), for powers about this one.
+def _rule_to(mu: float, rate: float, cut: float, shape: CurveShape, power: float) -> Line:
+    """Return the rule on the curve of a shape, for powers about this one.
 
     The error of its sum has two parts: `Line.missed` times the integral of |n r^s dx/dt| on the
     edges Im t = +-d of the strip, which is summed over the same t, and what lies beyond the last

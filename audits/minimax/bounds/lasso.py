@@ -12,6 +12,7 @@ of the proof stand with the formulas below.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,16 @@ _RECORDS = IntegerRange(1, 10**15)
 _PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)  # the parameters a that are tried
 # Probability that fewer columns agree than `_consensus_loss` counts with; it is added to the loss.
 _RARE = 1e-6
+
+
+class _Construction(NamedTuple):
+    """The data of the proof, and the bound that they show; those with the largest are taken."""
+
+    value: float
+    sign_rows: int  # w
+    order: int  # k
+    weight: float
+    prior: float  # a
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
@@ -69,10 +80,9 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
-    # The value of the bound, w, k, the weight and a.  Each choice of the last four gives a valid
-    # bound, so that the grids below only decide how sharp it is and how long the search takes.  The
-    # order k of the Hadamard matrix is one of the last eight powers of two up to n - 1 and 4 p.
-    best = (0.0, 0, 0, 0.0, 0.0)
+    # Each construction gives a valid bound, so that the grids below only decide how sharp it is and
+    # how long the search takes.  The orders are the last eight powers of two up to n - 1 and 4 p.
+    best = _Construction(0.0, 0, 0, 0.0, 0.0)
     orders = [2**i for i in range(min(n - 1, 4 * p).bit_length())][-8:]
     for order in orders:
         max_rows = min(n - order, 10**7)
@@ -83,18 +93,15 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
                 loss = _private_loss(rows, weight, prior, epsilon, delta)
                 worth = rows / n * (loss - _consensus_loss(rows, min(order, p), weight, prior))
                 index = int(np.argmax(worth))
-                best = max(best, (float(worth[index]), int(rows[index]), order, weight, prior))
-    value, w, order, weight, prior = best
-    search_text = (
-        f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
-    )
-    search_text += f" of weight {weight:g} in all"
+                value, sign_rows = float(worth[index]), int(rows[index])
+                best = max(best, _Construction(value, sign_rows, order, weight, prior))
+    value, law = best.value, f"Beta({best.prior:g}, {best.prior:g})"
+    search_text = f"{best.sign_rows:,} sign rows of {law} columns, {best.order:,} orthogonal rows"
+    search_text += f" of weight {best.weight:g} in all"
     two_point_value, copies = _two_point_bound(n, epsilon, delta)
     if two_point_value > value:
-        value, search_text = (
-            two_point_value,
-            f"{copies:,} equal records, and the same with the other label",
-        )
+        value = two_point_value
+        search_text = f"{copies:,} equal records, and the same with the other label"
     return LowerBound(
         value=round_down(value),
         published=None,
