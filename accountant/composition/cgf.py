@@ -90,7 +90,10 @@ class PlanCGF:
         return total, size
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
-        """Return ``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + ih (rC + c)``, and its round-off."""
+        """Return ``e^{K(z) - K(a)}`` at a matrix of nodes, and its round-off.
+
+        With C columns and the step h it is ``z[r, c] = a + ih (rC + c)``.
+        """
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)

@@ -202,7 +202,7 @@ def merged_losses(
     total = dict(fixed_plan.losses())
     for release, scale, count in zip(distinct, scales, counts, strict=True):
         for item, times in release.plan(scale).losses():
-            total[item] = total.get(item, 0) + times * int(count)
+            total[item] = total.get(item, 0) + times * int(count)  # a count is a whole float
     return Sequential([item * n for item, n in total.items()])
 
 

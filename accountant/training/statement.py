@@ -183,11 +183,11 @@ def statement_of(
         POSITIVE_DELTA.check("delta", delta),
     )
     statement = TrainingStatement(
-        run,
-        noise_multiplier,
-        checked_delta,
-        adjacency,
-        rows_of(run, noise_multiplier, checked_delta, on_row),
+        run=run,
+        noise=noise_multiplier,
+        delta=checked_delta,
+        relation=adjacency,
+        rows=rows_of(run, noise_multiplier, checked_delta, on_row),
     )
     if run.loader == "truncated_poisson":  # Its trade-off curve would take long.
         advantage_upper, power_upper = _rates_of_epsilon(statement.row().upper, checked_delta)

@@ -207,6 +207,7 @@ class LabelSGD(PrivateEstimator):
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
     def _run_sgd(self, ledger: Any, executor: Executor | None) -> tuple[Array, float]:
+        """Return the average iterate, and the mean square of the gradient estimates over L^2."""
         X, loss, size = ledger.public, label_loss_of(self.loss), self.batch
         users, features = X.shape
         decoder, lipschitz = self._decoder(ledger.plan), self._lipschitz(X)
@@ -221,7 +222,8 @@ class LabelSGD(PrivateEstimator):
         for rows, coefficients in self._decoded_blocks(ledger, decoder, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
                 batch = slice(start, start + size)
-                gradient, squared = loss.estimate(theta, rows[batch], coefficients[batch])
+                # the sum of the users' gradient estimates, and that of their squared lengths
+                gradient, squares = loss.estimate(theta, rows[batch], coefficients[batch])
                 # A last, short batch counts as a fraction of a step.
                 remaining = len(coefficients) - start
                 total += theta * (remaining / size) if remaining < size else theta
@@ -230,7 +232,7 @@ class LabelSGD(PrivateEstimator):
                 length = math.sqrt(np.vdot(theta, theta))
                 if length > radius:
                     theta *= radius / length
-                square += squared
+                square += squares
         return total / steps, square / (users * lipschitz**2)
 
     def _decoder(self, plan: Any) -> ReportDecoder:

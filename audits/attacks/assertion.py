@@ -38,8 +38,9 @@ def assert_private(
 ) -> Finding:
     """Assert that an audit does not falsify a privacy claim, in any test.
 
-    The claim of a declared mechanism is compared with its computed cost first.  The seed is fixed,
-    so a test that passed passes again.  Each call fails on a true claim with probability ``1 -
+    The claim of a declared mechanism is compared first with its computed cost, at the claim's delta
+    or ``delta``; then its own computed loss is audited.  The seed is fixed, so a test that passed
+    passes again.  Each call fails on a true claim with probability ``1 -
     confidence`` over the seeds; a test of Hypothesis makes a call for each of its examples.
 
     Parameters

@@ -51,7 +51,8 @@ from audits.recorded_runs.tape import NoiseBlock, Tape
 # If there are more different Laplace shifts than this, shifts within a relative 1 / MOST_SHIFTS of
 # each other count as the larger one: the cost is then a little higher, and faster to compose.
 MOST_SHIFTS = 200
-# The residual of least squares that counts as rounding, relative to the largest move.
+# The residual of least squares that counts as rounding, relative to the largest move of the sums,
+# each divided by the length of its row.
 NO_MOVE = 1e-13
 # Laws that are charged as Laplace noise of their scale.  Logistic noise never costs more than that,
 # and the logarithm of a uniform number is half of it, if a coin gives the sign.

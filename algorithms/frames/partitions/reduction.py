@@ -78,7 +78,7 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     for at in range(portion_count):
         if person is None:
             yield selected.slice(at * PORTION, PORTION).collect()
-        else:  # The rows of each portion keep the order of the frame.
+        else:  # Polars hashes a name alike in every portion; rows keep the order of the frame.
             yield selected.filter(pl.col(person).hash() % portion_count == at).collect()
 
 
