@@ -90,8 +90,8 @@ def _between_integers(
     low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
     ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
     excess_at = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
-    # two arrays of (bounds, sizes), at the whole orders below and above each order
-    below, above = (
+    # at the whole orders below and above each order
+    (excess_below, size_below), (excess_above, size_above) = (
         np.array([excess_at[int(n)] for n in integers.flat]).T for integers in (low, low + 1)
     )
     flat, n = order.ravel(), low.ravel()
@@ -99,11 +99,14 @@ def _between_integers(
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         # ln E m^a is convex in a, and so is ln E phi_a(m) = ln((E m^a - 1) / (a (a - 1))).  The
         # chord of each from n to n + 1 is therefore an upper bound; the lesser bound is taken.
-        log_moment_chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
-        curvature_chord = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
-        curvature_chord += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
+        log_moment_chord = (1 - share) * _log_moment(excess_below, size_below)
+        log_moment_chord += share * _log_moment(excess_above, size_above)
+        curvature_chord = (1 - share) * (excess_below - np.log(n * (n - 1.0)))
+        curvature_chord += share * (excess_above - np.log(n * (n + 1.0))) + np.log(
+            flat * (flat - 1)
+        )
         curvature_chord = np.where(
-            n > 1, _log_moment(curvature_chord, below[1] + above[1] + 8 * np.log(flat)), np.inf
+            n > 1, _log_moment(curvature_chord, size_below + size_above + 8 * np.log(flat)), np.inf
         )
         divergence = np.minimum(log_moment_chord * (1 + 4 * ULP), curvature_chord) / (flat - 1)
     divergence = np.where((flat > MAX_ORDER) | np.isnan(divergence), np.inf, divergence).reshape(

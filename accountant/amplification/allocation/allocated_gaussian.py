@@ -71,7 +71,8 @@ class AllocatedGaussian(Loss):
     def log_profile(self, epsilon: ArrayLike) -> Array:
         """Return the logarithm of `profile`, accurate in the far tail."""
         e = epsilons(epsilon)
-        return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
+        lower, upper = self.log_bounds(np.ravel(e))
+        return (lower if self.below else upper).reshape(e.shape)
 
     def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
         """Return logarithms of the profile rounded down and up; closed bounds where negligible.
@@ -116,9 +117,8 @@ class AllocatedGaussian(Loss):
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
-        return np.clip(
-            self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0
-        ).reshape(np.shape(epsilon))
+        lower, upper = self.profile_bounds(np.ravel(epsilon))
+        return np.clip(lower if self.below else upper, 0.0, 1.0).reshape(np.shape(epsilon))
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
@@ -171,14 +171,14 @@ class AllocatedGaussian(Loss):
 
         The secant's start and slope are rough: they decide how long the search takes.
         """
-        target = math.log(delta) - (0.0 if self.below else ACCURACY)
+        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
+            return 0.0 if self.below else Loss.inverse_profile(self, delta)
+        log_target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
         @functools.cache
         def excess(epsilon: float) -> float:
-            return float(self.log_profile(np.array([epsilon]))[0]) - target
+            return float(self.log_profile(np.array([epsilon]))[0]) - log_target
 
-        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
-            return 0.0 if self.below else Loss.inverse_profile(self, delta)
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
         # Minus the slope of ln delta there.  A normal loss of variance v has a delta of about
         # e^{-eps^2 / (2 v)} over a power of eps: the slope is about eps / v + 1 / eps, where v is
