@@ -53,7 +53,9 @@ from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
 from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy
 from .errors import LedgerCorrupt as LedgerCorrupt
+from .errors import LedgerNewer as LedgerNewer
 from .errors import LedgerUnwritable as LedgerUnwritable
+from .errors import LedgerViolated as LedgerViolated
 from .errors import OffPlan as OffPlan
 from .errors import ParameterError as ParameterError
 from .errors import PrivateValueError as PrivateValueError

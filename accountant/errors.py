@@ -327,6 +327,70 @@ class LedgerCorrupt(RuntimeError):
         return f"{self.book}: {self.why}{where}; spend nothing more from it and compare backups"
 
 
+class LedgerViolated(LedgerCorrupt):
+    """Entries of some data sets break the terms of these; the log itself is whole.
+
+    An older version of this package may have written them, which does not know such terms.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    datasets : dict of str to (str, int)
+        For each such data set what is wrong, and the number of its first wrong entry.
+    intact : int or None
+        How many other data sets are as they must be; None where they were not looked at.
+
+    Examples
+    --------
+    >>> from accountant import LedgerViolated
+    >>> violated = LedgerViolated("b.db", {"ages": ("spends more than the budget", 3)}, None)
+    >>> print(violated)
+    b.db: data set 'ages': spends more than the budget (entry 3); spend nothing more from it
+    """
+
+    def __init__(self, book: str, datasets: dict[str, tuple[str, int]], intact: int | None) -> None:
+        self.datasets, self.intact = datasets, intact
+        super().__init__(book, *next(iter(datasets.values())))
+        self.args = book, datasets, intact
+
+    def __str__(self) -> str:
+        broken = "; ".join(
+            f"data set {name!r}: {why} (entry {entry})"
+            for name, (why, entry) in self.datasets.items()
+        )
+        others = ""
+        if self.intact is not None:
+            others = f".  The log is whole, and {self.intact} other data sets are as they must be"
+        return f"{self.book}: {broken}; spend nothing more from it{others}"
+
+
+class LedgerNewer(RuntimeError):
+    """A newer version wrote to a book what this one does not know: it may be read only.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    why : str
+        What is not known.
+
+    Examples
+    --------
+    >>> from accountant import LedgerNewer
+    >>> print(LedgerNewer("book.db", "has the format 9"))
+    book.db: has the format 9, which this version does not know; nothing was spent; update dp-attest
+    """
+
+    def __init__(self, book: str, why: str) -> None:
+        self.book, self.why = book, why
+        super().__init__(book, why)
+
+    def __str__(self) -> str:
+        unknown = f"{self.book}: {self.why}, which this version does not know"
+        return f"{unknown}; nothing was spent; update dp-attest"
+
+
 class LedgerUnwritable(OSError):
     """A book cannot be written: its disk is full, read-only or failing.  No answer was given.
 

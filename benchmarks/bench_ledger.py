@@ -15,7 +15,7 @@ from mechanisms import Gaussian, Laplace
 def writers(folder, times):
     """Print spends a second of one process and of eight, and what a total costs after one."""
     url = f"sqlite:///{folder / 'book.db'}"
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("d", WIDE)
     before, made = flushes_per_second(folder), 0
     for processes in (1, PROCESSES):
@@ -40,7 +40,7 @@ def many_users(folder, users, times=5):
     """Print what a spend of a third of the users takes."""
     url, rng = f"sqlite:///{folder / 'people.db'}", np.random.default_rng(0)
     who = [np.flatnonzero(rng.random(users) < 0.3) for _ in range(times)]
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("d", Budget(10.0), users=users)
         with book.ledger("d", np.zeros(users)) as ledger:
             start = time.perf_counter()

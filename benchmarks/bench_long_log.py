@@ -114,7 +114,7 @@ def in_another_process(work, *given):
 def long_book(folder, entries):
     """Print what a long log takes to verify, and to spend from in a fresh process."""
     url = f"sqlite:///{folder / 'long.db'}"
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("d", WIDE)
         append_entries(book, entries)
         limit = hash_seconds(entries, 480)  # bytes of such an entry
@@ -130,7 +130,7 @@ def long_book(folder, entries):
 def users_and_runs(folder, entries):
     """Print the first spend of a process that must read the log, and a resumed run."""
     url = f"sqlite:///{folder / 'users.db'}"
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("d", WIDE, "zcdp", users=len(DATA))
         with book.ledger("d", DATA, 2 * Gaussian(1e4), run="r") as ledger:
             given = ledger.release(Gaussian(1e4), np.sum)

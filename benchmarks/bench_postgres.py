@@ -25,7 +25,7 @@ def main():
             rates = {}
             for processes in (1, PROCESSES):
                 place = server.database()
-                with Book.open(place.url) as book:
+                with Book.create(place.url) as book:
                     book.dataset("d", WIDE)
                 rates[processes] = spends_per_second(place.url, processes, times)
         finally:

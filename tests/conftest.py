@@ -12,6 +12,9 @@ QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(He
 settings.register_profile("quick", max_examples=15, **QUIET)
 settings.register_profile("thorough", max_examples=300, **QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+# No pins of books beside the configuration of the person who runs the tests: many tests put older
+# books back, or forge them.  tests/accountant/book/test_own_pins.py sets a folder.
+os.environ["DP_ATTEST_PINS"] = ""
 SLOW_CASES = Path(__file__).parent / "selection" / "slow_cases.txt"
 
 

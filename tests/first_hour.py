@@ -136,7 +136,9 @@ def play(folder: Path) -> None:
     hour.command("account", "training", *run, "--loader", "shuffled", "--json", "run.json",
                  "--out", "run.html", says="the Poisson number does not hold")  # fmt: skip
     hour.command("account", "training", "--replay", "run.json", says="DP-SGD over 200 examples")
-    hour.command("ledger", "open", "team.db", "survey", "--epsilon", "1", "--unit", "one person")
+    hour.command(
+        "ledger", "open", "team.db", "survey", "--new", "--epsilon", "1", "--unit", "one person"
+    )
     hour.write("frame.py", A_FRAME)
     hour.python("frame.py", says="left: 0.5")
     hour.command("ledger", "status", "team.db", says="survey")

@@ -48,7 +48,7 @@ import tempfile
 import numpy as np
 from accountant import Book, Budget
 from mechanisms import Laplace
-book = Book.open("sqlite:///" + tempfile.mkdtemp() + "/book.db")
+book = Book.create("sqlite:///" + tempfile.mkdtemp() + "/book.db")
 book.dataset("ages", budget=Budget(epsilon=1.0), notion="pure")
 total = Laplace(scale=100.0, sensitivity=100.0)
 def call():

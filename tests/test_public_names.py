@@ -97,7 +97,7 @@ def test_a_book_of_the_first_layout_is_read_verified_and_spent_from(tmp_path):
     from mechanisms import Laplace
 
     shutil.copy(SNAPSHOTS / "book.db", tmp_path / "book.db")
-    with Book.open(f"sqlite:///{tmp_path / 'book.db'}", create=False) as book:
+    with Book.open(f"sqlite:///{tmp_path / 'book.db'}") as book:
         assert book.verify()
         assert book.spent("ages") == 0.75
         history = list(book.history("ages"))

@@ -159,8 +159,9 @@ def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
     function on the far side of this point.  The first result has a slope for each point but the
     last, which has no gap on its right, the second for each point but the first.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = (high - low[:, None]) / np.abs(gap)
+    # A gap may be so small that a slope is no float.  The least float is above a falling one.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = np.maximum((high - low[:, None]) / np.abs(gap), np.finfo(float).min)
     before = np.triu(np.ones(slope.shape, dtype=bool), 1)
     rising = np.min(np.where(before, slope, np.inf), axis=0)[:-1]
     falling = np.min(np.where(before.T, slope, np.inf), axis=0)[1:]

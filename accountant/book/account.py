@@ -39,6 +39,7 @@ from accountant.book.chain.entries import (
     canonical_json,
     checked_name,
     set_aside_key,
+    unknown_terms,
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
 from accountant.book.limits.terms import Terms
@@ -46,7 +47,7 @@ from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
 from accountant.book.stored_values import decode_users
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.errors import LedgerCorrupt, LedgerNewer, LedgerViolated, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total
@@ -147,8 +148,9 @@ class Account:
         self._notions: dict[Budget, Notions] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
         self.opening = Terms.of(facts)
-        # the hash of the entry that states the terms in force; empty for those of the opening
-        self._terms_mark = ""
+        self._unknown_at_opening = self._unknown = unknown_terms(facts)
+        # hash and number of the entry that states the terms in force; empty for the opening
+        self._terms_mark, self._terms_seq = "", 0
         self.adopt(self.opening)
         self._user_totals: RunningSums[UserTotals] | None = None
         if self.users is not None:
@@ -188,8 +190,17 @@ class Account:
         mark = "" if last_terms is None else last_terms.hash
         if mark != self._terms_mark:
             self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
+            changed = [] if last_terms is None else unknown_terms(last_terms.facts)
+            self._unknown = [*self._unknown_at_opening, *changed]
             self._terms_mark = mark
+            self._terms_seq = 0 if last_terms is None else last_terms.seq
         return self.terms
+
+    def refuse_unknown_terms(self) -> None:
+        """Raise `LedgerNewer` if newer code limits the data set by what this code does not know."""
+        if self._unknown:
+            limits = ", ".join(map(repr, self._unknown))
+            raise LedgerNewer(self.log.name, f"limits the data set {self.name!r} by {limits}")
 
     def notions_of(self, budget: Budget) -> Notions:
         """Return both notions under a budget."""
@@ -233,13 +244,36 @@ class Account:
 
     # --- the total of the data set
 
+    def last_charge(self) -> LogEntry | None:
+        """Return the last charge, None if there is none; call it inside a transaction.
+
+        Raises `LedgerViolated` if it does not state what its limits ask for: a version that does
+        not know them has charged, so what it spent is missing from the totals of these limits.
+        """
+        last_charge = self.log.last_charge(self.name)
+        if last_charge is None:
+            return None
+        missing = [
+            limit
+            for limit, fact, is_set in (
+                ("windows", "parts", self.window is not None),
+                ("buckets", "buckets", self.buckets is not None),
+                ("quotas", "own", bool(self.terms.quotas) and last_charge.seq > self._terms_seq),
+            )
+            if is_set and fact not in last_charge.facts
+        ]
+        if missing:
+            why = f"was charged by a version that does not know {missing[0]}"
+            raise LedgerViolated(self.log.name, {self.name: (why, last_charge.seq)}, None)
+        return last_charge
+
     def standing(self) -> Standing:
         """Return what the data set has spent now; call it inside a transaction.
 
         With users, this is what the user with the largest total spent.
         """
         self.follow_terms()
-        return self.standing_after(self.log.last_charge(self.name))
+        return self.standing_after(self.last_charge())
 
     def standing_after(self, last_charge: LogEntry | None, now: str | None = None) -> Standing:
         """Return the notion and the total after a charge; the total is zero where that is None.

@@ -19,10 +19,10 @@ from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
-from accountant.errors import DatasetClosed, LedgerCorrupt
+from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
-from accountant.serialisation.plan_json import from_dict, to_dict
+from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 
 # Relative difference that a recomputed epsilon may have: other versions of the libraries may
 # compute a slightly different one.
@@ -35,6 +35,8 @@ class AccountsCheck:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._checks: dict[str, ChargeCheck] = {}  # by data set
+        # What breaks the terms of a data set, and in which entry.  The others are checked further.
+        self._violations: dict[str, tuple[str, int]] = {}
         self._latest, self._timed = "", False  # whether some terms depend on the time
 
     def check_entry(self, entry: LogEntry) -> None:
@@ -46,7 +48,17 @@ class AccountsCheck:
                 raise LedgerCorrupt(self._log.name, "opens a data set for a second time", entry.seq)
             self._checks[name] = ChargeCheck(self._log, entry)
         elif entry.kind in {*CHARGING_KINDS, TERMS, "step"}:
-            self._checks[entry.facts["dataset"]].check_entry(entry)
+            name = entry.facts["dataset"]
+            if name not in self._violations:
+                try:
+                    self._checks[name].check_entry(entry)
+                except PlanFileError:  # it may be a kind that is declared elsewhere
+                    raise
+                except LedgerCorrupt as violation:
+                    self._violations[name] = violation.why, violation.entry or entry.seq
+                except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+                    why = f"an entry does not say what it must: {type(error).__name__}"
+                    self._violations[name] = why, entry.seq
 
     def check_time(self, entry: LogEntry) -> None:
         """Check that the time which decides on what has expired does not run back.
@@ -63,9 +75,24 @@ class AccountsCheck:
     def check_last_charges(self) -> None:
         """Check that a spend would find the last charge of each data set through the index."""
         for name, check in self._checks.items():
+            if name in self._violations:
+                continue
             indexed_charge = self._log.last_charge(name)
             if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
+
+    def refuse_first(self, fault: LedgerCorrupt) -> None:
+        """Raise `LedgerCorrupt` for the first violation if the log has this fault after it."""
+        if self._violations and not isinstance(fault, LedgerViolated):
+            why, seq = next(iter(self._violations.values()))
+            if fault.entry is None or seq <= fault.entry:
+                raise LedgerCorrupt(self._log.name, why, seq) from None
+
+    def refuse_violations(self) -> None:
+        """Raise `LedgerViolated` if entries of some data sets break their terms."""
+        if self._violations:
+            intact = len(self._checks) - len(self._violations)
+            raise LedgerViolated(self._log.name, self._violations, intact)
 
 
 class ChargeCheck:

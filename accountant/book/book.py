@@ -10,6 +10,7 @@ work is done by the other modules of this folder.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Self, final
@@ -33,7 +34,7 @@ from accountant.book.dataset_terms import (
 from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
 from accountant.book.limits.terms import utc_time
-from accountant.book.log import Log
+from accountant.book.log import Log, Make
 from accountant.book.status import (
     Buckets,
     PeopleTable,
@@ -74,7 +75,7 @@ class Book(TableDisplay):
     >>> from accountant import Book, Budget
     >>> from mechanisms import Laplace
     >>> folder = tempfile.TemporaryDirectory()
-    >>> book = Book.open(f"sqlite:///{folder.name}/budgets.db")
+    >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
     >>> status = book.dataset("ages", budget=Budget(1.0))
     >>> with book.ledger("ages", np.arange(50.0)) as ledger:
     ...     answer = ledger.release(Laplace(4.0), np.sum)
@@ -94,24 +95,29 @@ class Book(TableDisplay):
         *,
         pin: str | os.PathLike[str] | None = None,
         wait: float = 30.0,
-        create: bool = True,
+        create: bool | None = None,
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
         verified: bool = False,
+        accept_restored: str | None = None,
     ) -> Self:
-        """Open or create a book.
+        """Open a book that is there; `create` makes one.
+
+        Each machine that writes to a book keeps its end beside the user's configuration, in
+        ``~/.config/dp-attest/pins`` or the folder ``DP_ATTEST_PINS``, and refuses to spend from a
+        book that was put back from a backup.
 
         Parameters
         ----------
         url : str or path
-            A file, which SQLite makes, ``sqlite:///PATH`` or ``postgresql://...``.
+            A file of SQLite, ``sqlite:///PATH`` or ``postgresql://...``.
         pin : path, optional
-            A file, best on another machine, that holds the last entry's hash, so that a book put
-            back from a backup is noticed.
+            A file, best on another machine, that holds the last entry's hash in place of the pin
+            of this machine; it is compared at each look, too.
         wait : float
             Seconds to wait for others at most.
-        create : bool
-            Whether a book that is not there is made.
+        create : bool, optional
+            Deprecated: whether a book that is not there is made.
         author : str, optional
             Who spends; by default the user of the operating system.
         key : bytes or path, optional
@@ -120,6 +126,9 @@ class Book(TableDisplay):
         verified : bool
             Whether data sets are opened with ``verified=True``, and plans of all others also only
             with a proof, by this object.
+        accept_restored : str, optional
+            Why a book that was put back from a backup is to be spent from, though the spends since
+            are lost from it.  An entry says so, and the pin follows.
 
         Returns
         -------
@@ -133,13 +142,82 @@ class Book(TableDisplay):
         LedgerCorrupt
             If the last entries do not fit together, or SQLite's log ahead is damaged; `verify`
             checks all.
+        ParameterError
+            If there is no book; a file without bytes is none.
         """
+        make = Make.NEVER
+        if create is not None:
+            warnings.warn(
+                "Book.open(create=...) goes with the next version: Book.create makes a book, and "
+                "Book.open opens one that is there",
+                FutureWarning,
+                stacklevel=2,
+            )
+            make = Make.IF_MISSING if create else Make.NEVER
+        return cls._opened(url, make, pin, wait, author, key, verified, accept_restored)
+
+    @classmethod
+    def create(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        pin: str | os.PathLike[str] | None = None,
+        wait: float = 30.0,
+        author: str | None = None,
+        key: bytes | str | os.PathLike[str] | None = None,
+        verified: bool = False,
+    ) -> Self:
+        """Make a new book and open it.
+
+        Parameters
+        ----------
+        url : str or path
+            As in `open`; there is no book yet.
+        pin : path, optional
+            As in `open`.
+        wait : float
+            As in `open`.
+        author : str, optional
+            As in `open`.
+        key : bytes or path, optional
+            As in `open`.
+        verified : bool
+            As in `open`.
+
+        Returns
+        -------
+        Book
+            The book.
+
+        Raises
+        ------
+        ParameterError
+            If there is a book already, or a file without bytes.
+        """
+        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None)
+
+    @classmethod
+    def _opened(
+        cls,
+        url: str | os.PathLike[str],
+        make: Make,
+        pin: str | os.PathLike[str] | None,
+        wait: float,
+        author: str | None,
+        key: bytes | str | os.PathLike[str] | None,
+        verified: bool,
+        accept_restored: str | None,
+    ) -> Self:
+        """Return the book, made as ``make`` says; arguments are those of `open`."""
         if not isinstance(verified, bool):
             raise ParameterError("verified", verified, "True or False")
         named_author = None if author is None else checked_name("author", author)
+        if accept_restored is not None:
+            checked_name("accept_restored", accept_restored)
         head_pin = None if pin is None else HeadPin(pin)
         signing_key = None if key is None else SigningKey(key)
-        return cls(Log.open(url, head_pin, named_author, wait, create, signing_key), verified)
+        log = Log.open(url, head_pin, named_author, wait, make, signing_key, accept_restored)
+        return cls(log, verified)
 
     def close(self) -> None:
         """Close the connection to the database."""
@@ -425,6 +503,7 @@ class Book(TableDisplay):
         account = self._account(name)
         with self._log.reading():
             notion, total = account.standing()
+            account.refuse_unknown_terms()
             if account.terms.is_over(self._log.latest):
                 return 0
             free = account.free_runs(as_plan(plan))
@@ -716,6 +795,8 @@ class Book(TableDisplay):
         ------
         LedgerCorrupt
             If something was changed, cut off, removed or put back.
+        LedgerViolated
+            If the log is whole, but entries of some data sets break the terms of these.
         """
         return verify_log(self._log, head)
 

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -29,8 +32,14 @@ from accountant.book.chain.entries import (
     run_key,
     step_key,
 )
-from accountant.book.label_claim import LabelClaim, LabelTaken, await_label
-from accountant.book.reservations import FreshnessCheck, Reservations
+from accountant.book.label_claim import (
+    LabelClaim,
+    LabelTaken,
+    await_label,
+    is_gone,
+    process_here,
+)
+from accountant.book.reservations import FreshnessCheck, Reservations, StepTaken
 from accountant.book.stored_values import decode_answer, encode_answer, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
@@ -39,7 +48,7 @@ from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import Proof
 from accountant.randomness import Rng
 from accountant.serialisation.plan_json import to_dict
@@ -79,19 +88,48 @@ class BookLedger(Ledger):
             reservations.mark_seed(self._noise_fingerprint())
         else:
             warn_of_large_delta(account.budget.delta, self._users)
+        self._verified = verified
         if self._plan is not None:
-            meter.run = PlanRun(
-                reservations,
-                self._plan,
-                run,
-                self._users,
-                self.coin_words,
-                meter.bucket_facts,
-                proof,
-                verified,
-            )
-            self.coin_words = meter.run.coins
-            self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
+            self._follow(self._plan, run, proof)
+
+    def _follow(self, plan: Plan, name: str | None, proof: Proof | None) -> None:
+        """Charge a run of a plan, or resume it, and take its public coins."""
+        meter = self._book_meter
+        meter.run = PlanRun(
+            meter.reservations,
+            plan,
+            name,
+            self._users,
+            self.coin_words,
+            meter.bucket_facts,
+            proof,
+            self._verified,
+        )
+        self.coin_words = meter.run.coins
+        self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
+
+    @contextlib.contextmanager
+    def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:
+        """Charge a run of a plan for the releases inside the block; see `Gate.reserving`."""
+        meter = self._book_meter
+        if meter.run is not None:
+            with super().reserving(plan, label):
+                yield
+            return
+        copy = self._copies.of_plan(as_plan(plan))
+        self._refuse_other_process(copy)
+        with self._lock:
+            self._refuse_within_a_query(copy)
+            meter.refuse_closed(copy)
+            meter.fail_waiting()
+            name = None if label is None else checked_name("label", label)
+            coin_words, coins = self.coin_words, self.coins
+            try:
+                self._follow(copy, name, None)
+                yield
+            finally:
+                meter.run = None
+                self.coin_words, self.coins = coin_words, coins
 
     def _release_once(self, mechanism: Releasable, query: ShapedQuery, label: str) -> Any:
         """Return the answer that is stored under a label, or claim the label and release.
@@ -261,8 +299,7 @@ class BookMeter:
 
         An error leaves the state unchanged.
         """
-        if self._closed:
-            raise OffPlan(mechanism, None, "this ledger was closed")
+        self.refuse_closed(mechanism)
         if not self.is_answering():  # an interrupted reservation must not take this answer
             self.fail_waiting()
         label = self.label
@@ -282,6 +319,11 @@ class BookMeter:
             entry = self.reservations.reserve(mechanism, who, facts, self.fingerprint, label)
             reserved = ReservedRelease(entry, None if label is None else label.key)
         self.waiting.append(reserved)
+
+    def refuse_closed(self, plan: Plan | Releasable) -> None:
+        """Raise `OffPlan` if the gate was closed."""
+        if self._closed:
+            raise OffPlan(plan, None, "this ledger was closed")
 
     def fail_waiting(self) -> None:
         """Record for every open reservation that it has no answer."""
@@ -347,12 +389,12 @@ class PlanRun:
             paid = ", ".join(sorted(opened.facts["buckets"]))
             raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
         self._seq, self._named = opened.seq, name is not None
-        # Entries up to this number are those of earlier processes, which are resumed; 0 for none.
-        # Later ones in the same run are this process's own, or those of one that runs at once.
+        # Entries up to this number are those of other processes; 0 for none.  Later ones in the
+        # same run are this process's own, or those of one that runs at once.
         self._last_recorded = 0
         if self._named:
-            with self._log.reading():
-                self._last_recorded = self._log.head.seq
+            self._look_again()
+        self._opened_at = self._last_recorded
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._cursor = PlanCursor(plan, users)
         self._charged: list[tuple[Releasable, Users | None]] = []
@@ -401,31 +443,56 @@ class PlanRun:
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
     ) -> ReservedRelease:
-        """Return the step as it was recorded, or a new reservation that its plan has paid for."""
+        """Return the step as it was recorded, or a new reservation that its plan has paid for.
+
+        A step that another process is making is waited for, at most for the book's ``wait``.
+        """
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
         # A run without a name is never resumed, so its steps need no keys.
         key = answer_key(self._seq, step) if self._named else None
-        earlier, answer = self._recorded(step)
-        if earlier is None:
-            return ReservedRelease(
-                self._reservations.reserve_step(
-                    mechanism, who, facts, freshness_check, self._named
-                ),
-                key,
-            )
+        give_up = time.monotonic() + self._log.wait
+        while True:
+            earlier, answer = self._recorded(step)
+            if earlier is None:
+                try:
+                    entry = self._reservations.reserve_step(
+                        mechanism, who, facts, freshness_check, self._named
+                    )
+                except StepTaken:
+                    self._look_again()
+                    continue
+                return ReservedRelease(entry, key)
+            self._refuse_another_step(earlier, mechanism, who)
+            if answer is not None:
+                return ReservedRelease(earlier, key, answer)
+            holder = earlier.facts.get("holder")
+            # This process gave the step up before it opened the run anew.
+            is_given_up = earlier.seq <= self._opened_at and holder == process_here(os.getpid())
+            if holder is None or is_given_up or is_gone(holder) or time.monotonic() >= give_up:
+                break
+            time.sleep(random.uniform(1e-3, 2e-2))  # seconds, as for labels
+            self._look_again()
+        # It was reserved and never answered: the data may have been read, so a second read is paid.
+        return ReservedRelease(
+            self._reservations.reserve(mechanism, who, facts, freshness_check), key
+        )
+
+    def _look_again(self) -> None:
+        """Take what other processes have recorded meanwhile for recorded."""
+        with self._log.reading():
+            self._last_recorded = self._log.head.seq
+
+    def _refuse_another_step(
+        self, earlier: LogEntry, mechanism: Releasable, who: Users | None
+    ) -> None:
+        """Raise `OffPlan` unless the recorded step is this one."""
         requested = {
             "mechanism": self._reservations.account.description_of(mechanism),
             **encode_users(who).facts(),
         }
         if any(earlier.facts[name] != stated for name, stated in requested.items()):
-            raise OffPlan(mechanism, None, "the run that is resumed released something else here")
-        if answer is not None:
-            return ReservedRelease(earlier, key, answer)
-        # It was reserved and never answered: the data may have been read, so a second read is paid.
-        return ReservedRelease(
-            self._reservations.reserve(mechanism, who, facts, freshness_check), key
-        )
+            raise OffPlan(mechanism, None, "this run released something else here")
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
         """Return the entries of a step and of its answer, None if not written at the opening."""

@@ -268,7 +268,7 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
         after = account.limit_under(
             notions,
             account.counts_after_plan(before.notion),
-            account.log.last_charge(account.name),
+            account.last_charge(),
             account.log.latest,
         )
         if exceeds_every_way(after, before.total, account.each_total()):
@@ -323,6 +323,7 @@ def _checked_quota(account: Account, quota: object) -> float:
 def _append_change(account: Account, change: str, facts: dict[str, Any], reason: str) -> None:
     """Append the whole terms with a change; a closed data set takes none."""
     terms: Terms = account.terms
+    account.refuse_unknown_terms()
     terms.refuse_if_closed(account.name)
     changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
     if account.window is not None:  # an earlier window may have spent this much

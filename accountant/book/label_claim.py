@@ -1,5 +1,7 @@
 """Which process may release under a label: it is charged once, and others wait for the answer.
 
+The steps of a named run are awaited in the same way (`PlanRun`).
+
 The last entry under the key of a label says how it stands.  A release answers all.  A reservation
 is waited for as long as its process lives, but at most for the book's ``wait``; then the next one
 takes the label over and pays for a release of its own, because the first may have seen the data.
@@ -66,7 +68,7 @@ def await_label(
         if (
             labelled_entry is None
             or labelled_entry.kind != "reserve"
-            or _is_gone(labelled_entry.facts["holder"])
+            or is_gone(labelled_entry.facts["holder"])
         ):
             break
         if labelled_entry.facts["mechanism"] != mechanism:
@@ -78,12 +80,12 @@ def await_label(
             break
         time.sleep(random.uniform(1e-3, 2e-2))  # seconds; random, so that waiters do not collide
     return LabelClaim(
-        label, key, 0 if labelled_entry is None else labelled_entry.seq, _this_process(os.getpid())
+        label, key, 0 if labelled_entry is None else labelled_entry.seq, process_here(os.getpid())
     )
 
 
 @cache
-def _this_process(pid: int) -> Holder | None:
+def process_here(pid: int) -> Holder | None:
     """Return what tells this process from all others; None where the system does not say."""
     started = _start_of(pid)
     return None if started is None else [_machine(), pid, started]
@@ -109,9 +111,9 @@ def _start_of(pid: int) -> str | None:
     return None if stat_fields[0] in "ZX" else stat_fields[19]
 
 
-def _is_gone(holder: Holder | None) -> bool:
+def is_gone(holder: Holder | None) -> bool:
     """Return whether a process of this machine is known to have ended."""
-    here = _this_process(os.getpid())
+    here = process_here(os.getpid())
     if here is None or holder is None or holder[0] != here[0]:
         return False
     return bool(_start_of(holder[1]) != holder[2])

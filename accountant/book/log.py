@@ -18,27 +18,31 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from itertools import pairwise
 from typing import Any, Self
 
 from accountant.book.chain.entries import (
     CHARGING_KINDS,
     FIRST_PREDECESSOR,
+    FORMAT,
     TERMS,
     ChainHead,
     LogEntry,
     canonical_json,
     charge_key,
     digest,
+    limits_of,
     next_hash,
     parse_facts,
+    refuse_newer_format,
     terms_key,
 )
-from accountant.book.chain.head_pin import HeadPin
+from accountant.book.chain.head_pin import HeadPin, own_pin
 from accountant.book.chain.key_index import Node, descend, new_nodes
 from accountant.book.chain.signing_key import SigningKey, format_head, without_signature
 from accountant.book.databases.connection import connect
-from accountant.book.databases.database_files import MissingBook
+from accountant.book.databases.database_files import MAKE_ONE, MissingBook
 from accountant.book.databases.storage import Question, Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
@@ -51,6 +55,12 @@ LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
 ENTRIES_KEPT = 4096
 # `verification` checks all entries.  At the opening more than these would take longer.
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
+
+
+class Make(Enum):
+    """Whether opening a book makes it: never, only where none is, or in both cases."""
+
+    NEVER, NEW, IF_MISSING = range(3)
 
 
 class Log:
@@ -69,8 +79,10 @@ class Log:
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
         self._head: LogEntry | None = None
+        self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
-        self._pin, self.wait = pin, wait
+        self.pin, self.wait = pin, wait
+        self.is_new = False  # whether this object made the book
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
@@ -89,37 +101,66 @@ class Log:
         pin: HeadPin | None,
         author: str | None,
         wait: float,
-        create: bool,
+        make: Make,
         signing_key: SigningKey | None,
+        restored_because: str | None = None,
     ) -> Self:
-        """Open the log of a book, or create it, and check its last entries; as `Book.open`."""
-        # a book that was pinned is not created anew where it is missing
+        """Open the log of a book, or make it, and check its last entries; as `Book.open`.
+
+        Without ``pin`` the book's own pin on this machine is used.  ``restored_because`` is why the
+        book may have fewer entries than the pin says.
+        """
+        # a book that was pinned is not made anew where it is missing
         has_pinned_head = pin is not None and pin.read() is not None
         try:
-            storage = connect(url, wait, create and not has_pinned_head)
+            storage = connect(url, wait, make is not Make.NEVER and not has_pinned_head)
         except MissingBook as missing:
             if not has_pinned_head:
                 raise
             problem = "is empty, though entries of it are known"
             raise LedgerCorrupt(str(missing.value), problem) from None
-        log = cls(storage, pin, author, wait, signing_key)
+        log = cls(storage, None if restored_because else pin, author, wait, signing_key)
         try:
             with storage.reading():
                 is_empty = storage.empty
-            if is_empty and not create:
-                raise ParameterError("url", log.name, "a book that exists")  # noqa: TRY301
+            if is_empty and make is Make.NEVER:
+                raise ParameterError("url", log.name, MAKE_ONE)  # noqa: TRY301
             if is_empty:
                 with log.writing():
                     pass
+            if make is Make.NEW and not log.is_new:
+                allowed = "of no book yet: Book.open opens the one that is there"
+                raise ParameterError("url", log.name, allowed)  # noqa: TRY301
             log.check_last_entries()
+            pin = own_pin(str(log.first_facts.get("id", ""))) if pin is None else pin
+            if restored_because is not None:
+                log.accept_restored(pin, restored_because)
+            log.pin = pin
+            if log.is_new:
+                log.advance_pin()
         except BaseException:
             log.close()
             raise
         return log
 
+    def accept_restored(self, pin: HeadPin | None, reason: str) -> None:
+        """Let the pin follow a book that was put back from a backup; an entry says so, and why."""
+        pinned = None if pin is None else pin.read()
+        with self.writing():
+            try:
+                self.refuse_unless_there(pinned or ChainHead(0, FIRST_PREDECESSOR), self.head)
+            except LedgerCorrupt:
+                self.append("restored", {"reason": reason, "known": str(pinned)})
+            else:
+                allowed = "None: this book goes on from its pin, so it was not put back"
+                raise ParameterError("accept_restored", reason, allowed)
+        if pin is not None:
+            pin.advance(self.last_seen_head, accepted=True)
+
     def check_last_entries(self) -> None:
         """Raise `LedgerCorrupt` if the last entries do not fit together."""
         with self.reading():
+            self.first_facts = self.entry(1).facts
             first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
             start = ChainHead(0, FIRST_PREDECESSOR)
             if first_checked:
@@ -142,8 +183,11 @@ class Log:
                     if self.storage.empty:
                         self._create()
                     else:
-                        self._head = self._checked_head(self._pinned())
+                        pinned = None if self.pin is None else self.pin.read()
+                        self._head = self._checked_head(pinned)
                         self.latest = max(self._time, self._head.latest)
+                        for facts in (self.first_facts, self._head.facts):
+                            refuse_newer_format(self.name, facts)
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -155,11 +199,14 @@ class Log:
             self.advance_pin()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Open a read-only transaction."""
+    def reading(self, own_pin_too: bool = False) -> Iterator[None]:
+        """Open a read-only transaction; the machine's own pin is compared where that is asked."""
         with self._lock:
             self._refuse_other_process()
-            pinned = self._pinned()  # read before the entries, which may be older than a later pin
+            # The pin is read before the entries, which may be older than a later pin.
+            pinned = None
+            if self.pin is not None and (own_pin_too or not self.pin.is_own):
+                pinned = self.pin.read()
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
@@ -182,11 +229,11 @@ class Log:
             raise ParameterError("book", self.name, allowed)
 
     def _create(self) -> None:
-        if self.last_seen_head.seq or self._pinned() is not None:
+        if self.last_seen_head.seq or (self.pin is not None and self.pin.read() is not None):
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
-        self._head = None
-        self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
+        self._head, self.is_new = None, True
+        self.append("book", {"schema": FORMAT, "id": os.urandom(16).hex()}, key="book")
 
     def _index_old_entries(self) -> None:
         """Index every key of a log that was written without an index."""
@@ -211,13 +258,10 @@ class Log:
         """Return the head in words, signed where there is a key; inside a transaction."""
         return format_head(self.head.chain_head, self.signing_key)
 
-    def _pinned(self) -> ChainHead | None:
-        return None if self._pin is None else self._pin.read()
-
     def advance_pin(self) -> None:
         """Write the last head that was read to the pin, if there is one."""
-        if self._pin is not None and self._pin.read() != self.last_seen_head:
-            self._pin.advance(self.last_seen_head)
+        if self.pin is not None and self.pin.read() != self.last_seen_head:
+            self.pin.advance(self.last_seen_head)
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
@@ -227,26 +271,28 @@ class Log:
         for row, before in pairwise(last_rows[1:]):
             if row[0] == head.index_root == before[0] + 1:
                 self._cached_entries[row[0]] = self._checked([row, before], row[0])
-        for link in (self.last_seen_head, pinned):
-            if link is not None:
-                self.refuse_unless_there(link, head)
+        self.refuse_unless_there(self.last_seen_head, head)
+        if pinned is not None:
+            self.refuse_unless_there(pinned, head, "; accept_restored= goes on from a backup")
         if head.index_root is not None and not self.storage.has_length(head.seq):
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
         return head
 
-    def refuse_unless_there(self, link: ChainHead, head: LogEntry) -> None:
+    def refuse_unless_there(self, link: ChainHead, head: LogEntry, remedy: str = "") -> None:
         """Raise `LedgerCorrupt` unless the chain passes through ``link``."""
         if link.seq == 0:
             return
         if link.seq > head.seq:
             problem = f"ends at entry {head.seq}, but entry {link.seq} was written: rolled back"
+            problem += remedy
             raise LedgerCorrupt(self.name, problem, link.seq)
         marks = [(head.hash,)]
         if link.seq < head.seq:
             marks = self.storage.ask(HASH_OF, seq=link.seq)
         if marks != [(link.hash,)]:
-            raise LedgerCorrupt(self.name, "is another chain than the one that is known", link.seq)
+            problem = f"is another chain than the one that is known{remedy}"
+            raise LedgerCorrupt(self.name, problem, link.seq)
 
     # --- adding entries
 
@@ -272,7 +318,12 @@ class Log:
             "seq": seq + 1,
             "time": self._time,
             "author": self.author,
+            "format": FORMAT,
         }
+        if kind in {"dataset", TERMS}:
+            entry_facts["needs"] = limits_of(facts)
+        if self._head is None or "format" not in self._head.facts:
+            self.storage.refuse_older_versions()
         if self.latest > self._time:  # the clock ran back: expired budgets stay expired
             entry_facts["latest"] = self.latest
         keys = LogEntry(seq + 1, "", entry_facts).own_keys + ([] if also is None else [also])

@@ -11,6 +11,7 @@ may have a *key*, under which it is found again, and under which no second one i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
 from accountant.book.chain.entries import PAID, LogEntry, digest, step_key
-from accountant.book.label_claim import LabelClaim
+from accountant.book.label_claim import LabelClaim, process_here
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import (
     proof_for,
@@ -52,6 +53,10 @@ FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
 ATTEMPTS = 3
 
 
+class StepTaken(Exception):
+    """Another process was first to record this step of a run."""
+
+
 class Reservations:
     """Charges the account of one data set, one durable entry at a time, and stores the answers."""
 
@@ -81,7 +86,7 @@ class Reservations:
                 label.refuse_if_taken(self._log)
                 facts = {**facts, "holder": label.holder}
             self._refuse_if_over()
-            last_charge = self._log.last_charge(account.name)
+            last_charge = account.last_charge()
             # The entry states the cost of the release, and totals that are larger by this cost.
             notion, stated = self._charge(
                 last_charge,
@@ -133,7 +138,7 @@ class Reservations:
         self.refuse_idealised(plan)
         with self._log.reading():
             account.follow_terms()
-            unspent = self._log.last_charge(account.name) is None
+            unspent = account.last_charge() is None
             paid_for = account.free_runs(plan) > 0
         verified = verified or account.verified
         # Proofs and certified costs take long, so they come before the lock that others wait for.
@@ -178,7 +183,7 @@ class Reservations:
         if proved is not None:
             facts = {**facts, "proof": proved.facts()}
             certified = max(certified, proved.epsilon)
-        last_charge = self._log.last_charge(account.name)
+        last_charge = account.last_charge()
         entry_facts = {
             **facts,
             "plan": to_dict(plan),
@@ -209,7 +214,10 @@ class Reservations:
         freshness_check: FreshnessCheck,
         named: bool,
     ) -> LogEntry:
-        """Record that a step, paid by its plan, is about to read the data."""
+        """Record that a step, paid by its plan, is about to read the data.
+
+        It raises `StepTaken` if another process recorded the step of a ``named`` run first.
+        """
         account = self.account
         self.refuse_idealised(mechanism)
         users = encode_users(who)
@@ -222,7 +230,7 @@ class Reservations:
                     why += "a new run is paid for in the open window"
                     raise OffPlan(mechanism, None, why)
             if key is not None and self._log.entry_with_key(key) is not None:
-                raise OffPlan(mechanism, None, "this run goes on in another process")
+                raise StepTaken
             self._refuse_if_over()
             entry_facts = {
                 **facts,
@@ -230,6 +238,8 @@ class Reservations:
                 **users.facts(),
                 "noise": freshness_check(),
             }
+            if named:
+                entry_facts["holder"] = process_here(os.getpid())
             entry = self._log.append("step", entry_facts, account.name, key)
             if users.raw is not None:
                 self._log.attach(entry, users.raw)
@@ -279,7 +289,9 @@ class Reservations:
 
     def _refuse_if_over(self) -> None:
         """Refuse to spend or to read data after the end; call it inside the transaction."""
-        self.account.follow_terms().refuse_if_over(self.account.name, self._log.latest)
+        terms = self.account.follow_terms()
+        self.account.refuse_unknown_terms()
+        terms.refuse_if_over(self.account.name, self._log.latest)
 
     def refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.

@@ -92,7 +92,7 @@ def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
     terms, window = account.terms, account.window
-    last_charge = account.log.last_charge(account.name)
+    last_charge = account.last_charge()
     shown = shown_total(notion.budget, notion, total)
     protects = account.unit
     largest_budget = account.budget

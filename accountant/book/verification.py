@@ -35,7 +35,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
     ``head`` is a head that was kept earlier, which the log must still have.
     """
     known_head = None if head is None else parse_head(head, log.signing_key)
-    with log.reading():
+    with log.reading(own_pin_too=True):
         if known_head is not None:
             log.refuse_unless_there(known_head, log.head)
         log.storage.check_integrity()
@@ -49,6 +49,10 @@ def verify_log(log: Log, head: str | None) -> Verified:
             check.check_attachments()
             index.check_end()
             rows.check_rows()
+            check.accounts.refuse_violations()
+        except LedgerCorrupt as fault:
+            check.accounts.refuse_first(fault)
+            raise
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
                 problem = "an entry holds no plan, mechanism or loss"
@@ -68,14 +72,14 @@ class LogCheck:
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0  # the number of the entry that is checked
-        self._accounts = AccountsCheck(log)
+        self.accounts = AccountsCheck(log)
         self._attached: dict[int, str] = {}  # the digests of attached bytes, by entry
         self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry whose hash is right."""
         self.seq, facts, kind = entry.seq, entry.facts, entry.kind
-        self._accounts.check_entry(entry)
+        self.accounts.check_entry(entry)
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
             if facts["block"] is not None:
@@ -98,7 +102,7 @@ class LogCheck:
         if self._attached:
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
-        self._accounts.check_last_charges()
+        self.accounts.check_last_charges()
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why, self.seq)

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from accountant.cli import ledger_terms
-from accountant.cli.exit_status import parse_number
+from accountant.cli.exit_status import CommandFailed, parse_number
 from accountant.cli.ledger_options import (
     COLUMNS,
+    CORRUPT,
     BookName,
     DatasetName,
     JsonFlag,
@@ -31,6 +32,7 @@ from accountant.cli.ledger_options import (
 
 if TYPE_CHECKING:
     from accountant.book.history import Line
+    from accountant.book.status import Status
 
 LINES_AT_ONCE = 1000  # entries of the log that are read and written together
 
@@ -58,19 +60,28 @@ def status(
     Example: python -m accountant ledger status book.db
     """
     from accountant.book.export import SCHEMA, status_facts
+    from accountant.errors import LedgerViolated
     from accountant.formatting import format_upper
 
     with open_book(book, pin) as opened_book:
         names = opened_book.names if name is None else [name]
-        statuses = [opened_book.status(dataset) for dataset in names]
-        # This reads every data set, so it is not asked for with the facts of one.
-        people = None if json and name is not None else opened_book.people()
-    if json and people is not None:
+        statuses: list[Status] = []
+        violations: dict[str, tuple[str, int]] = {}
+        for dataset in names:
+            try:
+                statuses.append(opened_book.status(dataset))
+            except LedgerViolated as violation:
+                violations |= violation.datasets
+        # Sums over people need every data set, so they are not asked for with the facts of one.
+        is_asked = not violations and (name is None or not json)
+        people = opened_book.people() if is_asked else None
+    if json and name is None:
         datasets = [status_facts(status) for status in statuses]
-        print_json({"schema": SCHEMA, "datasets": datasets, "people": people.to_records()})
-        return
-    print_statuses(statuses, json)
-    for group in people or ():
+        sums = [] if people is None else people.to_records()
+        print_json({"schema": SCHEMA, "datasets": datasets, "people": sums})
+    else:
+        print_statuses(statuses, json)
+    for group in () if json or people is None else people:
         if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
             message = (
                 f"{group.name}: spent epsilon {format_upper(group.spent)} of "
@@ -78,6 +89,8 @@ def status(
                 f"{', '.join(group.datasets)}, about the same people"
             )
             print(wrapped(message))
+    if violations:
+        raise CommandFailed(str(LedgerViolated(book, violations, None)), CORRUPT)
 
 
 def remaining(
@@ -147,6 +160,17 @@ def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFi
             print_json({"head": opened_book.head})
         else:
             print(opened_book.head)
+
+
+def accept_restored(
+    book: BookName, reason: ledger_terms.Reason, pin: PinFile = None, key: KeyFile = None
+) -> None:
+    """Go on from a book that was put back from a backup, though later spends are lost from it.
+
+    Example: python -m accountant ledger accept-restored book.db --reason "the disk failed"
+    """
+    with open_book(book, pin, key=key, accept_restored=reason) as opened_book:
+        print(f"the log goes on from\n{opened_book.head}")
 
 
 def history(
@@ -332,6 +356,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "remaining": remaining,
     "verify": verify,
     "head": head,
+    "accept-restored": accept_restored,
     "export": export,
     "history": history,
     "close": ledger_terms.close,

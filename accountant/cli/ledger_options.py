@@ -44,20 +44,36 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard o
 
 @contextmanager
 def open_book(
-    book: str, pin: str | None, create: bool = False, key: str | None = None
+    book: str,
+    pin: str | None,
+    new: bool = False,
+    key: str | None = None,
+    accept_restored: str | None = None,
 ) -> Iterator[Book]:
-    """Open the book; an error is one line on stderr and an exit status."""
+    """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
-    from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
+    from accountant.errors import (
+        BudgetExceeded,
+        DatasetClosed,
+        LedgerBusy,
+        LedgerCorrupt,
+        LedgerNewer,
+    )
 
     try:
-        with Book.open(book_url(book), pin=pin, create=create, key=key) as opened_book:
+        if new:
+            book_of_command = Book.create(book_url(book), pin=pin, key=key)
+        else:
+            book_of_command = Book.open(
+                book_url(book), pin=pin, key=key, accept_restored=accept_restored
+            )
+        with book_of_command as opened_book:
             yield opened_book
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerNewer) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 

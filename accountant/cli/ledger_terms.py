@@ -127,6 +127,9 @@ Verified = Annotated[
         help="Refuse to spend on anything but plans that come with a proof of their cost.",
     ),
 ]
+NewBook = Annotated[
+    bool, typer.Option("--new", help="Make the book BOOK, which may not be there yet.")
+]
 Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
 
 
@@ -149,13 +152,14 @@ def open_(
     people: People = None,
     proof: AsideProof = None,
     verified: Verified = False,
+    new: NewBook = False,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
-    """Open a data set with its budget; the book is made if there is none.
+    """Open a data set with its budget, in a book that is there or, with --new, in a new one.
 
-    Examples: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person";
+    Examples: python -m accountant ledger open book.db survey --new --epsilon 1 --unit "one person";
     python -m accountant ledger open book.db visits --plan plan.toml --runs 12;
     python -m accountant ledger open book.db votes --plan plan.toml --proof cost.proof.json
     --verified;
@@ -191,7 +195,7 @@ def open_(
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.
-    with open_book(book, pin, create=True, key=key) as opened_book:
+    with open_book(book, pin, new=new, key=key) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
 

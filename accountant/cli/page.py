@@ -116,7 +116,7 @@ def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | N
 
     url = book_url(ledger)
     try:
-        with Book.open(url, pin=pin, create=False, key=key) as book:
+        with Book.open(url, pin=pin, key=key) as book:
             if name is None and len(book.names) != 1:
                 raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
             shown = book.names[0] if name is None else name

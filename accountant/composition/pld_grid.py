@@ -151,7 +151,8 @@ def convolve(laws: list[LawOnGrid], step: float, tail: float, *, upper: bool) ->
         folded = np.bincount(law.place % length, law.mass, length)
         product *= np.fft.rfft(folded) ** law.count
     mass = np.roll(np.fft.irfft(product, length), -(first % length))[:size]
-    return grid_of_sum(math.exp(log_mass) * mass, first, step, nats, cut_off, upper=upper)
+    releases = sum(law.count for law in laws)
+    return grid_of_sum(math.exp(log_mass) * mass, releases, first, step, nats, cut_off, upper=upper)
 
 
 def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int, int, float]:
@@ -200,17 +201,27 @@ def _chernoff_ends(laws: list[tuple[Array, Array, int]], log_tail: float, tilts:
 
 
 def grid_of_sum(
-    mass: Array, first: int, interval: float, nats: float, cut_off: float, *, upper: bool
+    mass: Array,
+    releases: int,
+    first: int,
+    interval: float,
+    nats: float,
+    cut_off: float,
+    *,
+    upper: bool,
 ) -> PLDGrid:
     """Return the grid law of masses that a Fourier transform gave, and its error.
 
-    ``first`` is the index of the first grid point, e^-nats the probability of a finite loss, and
-    ``cut_off`` the mass that the transform left out.
+    ``releases`` is how many losses are added, ``first`` the index of the first grid point, e^-nats
+    the probability of a finite loss, and ``cut_off`` the mass that the transform left out.
     """
     # Round-off of a Fourier transform is about equally large in all masses.  A negative mass shows
     # how large it is, and each of the masses may be wrong by as much.  The other terms are for the
     # two sums of `_tails` whose difference is delta, and each of which is at most 1.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
+    # A frequency's factor of one loss is wrong by about an ulp, and so its n-th power by n ulps.
+    # Where all of this error is positive, no mass is negative.  Measured: at most 0.3 n ulps.
+    noise += releases * ULP
     loss: Array = interval * (first + np.arange(float(mass.size)))
     if upper:
         nats -= math.log1p(-min(cut_off, 0.5))

@@ -28,7 +28,7 @@ from accountant.correlated_noise.strategy import (
 )
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.plan_fields import plan_field
+from accountant.plans.declared_releases import plan_field
 
 ALLOWED = (
     "a row of numbers for each diagonal, from the main one down, as scipy.linalg.solve_banded "

@@ -33,7 +33,7 @@ from accountant.correlated_noise.tree_sensitivity import (
 )
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.plan_fields import plan_field
+from accountant.plans.declared_releases import plan_field
 
 
 @plan_field

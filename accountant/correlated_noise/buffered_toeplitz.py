@@ -24,7 +24,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP, round_up
-from accountant.plans.plan_fields import plan_field
+from accountant.plans.declared_releases import plan_field
 
 DECAY = Interval(0.0, 1.0)
 WEIGHT = Interval(-1e6, 1e6)

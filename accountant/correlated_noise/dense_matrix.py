@@ -31,7 +31,7 @@ from accountant.correlated_noise.strategy import (
 )
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.plan_fields import plan_field
+from accountant.plans.declared_releases import plan_field
 
 ALLOWED = (
     "a matrix of finite real numbers up to 1e100, not all below 1e-100 (multiply it and the scale "

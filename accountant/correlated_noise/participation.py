@@ -15,7 +15,7 @@ from typing import final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.plans.plan_fields import PlanField, plan_field
+from accountant.plans.declared_releases import PlanField, plan_field
 
 COUNT = IntegerRange(1, 10**9)  # the values of numbers of uses, of a separation, and of epochs
 

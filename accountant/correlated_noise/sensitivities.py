@@ -11,7 +11,7 @@ import functools
 from accountant.correlated_noise.participation import Participation
 from accountant.correlated_noise.strategy import Sensitivity, Strategy
 from accountant.errors import ParameterError
-from accountant.plans.plan_fields import is_plan_field
+from accountant.plans.declared_releases import is_plan_field
 
 
 def sensitivity(strategy: Strategy, participation: Participation) -> Sensitivity:

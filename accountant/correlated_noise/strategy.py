@@ -20,7 +20,7 @@ from accountant.correlated_noise.participation import Participation
 from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
-from accountant.plans.plan_fields import PlanField
+from accountant.plans.declared_releases import PlanField
 
 MAX_STEPS = 10**7  # most steps of a run: vectors have 80 MB
 STEPS = IntegerRange(1, MAX_STEPS)

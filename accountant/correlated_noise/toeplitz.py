@@ -36,7 +36,7 @@ from accountant.correlated_noise.strategy import (
 from accountant.domains import Interval, each_checked
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.plan_fields import plan_field
+from accountant.plans.declared_releases import plan_field
 
 ENTRY = Interval(-1e100, 1e100)  # the values that a coefficient may have
 BLOCK = 1024  # rows and columns of a block in a product: 8 MB

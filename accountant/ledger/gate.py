@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
@@ -128,7 +129,7 @@ class Gate(ABC):
             If the budget does not suffice for all of it; nothing is spent.
         ParameterError
             If the gate is the ledger of a book that was opened without a plan: it charges a
-            release when it is made.
+            release when it is made, and a plan in `reserving`.
         """
         copy = self._copies.of_plan(as_plan(plan))
         with self._lock:
@@ -136,10 +137,37 @@ class Gate(ABC):
             if check is not None:
                 check(copy)
             elif self._meter.next is None:
-                allowed = (
-                    "opened with this plan, Book.ledger(name, data, plan): it is several steps"
-                )
+                allowed = "opened with this plan, Book.ledger(name, data, plan), or `reserving` it"
                 raise ParameterError("ledger", class_name(self), allowed)
+
+    @contextmanager
+    def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:
+        """Allow the releases of a plan inside the block, or refuse all of them before the first.
+
+        The ledger of a `Book` that follows no plan charges all of it here, as a run of its own.
+
+        Parameters
+        ----------
+        plan : Plan
+            What is released inside the block.
+        label : str, optional
+            Name of the run in a book: under the same name it gives its answers again.  Other gates
+            refuse one.
+
+        Raises
+        ------
+        ParameterError
+            If there is a label, and the gate is no ledger of a book or follows a plan.
+        OffPlan
+            If the plan of the gate does not allow it; nothing is spent.
+        BudgetExceeded
+            If the budget does not suffice for all of it; nothing is spent.
+        """
+        if label is not None:
+            allowed = "None: only the ledger of a book that follows no plan names several releases"
+            raise ParameterError("label", label, allowed)
+        self.check(plan)
+        yield
 
     @final
     def release(
@@ -342,7 +370,7 @@ class Gate(ABC):
         except OffPlan as error:
             raise OffPlan(shown(error.asked), shown(error.allowed), error.why) from None
 
-    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+    def _refuse_within_a_query(self, mechanism: Releasable | Plan) -> None:
         if self._answering:
             reason = "a query may not ask the gate itself; else wait until all blocks are taken"
             raise OffPlan(shown(mechanism), self.next, reason)

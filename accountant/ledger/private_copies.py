@@ -14,10 +14,14 @@ from typing import Any
 from accountant.errors import ParameterError
 from accountant.ledger.interfaces import class_name, drawing_mechanism
 from accountant.losses.loss import Loss
-from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared, undeclared_part
+from accountant.plans.declared_releases import (
+    DECLARED_RELEASES,
+    is_declared,
+    is_plan_field,
+    undeclared_part,
+)
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import Plan, Release, Repeat, Sequential
-from accountant.plans.plan_fields import is_plan_field
 
 # The classes of plans that combine others, with the names of their fields.
 NODES: dict[type[Any], tuple[str, ...]] = {

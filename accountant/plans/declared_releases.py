@@ -1,4 +1,4 @@
-"""The classes of releases that a gate rebuilds: declared once, and final from then on.
+"""The classes of releases that a gate rebuilds, and of values in plans: declared, and final.
 
 A gate is what stands between a user and the data, such as a ledger: it charges a release, records
 it, and draws its output.  It draws from a copy that it made from a declared class and its fields,
@@ -33,6 +33,7 @@ HARMLESS_NAMES = {
     "__qualname__", "__slots__", "__static_attributes__", "__weakref__", "_abc_impl",
 }  # fmt: skip
 R = TypeVar("R", bound=type[Any])
+F = TypeVar("F", bound="type[PlanField]")
 
 
 def declare_release(cls: R) -> R:
@@ -115,3 +116,33 @@ def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
             f"{cls.__name__} overrides {', '.join(changed)} of {declared.__name__}, which is "
             "declared and final: wrap it, or write a mechanism of its own"
         )
+
+
+# --- values inside plans that are no plans themselves, such as the strategy matrix `BinaryTree`
+
+# A plan file (`accountant.serialisation`) stores such a value as the name of its class, which has
+# to be registered here, and the arguments of its constructor.
+
+
+class PlanField:
+    """An immutable value that a plan holds in a field.
+
+    Each argument of the constructor is stored in the field of the same name, so that the value can
+    be written to a file and made again: `BinaryTree(8)` has ``steps == 8``.
+    """
+
+    __slots__ = ()
+
+
+PLAN_FIELD_KINDS: dict[str, type[PlanField]] = {}  # registered classes, by their names in files
+
+
+def plan_field(cls: F) -> F:
+    """Register a class, the decorator of every final subclass that may occur in plans."""
+    PLAN_FIELD_KINDS[cls.__name__] = cls
+    return cls
+
+
+def is_plan_field(value: object) -> bool:
+    """Return whether the exact class of a value is registered: a subclass may hold other fields."""
+    return PLAN_FIELD_KINDS.get(type(value).__name__) is type(value)

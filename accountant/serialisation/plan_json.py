@@ -14,8 +14,8 @@ import numpy as np
 
 from accountant.amplification.tries import TRIES_KINDS, Tries
 from accountant.errors import ParameterError
+from accountant.plans.declared_releases import is_plan_field
 from accountant.plans.plan import Plan, Repeat, as_plan
-from accountant.plans.plan_fields import is_plan_field
 from accountant.serialisation.registry import (
     constructor_fields,
     plan_field_kinds,

@@ -27,9 +27,9 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.declared_releases import PLAN_FIELD_KINDS, PlanField
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
-from accountant.plans.plan_fields import PLAN_FIELD_KINDS, PlanField
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
     ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,

@@ -153,8 +153,7 @@ class Question(ABC, Generic[Released]):
         schema : Schema
             What is public of the frame.
         label : str, optional
-            Name of a single release in a book, which gives its answer again for the same label;
-            where the plan has several, open the book's ledger with the plan and name its run.
+            Name of the answer in a book, which gives it again for the same label.
 
         Returns
         -------
@@ -180,9 +179,11 @@ class Question(ABC, Generic[Released]):
         unit = self._units.setdefault(ledger, schema.unit)
         if unit != schema.unit:
             raise ParameterError("schema", schema.unit, f"one of {unit}: this ledger protects that")
+        steps = list(plan.leaves())
         if isinstance(plan.part, Sequential):
-            refuse_unless_whole(ledger, plan, label)
-        return self._released(ledger, schema, list(plan.leaves()), facts, label)
+            with ledger.reserving(plan, label):
+                return self._released(ledger, schema, steps, facts, None)
+        return self._released(ledger, schema, steps, facts, label)
 
     def group_by(self, keys: Any) -> Self:
         """Return the question for every group of rows.
@@ -229,11 +230,3 @@ def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:
             raise PrivateValueError("the frame", allowed) from None
 
     return guarded
-
-
-def refuse_unless_whole(ledger: Gate, plan: Stated, label: str | None) -> None:
-    """Refuse a plan of several releases before any is made, if the ledger does not allow all."""
-    if label is not None:
-        allowed = "None for several releases: Book.ledger(name, data, plan, run=...) names them all"
-        raise ParameterError("label", label, allowed)
-    ledger.check(plan)

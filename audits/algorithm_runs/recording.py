@@ -26,7 +26,7 @@ from accountant.ledger.interfaces import (
 )
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
-from accountant.plans.plan import Sampler
+from accountant.plans.plan import Plan, Sampler
 
 
 class Refusal(NamedTuple):
@@ -58,7 +58,7 @@ class GateWithRefusals(Gate):
         with self._refusals_kept(None):
             return super()._checked_users(who)
 
-    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+    def _refuse_within_a_query(self, mechanism: Releasable | Plan) -> None:
         with self._refusals_kept(mechanism):
             super()._refuse_within_a_query(mechanism)
 

@@ -97,7 +97,7 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
                 with path.open("rb") as start:
                     is_sqlite = start.read(len(SQLITE_HEADER)) == SQLITE_HEADER
                 if is_sqlite:
-                    with Book.open(book_url(str(path)), create=False) as book:
+                    with Book.open(book_url(str(path))) as book:
                         index.ledgers += [(file, book.status(name)) for name in book.names]
         except (ParameterError, BudgetExceeded, LedgerBusy, LedgerCorrupt, OSError) as error:
             index.unread.append((file.path, str(error).replace(str(path), path.name)))

@@ -57,7 +57,7 @@ scale = 15.0
 def spent_book(folder):
     """The address of a book whose one ledger has answered three times and failed once."""
     url = f"sqlite:///{folder}/spent.db"
-    with Book.open(url, author="<b>ann</b>") as book:
+    with Book.create(url, author="<b>ann</b>") as book:
         book.dataset("visits <script>", budget=Budget(1.0))
         with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
             for _ in range(3):

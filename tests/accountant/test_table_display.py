@@ -48,7 +48,7 @@ class Cells(html.parser.HTMLParser):
 @pytest.fixture(scope="module")
 def objects(tmp_path_factory):
     url = f"sqlite:///{tmp_path_factory.mktemp('books')}/b.db"
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("x", Budget(1.0, 1e-6), users=50)
         with book.ledger("x", np.arange(50.0)) as ledger:
             ledger.release(Laplace(50.0), np.sum)

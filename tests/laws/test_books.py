@@ -40,7 +40,7 @@ def opened_book(**options):
     """A book in a folder of its own, with one data set."""
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'book.db'}"
-        with Book.open(url) as book:
+        with Book.create(url) as book:
             book.dataset("d", **options)
             yield book
 

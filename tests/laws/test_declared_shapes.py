@@ -135,7 +135,7 @@ def test_every_mechanism_has_a_shape_or_asks_for_one(cls: type[Mechanism]):
 
 
 def test_a_book_asks_for_the_shape_too(tmp_path):
-    with Book.open(tmp_path / "book.db") as book:
+    with Book.create(tmp_path / "book.db") as book:
         book.dataset("d", Budget(9.0), unit="one person")
         with book.ledger("d", MANY) as ledger:
             with pytest.raises(PrivateValueError, match="a vector needs shape="):

@@ -138,8 +138,9 @@ WRITES = {
     "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
 }  # fmt: skip
 READS = {
-    "answer", "buckets", "close", "head", "history", "iter_history", "names", "open", "people",
-    "quotas", "remaining", "spent", "spent_each", "status", "to_frame", "to_records", "verify",
+    "answer", "buckets", "close", "create", "head", "history", "iter_history", "names", "open",
+    "people", "quotas", "remaining", "spent", "spent_each", "status", "to_frame", "to_records",
+    "verify",
 }  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def test_nothing_is_seen_or_answered_before_it_is_on_disk(how):
             looked.append(disk.is_safe())
             return rows if how in {"release_each", "release_blocks"} else rows.sum()
 
-        with Book.open(disk.file, author="ada", pin=f"{disk.file}.pin") as book:
+        with Book.create(disk.file, author="ada", pin=f"{disk.file}.pin") as book:
             book.dataset("d", Budget(1.0))
             assert disk.is_safe()
             before, written = disk.flushes, entries(disk.file)

@@ -133,6 +133,7 @@ TERMS = {
             pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
         ),
         "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 16 * ULP"),
+        "powers": Dropped(pld_grid, "grid_of_sum", "noise += releases * ULP", "pass"),
         "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
         "cut off, above": Dropped(
             pld_grid, "grid_of_sum", "nats -= math.log1p(-min(cut_off, 0.5))", "pass"

@@ -6,13 +6,22 @@ facts) with a number, ``seq``, counted from 1.
 The kinds of entries are "book", the first entry; "dataset", which opens a data set; "terms", which
 changes its terms; "reserve", which charges a release before it reads data, and "release" or
 "failed", which record its answer or its failure; "plan", which charges all releases of a plan, and
-"step", which records one of them; "seed", which names a seeded stream of noise; "index", which
+"step", which records one of them; "seed", which names a seeded stream of noise; "restored", which
+accepts a book that was put back from a backup; "index", which
 adds the key of an old entry to the index of keys.
 
 The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
 entry may have several keys, and many entries may have the same key.  The last entry under a key
 states the present values: what a data set has spent, its terms, or what an author or a bucket (a
 public part of the users, such as a region) has spent.
+
+Every entry states the *format* of its writer.  A version that does not know the format of a book
+reads the book and writes nothing.  The entries that open a data set, or change its terms, state
+what they *need*: the limits that a version must know to spend from that data set.  These are what
+file systems and SQLite call incompatible features.
+
+Format 1 stated neither.  Its versions never look at formats, so the database itself refuses what
+they write, by a trigger that is made with the first entry of format 2.
 """
 
 from __future__ import annotations
@@ -25,7 +34,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.errors import LedgerCorrupt, LedgerNewer, ParameterError
 
 FIRST_PREDECESSOR = "0" * 64  # stands for the hash before the first entry
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
@@ -35,6 +44,21 @@ UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
 # entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
+FORMAT = 2  # what this version writes; it reads formats 1 and 2
+# The limits that this version knows, each by the name of the fact that states it.
+KNOWN_LIMITS = frozenset(
+    {"aside", "buckets", "closed", "expires", "idealised", "quotas", "users", "verified", "window"}
+)
+# All facts that an entry of terms, or of an opening, may state.
+KNOWN_TERMS = KNOWN_LIMITS | {
+    "author", "carry", "change", "dataset", "delta", "epsilon", "format", "index", "key", "kind",
+    "largest", "latest", "mac", "needs", "notion", "order", "people", "reason", "root", "seq",
+    "time", "unit", "used", "whose",
+}  # fmt: skip
+# Part of the text of every entry from format 2 on.  In a word of a user its quotes are escaped.
+FORMAT_MARK = '"format":'
+# What the database says to a version that states no format.
+OLDER_VERSION = "this book needs a newer version of dp-attest; this one may only read it"
 
 
 class ChainHead(NamedTuple):
@@ -136,6 +160,28 @@ def next_hash(previous: str, body: str) -> str:
 def digest(raw: Any) -> str:
     """Return the SHA-256 of attached bytes, or "" if a damaged database returned no bytes."""
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
+
+
+# --- formats, and what terms need
+
+
+def limits_of(facts: dict[str, Any]) -> list[str]:
+    """Return the limits of a data set under these terms, in order, as entries name them."""
+    limits = {name for name in KNOWN_LIMITS if facts.get(name) not in (None, False, {})}
+    return sorted(limits | ({"closed"} if facts.get("change") == "closed" else set()))
+
+
+def refuse_newer_format(book: str, facts: dict[str, Any]) -> None:
+    """Raise `LedgerNewer` if an entry was written in a format that this version does not know."""
+    stated = facts.get("schema", 1) if facts["kind"] == "book" else 1
+    for number in (stated, facts.get("format", 1)):
+        if number not in range(1, FORMAT + 1):
+            raise LedgerNewer(book, f"has the format {number!r}")
+
+
+def unknown_terms(facts: dict[str, Any]) -> list[str]:
+    """Return what an entry of terms, or of an opening, states that this version does not know."""
+    return sorted({*facts.get("needs", ())} - KNOWN_LIMITS | facts.keys() - KNOWN_TERMS)
 
 
 # --- names and keys

@@ -26,12 +26,20 @@ NETWORK_FILE_SYSTEMS = {
 }
 
 
+# What to do where no book is: a disk that is not mounted must not give the budget again.
+MAKE_ONE = "a book that is there; Book.create, or `ledger open --new`, makes one"
+
+
 class MissingBook(ParameterError):
     """The folder exists, but there is no file with the name of the book."""
 
 
 def checked_path(path: str, create: bool) -> Path:
-    """Return the file that SQLite will open, symbolic links followed; refuse any other kind."""
+    """Return the file that SQLite will open, symbolic links followed; refuse any other kind.
+
+    Without ``create`` the file must exist.  One without bytes is refused in any case: it was a book
+    that is lost, or the making of one was cut off.
+    """
     if path == ":memory:" or "\0" in path:
         raise ParameterError("url", path, "a file: what is in memory does not outlive a crash")
     try:
@@ -40,9 +48,12 @@ def checked_path(path: str, create: bool) -> Path:
         # A resolved path that is still a link is in a circle; Python below 3.13 raises instead.
         unfit = real.is_symlink() or (there and not real.is_file()) or not (there or create)
         if not folder or unfit:
-            missing = folder and not there and not real.is_symlink()
-            error = MissingBook if missing else ParameterError
-            raise error("url", path, "a book that exists, or a new one in a folder")
+            if folder and not there and not real.is_symlink():
+                raise MissingBook("url", path, MAKE_ONE)
+            raise ParameterError("url", path, "a book that exists, or a new one in a folder")
+        if there and not real.stat().st_size:
+            allowed = "a book: this file has no bytes (a disk not mounted, or a copy cut off?); "
+            raise ParameterError("url", path, f"{allowed}remove it to make a new book there")
         if there and real.stat().st_nlink > 1:
             # SQLite names its log after the file: with two names there are two logs, and charges
             # are lost.

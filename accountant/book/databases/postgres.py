@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
 from accountant.book.databases.storage import TABLES, Question
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
@@ -31,6 +32,15 @@ APPEND_ONLY = (
     """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
        EXECUTE FUNCTION entries_stay()""",
 )
+# A trigger that refuses the entries of versions that know no formats.  Only the owner of the table
+# can make it, so another writer of an old book goes on without it.
+NEEDS_FORMAT = f"""DO $do$ BEGIN
+    CREATE OR REPLACE FUNCTION entries_need_format() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION '{OLDER_VERSION}'; END $$;
+    DROP TRIGGER IF EXISTS entries_need_format ON entries;
+    CREATE TRIGGER entries_need_format BEFORE INSERT ON entries FOR EACH ROW
+        WHEN (position('{FORMAT_MARK}' in NEW.body) = 0) EXECUTE FUNCTION entries_need_format();
+EXCEPTION WHEN insufficient_privilege THEN NULL; END $do$"""
 # Number of the advisory lock under which the tables are created, so that of two writers who find no
 # tables one waits for the other.  It is "dpat" in ASCII; any number that no other program locks
 # would do.
@@ -128,6 +138,10 @@ class Postgres:
         """Create the tables, inside a transaction."""
         for table in (*TABLES, *APPEND_ONLY):
             self.ask(table.format(whole="BIGINT", bytes="BYTEA"))
+
+    def refuse_older_versions(self) -> None:
+        """Refuse from now on entries that state no format; inside a transaction."""
+        self.ask(NEEDS_FORMAT)
 
     @contextmanager
     def writing(self, ahead: Sequence[Question] = ()) -> Iterator[None]:

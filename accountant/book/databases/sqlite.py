@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
 from accountant.book.databases.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
@@ -31,6 +32,12 @@ APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
     for verb in ("UPDATE", "DELETE")
+)
+# A trigger that refuses the entries of versions that know no formats.
+NEEDS_FORMAT = (
+    "CREATE TRIGGER IF NOT EXISTS entries_need_format BEFORE INSERT ON entries "
+    f"WHEN instr(NEW.body, '{FORMAT_MARK}') = 0 "
+    f"BEGIN SELECT RAISE(ABORT, '{OLDER_VERSION}'); END"
 )
 # The error codes of a file that cannot be written, with the error numbers of the operating system
 # that stand for them.
@@ -123,6 +130,10 @@ class SQLite:
         for table in (*TABLES, *APPEND_ONLY):
             self.ask(table.format(whole="INTEGER", bytes="BLOB"))
         self.ask(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def refuse_older_versions(self) -> None:
+        """Refuse from now on entries that state no format; inside a transaction."""
+        self.ask(NEEDS_FORMAT)
 
     def writing(self, ahead: Sequence[Question] = ()) -> Any:
         """Open a transaction that excludes other writers; it is on disk when it ends."""

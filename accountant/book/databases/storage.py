@@ -39,6 +39,13 @@ class Storage(Protocol):
         """Create the tables, inside a transaction."""
         ...
 
+    def refuse_older_versions(self) -> None:
+        """Refuse from now on entries that state no format; inside a transaction.
+
+        It does nothing where that is so already, or where the user may not make a trigger.
+        """
+        ...
+
     def writing(self, ahead: Sequence[Question] = ()) -> AbstractContextManager[None]:
         """Open a transaction of one writer at a time; it is on disk when it ends.
 

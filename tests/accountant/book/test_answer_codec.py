@@ -83,7 +83,7 @@ WRONG = {
 def test_row_42_what_was_never_stored_is_not_read(any_book, what):
     with pytest.raises(ValueError, match=r".*"):
         decode_answer(WRONG[what])
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             entry = ledger._book_meter.reservations.reserve(
@@ -112,7 +112,7 @@ def test_an_answer_that_cannot_be_stored_is_not_given(any_book):
     from accountant.plans.plan import Release
 
     odd = type("Declared", (Odd, Release), {"reversed": None, "losses": None})()
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA, undeclared=True) as ledger, pytest.raises(PrivateValueError):
             ledger.release(odd, np.sum)

@@ -14,7 +14,7 @@ TENTH = Laplace(10.0)  # costs 0.1
 
 
 def test_a_closed_book_is_closed_and_not_corrupt(stored_book):
-    book = Book.open(stored_book.url)
+    book = Book.create(stored_book.url)
     book.dataset("d", Budget(1.0))
     ledger = book.ledger("d", DATA)
     book.close()
@@ -25,7 +25,7 @@ def test_a_closed_book_is_closed_and_not_corrupt(stored_book):
 
 
 def test_the_unit_of_a_data_set_never_changes(any_book):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0), unit="one household")
         assert book.dataset("d", Budget(1.0)).unit == "one household"
         with pytest.raises(ParameterError, match="unit must be 'one household'"):
@@ -34,7 +34,7 @@ def test_the_unit_of_a_data_set_never_changes(any_book):
 
 @pytest.mark.parametrize("name", ["d ", " d", " ", "cafe\u0301"])
 def test_names_that_look_the_same_are_refused(any_book, name):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         before = any_book.hash_rows()
         with pytest.raises(ParameterError, match="name must be"):
             book.dataset(name, Budget(1.0))
@@ -42,7 +42,7 @@ def test_names_that_look_the_same_are_refused(any_book, name):
 
 
 def test_a_line_that_is_none_has_no_answer(any_book):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
@@ -53,7 +53,7 @@ def test_a_line_that_is_none_has_no_answer(any_book):
 
 @pytest.mark.parametrize("run", ["june", ""])
 def test_a_run_is_of_a_plan(any_book, run):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0))
         before = any_book.hash_rows()
         with pytest.raises(ParameterError, match="run must be given with a plan"):

@@ -30,7 +30,7 @@ MIXED = 12 * Laplace(9.0) + 5 * Gaussian(20.0) + 3 * Exponential(4.0)
 
 @pytest.fixture
 def book(any_book):
-    with Book.open(any_book.url) as found:
+    with Book.create(any_book.url) as found:
         yield found
 
 
@@ -119,7 +119,7 @@ def test_a_plan_whose_sum_fits_is_added_up(book):
 
 def test_the_choice_survives_processes_and_a_named_run(any_book):
     epsilon = Tight().epsilon(MIXED, 1e-6)
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(epsilon + 0.2, 1e-6), "pure", users=20)
         run(book, "d", MIXED, run="monthly")
         first = book.status("d")

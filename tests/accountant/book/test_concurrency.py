@@ -133,7 +133,7 @@ def in_processes(place, processes, times):
 
 
 def test_row_14_processes_on_one_book_lose_no_spend(stored_book):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("small", Budget(1.0))
         book.dataset("large", Budget(1000.0))
         found = in_processes(stored_book, 4, 20)

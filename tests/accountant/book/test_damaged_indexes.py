@@ -14,7 +14,7 @@ TENTH = Laplace(10.0)
 
 
 def written(place):
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(1.0))
         book.dataset("e", Budget(1.0))
         with book.ledger("d", DATA) as ledger:

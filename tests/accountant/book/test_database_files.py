@@ -22,7 +22,7 @@ UNPRIVILEGED = 65534
 
 
 def opened(file):
-    with Book.open(file.url) as book:
+    with Book.create(file.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
@@ -66,7 +66,7 @@ def test_a_read_only_folder_lets_nothing_be_made(sqlite_book):
         if os.getuid() == 0:
             os.setuid(UNPRIVILEGED)
         with pytest.raises((LedgerUnwritable, ParameterError)):
-            Book.open(sqlite_book.url)
+            Book.create(sqlite_book.url)
 
     assert exit_status_in_child(makes) == 0
     sqlite_book.path.parent.chmod(0o755)
@@ -160,8 +160,8 @@ def test_another_database_is_no_book(sqlite_book):
 
 
 def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
-    with pytest.raises(ParameterError, match="a book that exists"):
-        Book.open(sqlite_book.url, create=False)
+    with pytest.raises(ParameterError, match="a book that is there"):
+        Book.open(sqlite_book.url)
     with pytest.raises(ParameterError, match=r"can be looked at \(File name too long\)"):
         Book.open(f"sqlite:///{sqlite_book.path.parent}/{'x' * 300}")
     with pytest.raises(ParameterError, match="in a folder"):
@@ -177,7 +177,7 @@ def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
 def test_disks_of_the_network_are_refused(sqlite_book, monkeypatch, kind):
     monkeypatch.setattr(sqlite, "file_system", lambda _: kind)
     with pytest.raises(ParameterError, match=f"not on {kind}; use PostgreSQL"):
-        Book.open(sqlite_book.url)
+        Book.create(sqlite_book.url)
 
 
 def test_the_file_system_is_that_of_the_deepest_mount(tmp_path):
@@ -207,7 +207,7 @@ def elsewhere(url, times):
 def test_a_file_that_its_own_process_copied_is_not_overspent(sqlite_book, tmp_path):
     # closing any handle of the file drops this process's POSIX locks; the next process to leave
     # then believes to be the last and removes the log that is still being written here
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.spend(TENTH)
@@ -224,7 +224,7 @@ def test_a_file_that_its_own_process_copied_is_not_overspent(sqlite_book, tmp_pa
 
 
 def test_a_symbolic_link_leads_to_the_book(sqlite_book, tmp_path):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
     link = tmp_path / "other" / "link.db"
     link.parent.mkdir()
@@ -239,7 +239,7 @@ def test_a_symbolic_link_leads_to_the_book(sqlite_book, tmp_path):
 
 
 def test_a_file_of_two_names_is_refused(sqlite_book, tmp_path):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
     os.link(sqlite_book.path, tmp_path / "second.db")
     for path in (sqlite_book.path, tmp_path / "second.db"):

@@ -37,7 +37,7 @@ def whole(tmp_path_factory):
 
 def written(place):
     """A book of many pages: full data sets, one with room, labels, users, a run that stopped."""
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(1.0))
         book.dataset("long", Budget(40.0))
         book.dataset("users", Budget(1.0), users=20)
@@ -84,7 +84,7 @@ def put(files):
 def is_verified(place, said):
     """Whether the book verifies; then it says what it said."""
     try:
-        with Book.open(place.url, create=False) as book:
+        with Book.open(place.url) as book:
             book.verify()
             assert what_it_says(book) == said
     except NOTICED:
@@ -96,7 +96,7 @@ def is_spent_from(place):
     """Whether some spend was possible; none goes beyond a budget or repeats a label."""
     spends = 0
     try:
-        with Book.open(place.url, create=False, wait=0.5) as book:
+        with Book.open(place.url, wait=0.5) as book:
             for attack in (spend_all_of, spend_a_full_one, open_anew, ask_a_label_again, go_on):
                 with suppress(NOTICED):
                     spends += attack(book)

@@ -98,7 +98,7 @@ def test_pages_and_selections_are_parts_of_the_whole_history(stored_book, monkey
     ids=str,
 )  # fmt: skip
 def test_what_selects_nothing_is_refused_at_once(sqlite_book, wrong):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
         [name] = wrong
         with pytest.raises(ParameterError, match=f"{name} must be"):
@@ -142,7 +142,7 @@ def test_a_history_is_streamed_in_the_memory_of_a_page(sqlite_book):
 
 
 def test_a_streamed_history_holds_no_one_up_and_ends_where_it_was(stored_book, small_pages):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 30)
         lines = book.iter_history("d")
@@ -154,7 +154,7 @@ def test_a_streamed_history_holds_no_one_up_and_ends_where_it_was(stored_book, s
 
 
 def test_a_page_whose_entries_were_changed_is_not_shown(any_book, small_pages):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 30)
         any_book.tamper("UPDATE entries SET body = replace(body, '10.0', '90.0') WHERE seq = 20")
@@ -165,7 +165,7 @@ def test_a_page_whose_entries_were_changed_is_not_shown(any_book, small_pages):
 
 def test_entries_that_only_the_standard_library_decodes_are_lines(stored_book, small_pages):
     half = "\ud800"  # of a pair: JSON can state it, and UTF-8 cannot
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1000.0))
         for label in (None, half, None):
             append_spends(book, 5, label=label)
@@ -248,7 +248,7 @@ def test_exports_are_written_line_by_line(any_book):
 @pytest.mark.parametrize("steps", [1, 5])
 def test_a_resumed_run_reads_its_own_entries_only(any_book, monkeypatch, steps):
     plan = Repeat(TENTH, 8)
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 1500)
         with book.ledger("d", DATA, plan, run="june") as ledger:

@@ -28,7 +28,7 @@ def spends(noise):
 def test_a_book_of_any_spends_is_good(tmp_path, notion, kind):
     # A plan that is spent as one release has one cost, which is added to what was spent before.
     # Rounded up in another order, the sum would be another one.
-    with Book.open(tmp_path / "honest.db", author="ada") as book:
+    with Book.create(tmp_path / "honest.db", author="ada") as book:
         book.dataset("d", Budget(2.0, 0.0 if notion == "pure" else 1e-5), notion, **kind)
         buckets = {"buckets": ["a", "b"]} if "buckets" in kind else {}
         ledger = book.ledger("d", np.arange(6.0), **buckets)
@@ -44,7 +44,7 @@ def test_a_book_of_any_spends_is_good(tmp_path, notion, kind):
 def test_a_book_that_added_the_parts_of_a_release_one_by_one_is_good(sqlite_book):
     # Earlier versions did, and so rounded up in another order.
     notion, plan = notion_of(None, Budget(2.0, 1e-5), None), 3 * Laplace(30.0)
-    with Book.open(sqlite_book.url, author="ada") as book:
+    with Book.create(sqlite_book.url, author="ada") as book:
         book.dataset("d", Budget(2.0, 1e-5))
         ledger = book.ledger("d", np.arange(6.0))
         ledger.spend(Laplace(5.0))

@@ -117,7 +117,7 @@ def test_row_15_windows_buckets_and_quotas_with_users_are_killed_alike(
 
 def sweep_files(tmp_path, kills, seed, options, **given):
     template = SQLiteBookFile(tmp_path / "template.db")
-    with Book.open(template.url) as book:
+    with Book.create(template.url) as book:
         book.dataset("d", Budget(1.0), **options)
         if options:
             book.set_quota("d", book._log.author, 1.0, "as much as there is")
@@ -138,7 +138,7 @@ def sweep_files(tmp_path, kills, seed, options, **given):
 def test_row_15_a_killed_client_of_postgresql_wastes_at_most_its_budget(postgres_server):
     def renew(_):
         found = postgres_server.database()
-        with Book.open(found.url) as book:
+        with Book.create(found.url) as book:
             book.dataset("d", Budget(1.0))
         return found.url
 

@@ -67,7 +67,7 @@ def test_each_month_has_the_budget_whatever_the_clock_says(any_book, clock):
 @pytest.mark.parametrize("notion", ["zcdp", "pure-or-rdp", "gdp", "rdp"])
 def test_a_window_carries_what_was_left_of_the_one_before_and_no_more(sqlite_book, clock, notion):
     noise = Gaussian(12.0, arithmetic="exact")
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6), notion, window="month", carry=1)
         made = []
         for day in ("2026-01-10", "2026-02-10", "2026-04-10", "2026-05-10"):
@@ -85,7 +85,7 @@ def test_a_window_carries_what_was_left_of_the_one_before_and_no_more(sqlite_boo
 
 
 def test_any_thirty_days_in_a_row_have_one_budget(sqlite_book, clock):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0), window="30 days")
         with book.ledger("d", DATA) as ledger:
             ledger.spend(PureLoss(0.5))
@@ -104,7 +104,7 @@ def test_any_thirty_days_in_a_row_have_one_budget(sqlite_book, clock):
 
 def test_a_step_is_made_in_the_window_that_paid_for_it(sqlite_book, clock):
     plan = 2 * QUARTER
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0), window="month")
         with book.ledger("d", DATA, plan, run="r") as ledger:
             answer = ledger.release(QUARTER, np.sum)
@@ -137,7 +137,7 @@ def test_quotas_and_changes_of_a_budget_count_the_window_that_is_open(sqlite_boo
 
 
 def test_a_window_keeps_what_a_larger_budget_gave_it(sqlite_book, clock):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0), window="month", carry=1, people="staff")
         assert spends(book) == 4
         registered = registry_rows(book.status("d"), book.history("d"), None, "")
@@ -175,7 +175,7 @@ def test_a_window_keeps_what_a_larger_budget_gave_it(sqlite_book, clock):
 )
 def test_what_charges_say_of_windows_and_buckets_is_verified(sqlite_book, clock, change):
     buckets = change in {"bucket", "no bucket", "over"}
-    with Book.open(sqlite_book.url, author="ada") as book:
+    with Book.create(sqlite_book.url, author="ada") as book:
         options = {"buckets": "region"} if buckets else {"window": "30 days"}
         book.dataset("d", Budget(1.0), **options)
         if not buckets:
@@ -214,7 +214,7 @@ def test_what_charges_say_of_windows_and_buckets_is_verified(sqlite_book, clock,
 
 
 def test_a_release_is_paid_by_each_bucket_that_it_touches_or_by_none(any_book):
-    with Book.open(any_book.url) as book, Book.open(any_book.url) as other:
+    with Book.create(any_book.url) as book, Book.open(any_book.url) as other:
         book.dataset("d", Budget(1.0), unit="one person", buckets="region")
         assert book.status("d").protects == "one person in one region"
         with book.ledger("d", DATA, buckets=["south", "north"]) as ledger:
@@ -235,7 +235,7 @@ def test_a_release_is_paid_by_each_bucket_that_it_touches_or_by_none(any_book):
 
 def test_labels_and_runs_belong_to_their_buckets(sqlite_book):
     plan = 2 * QUARTER
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(2.0), buckets="region")
         answers = []
         for name in ("north", "south", "north"):
@@ -266,14 +266,14 @@ def test_labels_and_runs_belong_to_their_buckets(sqlite_book):
     ],
 )
 def test_limits_that_do_not_go_together_are_refused(sqlite_book, options, words):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         with pytest.raises(ParameterError, match=words):
             book.dataset("d", Budget(1.0), **options)
         assert book.names == []
 
 
 def test_buckets_are_named_where_there_are_some_and_nowhere_else(sqlite_book):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0), buckets="region")
         book.dataset("plain", Budget(1.0))
         for name, buckets in (
@@ -291,7 +291,7 @@ def test_buckets_are_named_where_there_are_some_and_nowhere_else(sqlite_book):
 
 def test_in_windows_and_buckets_plans_are_added_up(sqlite_book):
     plan = 40 * Laplace(25.0)
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         for name, options in (("d", {"window": "month"}), ("e", {"buckets": "region"})):
             book.dataset(name, Budget(1.0, 1e-6), "pure", **options)
             given = ["a"] if name == "e" else None

@@ -58,7 +58,7 @@ def test_a_wrong_url_is_refused_in_one_line_without_its_password(
 def test_what_may_hold_a_password_is_in_no_name_and_no_error(postgres_server, monkeypatch):
     place = postgres_server.database()
     url = f"{place.url}&password={SECRET}&sslpassword={SECRET}&application_name={SECRET}"
-    with Book.open(url, wait=0.2) as book:
+    with Book.create(url, wait=0.2) as book:
         assert SECRET not in repr(book)
         assert repr(book).startswith("Book('postgresql://postgres@")
         assert str(postgres_server.folder) in repr(book).replace("%2F", "/")
@@ -79,7 +79,7 @@ def test_words_in_a_query_may_be_joined_by_a_plus(postgres_server):
     place = postgres_server.database()
     url = place.url.replace("-csearch_path", "-c+search_path")
     assert url != place.url
-    with Book.open(url) as book:
+    with Book.create(url) as book:
         book.dataset("d", Budget(1.0))
     assert place.fetch("SELECT count(*) FROM entries")[0][0] == 2
 
@@ -91,7 +91,7 @@ def open_descriptors():
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are not listed here")
 def test_a_failed_open_leaves_no_descriptor_open(sqlite_book, tmp_path, request):
-    Book.open(sqlite_book.url).close()
+    Book.create(sqlite_book.url).close()
     other = tmp_path / "other.db"
     other.write_bytes(b"no database at all, but long enough to be one" * 100)
     pin = tmp_path / "pin"
@@ -113,7 +113,7 @@ def test_a_failed_open_leaves_no_descriptor_open(sqlite_book, tmp_path, request)
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="descriptors are not listed here")
 def test_a_failed_open_leaves_no_connection_open(postgres_server, monkeypatch):
     place, kept = postgres_server.database(), []
-    Book.open(place.url).close()
+    Book.create(place.url).close()
     monkeypatch.setattr(postgres.Postgres, "ask", lambda *_, **__: [("off",)])
     before = open_descriptors()
     for _ in range(3):
@@ -146,7 +146,7 @@ def test_a_failed_open_makes_no_file(tmp_path, monkeypatch, capsys, words, name)
 
 def test_a_book_whose_pin_knows_entries_is_not_made_anew(sqlite_book, tmp_path):
     pin = tmp_path / "head.pin"
-    Book.open(sqlite_book.url, pin=pin).close()
+    Book.create(sqlite_book.url, pin=pin).close()
     sqlite_book.path.unlink()
     with pytest.raises(LedgerCorrupt, match="is empty, though entries of it are known"):
         Book.open(sqlite_book.url, pin=pin)
@@ -175,7 +175,7 @@ def as_a_reader(folder, work):
 def media(tmp_path):
     folder = tmp_path / "media"
     folder.mkdir()
-    with Book.open(f"sqlite:///{folder / 'book.db'}") as book:
+    with Book.create(f"sqlite:///{folder / 'book.db'}") as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)

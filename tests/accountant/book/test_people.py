@@ -12,7 +12,7 @@ DATA = np.arange(20.0)
 
 
 def test_budgets_of_the_same_people_add_up_upwards(sqlite_book, capsys):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         assert book.people() == []
         book.dataset("survey", Budget(0.1, 1e-7), "pure", people="staff-2026")
         book.dataset("visits", Budget(0.2, 2e-7), "pure", people="staff-2026")

@@ -23,7 +23,7 @@ TENTH = Laplace(10.0)
 @pytest.fixture
 def place(postgres_server):
     found = postgres_server.database()
-    with Book.open(found.url) as book:
+    with Book.create(found.url) as book:
         book.dataset("d", Budget(100.0))
     return found
 
@@ -97,7 +97,7 @@ def psycopg_cursor(db):
 
 def test_what_was_answered_survives_a_crash_of_the_server(lazy_server):
     place = lazy_server.database()
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(100.0))
         with book.ledger("d", DATA) as ledger:
             threads = [threading.Thread(target=ledger.spend, args=(TENTH,)) for _ in range(4)]
@@ -116,7 +116,7 @@ def test_what_was_answered_survives_a_crash_of_the_server(lazy_server):
 
 def test_what_was_read_survives_a_crash_of_the_server(lazy_server, monkeypatch):
     place = lazy_server.database()
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(100.0))
         with book.ledger("d", DATA) as ledger:
             spend_unflushed(ledger, monkeypatch, 2)
@@ -130,7 +130,7 @@ def test_what_was_read_survives_a_crash_of_the_server(lazy_server, monkeypatch):
 
 def test_a_crash_loses_only_the_end(lazy_server, monkeypatch):
     place = lazy_server.database()
-    with Book.open(place.url) as book:
+    with Book.create(place.url) as book:
         book.dataset("d", Budget(100.0))
         with book.ledger("d", DATA) as ledger:
             spend_unflushed(ledger, monkeypatch, 10)

@@ -51,7 +51,7 @@ def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(any_book):
 
 @pytest.mark.parametrize("users", [None, 20])
 def test_releases_beside_a_plan_have_what_is_left(sqlite_book, users):
-    with Book.open(sqlite_book.url, author="ada") as book:
+    with Book.create(sqlite_book.url, author="ada") as book:
         book.dataset("d", Budget(EXACT + 0.5, 1e-6), "pure", plan=PLAN, runs=2, users=users)
         run_of(book, "one")
         book.set_quota("d", "ada", 0.35, "beside the plan")  # the plan is no author's
@@ -67,7 +67,7 @@ def test_releases_beside_a_plan_have_what_is_left(sqlite_book, users):
 
 
 def test_a_plan_above_the_budget_opens_nothing(sqlite_book):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         with pytest.raises(BudgetExceeded, match="exact cost: fewer runs or more noise"):
             book.dataset("d", Budget(EXACT * 0.999, 1e-6), plan=PLAN, runs=2)
         with pytest.raises(ParameterError, match='arithmetic="exact"'):
@@ -82,7 +82,7 @@ def test_a_plan_above_the_budget_opens_nothing(sqlite_book):
 @pytest.mark.parametrize("users", [None, 20])
 @pytest.mark.parametrize("change", ["twice", "other plan", "nothing aside", "more runs"])
 def test_runs_that_were_not_paid_for_do_not_verify(sqlite_book, change, users):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(4.0), plan=PLAN, runs=2, users=users)  # by its sums
         run_of(book, "one")
         run_of(book, "two")

@@ -15,7 +15,7 @@ KEY, OTHER = b"a key of the auditor", b"the key of another book"
 
 
 def written(place, key):
-    with Book.open(place.url, key=key) as book:
+    with Book.create(place.url, key=key) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             for _ in range(3):

@@ -25,7 +25,7 @@ def labels(rows):
 def path(tmp_path):
     """A book with an undeclared release, one by the workers of an executor, and an honest one."""
     found = tmp_path / "book.db"
-    with Book.open(f"sqlite:///{found}") as book:
+    with Book.create(f"sqlite:///{found}") as book:
         book.dataset("d", Budget(10.0))
         with book.ledger("d", DATA) as ledger, pytest.raises(ParameterError, match="undeclared"):
             ledger.release(Lookalike(100.0), np.sum)

@@ -85,7 +85,7 @@ def test_the_first_spend_of_a_process_reads_a_long_log_before_it_takes_the_lock(
 
 
 def test_an_interruption_while_totals_are_read_counts_no_spend_twice(sqlite_book, monkeypatch):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(100.0), users=20)
         with book.ledger("d", DATA) as ledger:
             for _ in range(5):

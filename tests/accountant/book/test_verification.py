@@ -18,7 +18,7 @@ TENTH = Laplace(10.0)
 
 def written(place, pin=None):
     """A book of 14 entries, and its head."""
-    with Book.open(place.url, pin=pin) as book:
+    with Book.create(place.url, pin=pin) as book:
         book.dataset("d", Budget(1.0))
         book.dataset("users", Budget(1.0), users=20)
         with book.ledger("d", DATA) as ledger:
@@ -122,7 +122,7 @@ def test_a_rolled_back_file_is_noticed_by_its_pin(sqlite_book, tmp_path):
 
 
 def test_a_database_rolled_back_under_an_open_book_is_noticed(stored_book):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.spend(TENTH)
@@ -168,12 +168,12 @@ def test_a_truncated_file_is_noticed(sqlite_book, tmp_path, share):
 
 @pytest.mark.parametrize("head", ["²:" + "0" * 64, "0:" + "0" * 64])
 def test_what_looks_like_a_head_and_is_none_is_refused(sqlite_book, head):
-    with Book.open(sqlite_book.url) as book, pytest.raises(ParameterError, match="head must be"):
+    with Book.create(sqlite_book.url) as book, pytest.raises(ParameterError, match="head must be"):
         book.verify(head)
 
 
 def test_a_check_pins_the_end_of_a_book_that_had_no_pin(sqlite_book, tmp_path):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
     pin = tmp_path / "head.pin"
     with Book.open(sqlite_book.url, pin=pin) as book:

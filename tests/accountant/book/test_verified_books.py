@@ -43,7 +43,7 @@ def released(book, name, **given):
 
 def test_a_plan_is_opened_only_with_its_proof(any_book, proofs):
     digest = checked_proof(PLAN, DELTA, proofs / "one").verdict.digest
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         assert book.dataset("d", Budget(3.0, DELTA), verified=True).verified
         before = any_book.hash_rows()
         for given, said in (
@@ -100,7 +100,7 @@ def test_runs_that_are_set_aside_have_one_proof(sqlite_book, proofs):
 
 
 def test_a_book_can_demand_proofs_of_all_its_data_sets(sqlite_book, proofs):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("old", Budget(3.0, DELTA))
         released(book, "old")
     with Book.open(sqlite_book.url, verified=True) as book:
@@ -118,7 +118,7 @@ def test_a_book_can_demand_proofs_of_all_its_data_sets(sqlite_book, proofs):
 
 
 def test_a_proof_of_more_than_the_budget_is_refused(sqlite_book, proofs):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(0.11, DELTA), verified=True)
         before = sqlite_book.hash_rows()
         with pytest.raises(ParameterError, match=r"of at most epsilon 0\.11 at delta 1e-6"):
@@ -139,7 +139,7 @@ def test_a_proof_that_nobody_demands_is_checked_too(sqlite_book, proofs):
 
 @pytest.mark.parametrize("change", ["no proof", "no digest", "above the budget", "no plan"])
 def test_an_entry_without_its_proof_does_not_verify(sqlite_book, proofs, change):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(3.0, DELTA), verified=change != "no plan")
         given = {} if change == "no plan" else {"plan": PLAN, "proof": proofs / "one"}
         released(book, "d", **given)
@@ -181,10 +181,11 @@ def test_a_mechanism_that_the_checker_does_not_know_is_proved_by_its_claim(sqlit
 def test_the_command_opens_a_verified_data_set(sqlite_book, proofs, tmp_path, capsys):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[release]]\nkind = "DiscreteLaplace"\nscale = 25.0\ncount = 3\n')
-    words = ["ledger", "open", str(sqlite_book.path), "d", "--plan", str(plan), "--delta", "1e-6"]
+    words = ["ledger", "open", str(sqlite_book.path), "d", "--new"]
+    words += ["--plan", str(plan), "--delta", "1e-6"]
     assert main([*words, "--verified"]) == 2
     assert main([*words, "--proof", str(proofs / "two")]) == 2
-    assert main([*words[:4], "--epsilon", "1", "--proof", str(proofs / "one")]) == 2
+    assert main([*words[:5], "--epsilon", "1", "--proof", str(proofs / "one")]) == 2
     assert capsys.readouterr().err.count("\n") == 3
     assert not sqlite_book.path.exists()
     assert main([*words, "--verified", "--proof", str(proofs / "one")]) == 0

@@ -23,7 +23,7 @@ def run(*words):
 @pytest.fixture
 def book(any_book):
     """A book with one release, made by somebody with an odd name."""
-    with Book.open(any_book.url, author="=cmd()|'x'!A1") as found:
+    with Book.create(any_book.url, author="=cmd()|'x'!A1") as found:
         found.dataset("<script>", Budget(1.0), unit="@one person")
         with found.ledger("<script>", DATA) as ledger:
             ledger.release(TENTH, np.sum, label="-1+1")
@@ -32,10 +32,10 @@ def book(any_book):
 
 
 def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
-    assert (
-        run("open", stored_book.url, "d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person")
-        == 0
-    )
+    opening = ("d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person")
+    assert run("open", stored_book.url, *opening) == 2
+    assert "`ledger open --new`, makes one" in capsys.readouterr().err
+    assert run("open", stored_book.url, *opening, "--new") == 0
     assert "d: spent epsilon 0 of 1 at delta 1e-06 (epsilon 0 of 1)" in capsys.readouterr().out
     with Book.open(stored_book.url) as book, book.ledger("d", DATA) as ledger:
         ledger.release(Gaussian(50.0), np.sum)
@@ -58,7 +58,7 @@ def test_a_signed_head_is_printed_and_checked(any_book, capsys, tmp_path):
     key, other = tmp_path / "book.key", tmp_path / "other.key"
     key.write_bytes(b"k" * 32)
     other.write_bytes(b"o" * 32)
-    assert run("open", any_book.url, "d", "--epsilon", 1, "--key", key) == 0
+    assert run("open", any_book.url, "d", "--new", "--epsilon", 1, "--key", key) == 0
     capsys.readouterr()
     assert run("head", any_book.url, "--key", key) == 0
     head = capsys.readouterr().out.strip()
@@ -188,7 +188,7 @@ def test_the_registry_says_what_registries_ask_for(any_book, tmp_path):
 
 @pytest.mark.parametrize("word", ["replace-one", "replace"])
 def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, capsys, word):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
     command = ("export", any_book.url, "d", "--registry", "--out", "-", "--relation")
     assert run(*command, word) == 0

@@ -22,7 +22,7 @@ def run(*words):
 def url(tmp_path):
     """A book with a release by ada."""
     found = f"sqlite:///{tmp_path / 'book.db'}"
-    with Book.open(found, author="ada") as book:
+    with Book.create(found, author="ada") as book:
         book.dataset(
             "d", Budget(1.0, 1e-6), "pure", expires="2999-01-01", unit="a person of the study"
         )
@@ -115,9 +115,11 @@ def test_bad_usage_changes_nothing(url, capsys, words, said):
 
 def test_a_data_set_is_opened_with_its_end(tmp_path, capsys):
     book = tmp_path / "new.db"
-    assert run("open", book, "d", "--epsilon", 1, "--expires", "then") == 2
+    assert run("open", book, "d", "--new", "--epsilon", 1, "--expires", "then") == 2
     assert not book.exists()
-    assert run("open", book, "d", "--epsilon", 1, "--expires", "2999-01-01T01:00+01:00") == 0
+    assert (
+        run("open", book, "d", "--new", "--epsilon", 1, "--expires", "2999-01-01T01:00+01:00") == 0
+    )
     assert "  expires 2999-01-01T00:00:00 (UTC)" in capsys.readouterr().out
 
 
@@ -145,7 +147,8 @@ def test_a_plan_is_set_aside_at_its_own_cost(tmp_path, capsys):
     book, plan = tmp_path / "b.db", tmp_path / "plan.toml"
     noise = 5 * Laplace(6.0)
     write_plan(noise, plan)
-    assert run("open", book, "d", "--plan", plan, "--runs", 2, "--delta", 1e-6, "--json") == 0
+    aside = ("--plan", plan, "--runs", 2, "--delta", 1e-6)
+    assert run("open", book, "d", "--new", *aside, "--json") == 0
     cost = Tight().epsilon(2 * noise, 1e-6)
     shown = json.loads(capsys.readouterr().out)["dataset"]
     assert shown["budget"] == {"epsilon": cost, "delta": 1e-6}
@@ -178,7 +181,7 @@ def test_a_plan_is_set_aside_at_its_own_cost(tmp_path, capsys):
 def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
     book = tmp_path / "b.db"
     month = ("--epsilon", 1, "--window", "month", "--carry", 2, "--unit", "one person")
-    assert run("open", book, "m", *month) == 0
+    assert run("open", book, "m", "--new", *month) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "for the data of one person in one calendar month (UTC)" in said
     assert "one window has at most epsilon 3" in said

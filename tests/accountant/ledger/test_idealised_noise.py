@@ -57,7 +57,7 @@ def test_a_gate_without_a_seed_warns_once(made):
 
 
 def test_a_book_refuses_it_before_anything_is_spent(any_book):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("strict", Budget(5.0, 1e-6))
         with book.ledger("strict", DATA) as ledger:
             for ask in (
@@ -76,7 +76,7 @@ def test_a_book_refuses_it_before_anything_is_spent(any_book):
 
 
 def test_a_data_set_that_was_opened_for_it_takes_it(any_book):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("study", Budget(1.0), idealised=True)
         with pytest.raises(ParameterError, match="as the data set was opened"):
             book.dataset("study", idealised=False)
@@ -96,7 +96,7 @@ def test_stored_answers_of_an_earlier_time_are_given(sqlite_book, monkeypatch):
     # such entries were written before idealised noise was refused
     monkeypatch.setattr(Reservations, "refuse_idealised", lambda *_: None)
     plan = 2 * FLOATS
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("old", Budget(5.0))
         with book.ledger("old", DATA) as ledger:
             first = ledger.release(FLOATS, np.sum, label="total")

@@ -43,7 +43,7 @@ def test_asking_spends_nothing_and_has_an_end():
 
 def test_a_book_says_what_fits(tmp_path, capsys):
     path, plan = tmp_path / "book.db", tmp_path / "plan.toml"
-    with Book.open(f"sqlite:///{path}") as book:
+    with Book.create(f"sqlite:///{path}") as book:
         book.dataset("survey", Budget(1.0))
         book.ledger("survey", DATA).release(Laplace(10.0), np.sum)
         assert book.remaining("survey", Laplace(10.0)) == 9

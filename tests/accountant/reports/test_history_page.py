@@ -54,7 +54,7 @@ def test_a_long_history_is_read_once_and_its_end_is_shown(book):
 
 
 def test_an_empty_ledger_has_a_page(tmp_path):
-    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+    with Book.create(f"sqlite:///{tmp_path}/b.db") as book:
         book.dataset("x", budget=BUDGET)
         html = history_page(book.status("x"), book.history("x"), "b.db")
     assert "Nothing was spent" in html
@@ -63,7 +63,7 @@ def test_an_empty_ledger_has_a_page(tmp_path):
 
 def test_totals_by_run_author_and_month_add_up(tmp_path):
     plan = 10 * Gaussian(scale=40.0)
-    with Book.open(f"sqlite:///{tmp_path}/b.db", author="ann") as book:
+    with Book.create(f"sqlite:///{tmp_path}/b.db", author="ann") as book:
         book.dataset("x", budget=BUDGET, expires="2999-01-31")
         with book.ledger("x", [1.0], plan, run="survey") as ledger:
             for _ in range(4):
@@ -95,7 +95,7 @@ def test_totals_by_run_author_and_month_add_up(tmp_path):
      ({"buckets": "region"}, None)],
 )  # fmt: skip
 def test_a_window_or_a_bucket_is_no_part_of_one_total(tmp_path, opened, coming):
-    with Book.open(tmp_path / "b.db") as book:
+    with Book.create(tmp_path / "b.db") as book:
         book.dataset("x", budget=Budget(1.0), **opened)
         named = {"buckets": ["north"]} if "buckets" in opened else {}
         with book.ledger("x", [1.0], **named) as ledger:
@@ -123,7 +123,7 @@ def test_the_next_window_begins_at_the_first_midnight_of_its_own(label, when):
 
 def test_amounts_that_earlier_windows_left_may_be_spent(tmp_path):
     """Two months before leave their budget: the open one may spend three times as much."""
-    with Book.open(tmp_path / "b.db") as book:
+    with Book.create(tmp_path / "b.db") as book:
         book.dataset("x", budget=Budget(1.0), window="month", carry=2)
         with book.ledger("x", [1.0]) as ledger:
             ledger.release(Laplace(scale=4.0), lambda rows: 0.0)
@@ -135,7 +135,7 @@ def test_amounts_that_earlier_windows_left_may_be_spent(tmp_path):
 
 
 def test_a_plan_set_aside_is_not_a_run_that_waits(tmp_path):
-    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+    with Book.create(f"sqlite:///{tmp_path}/b.db") as book:
         book.dataset("x", budget=Budget(3.0), plan=3 * Laplace(2.0), runs=2)
         with book.ledger("x", [1.0], 3 * Laplace(2.0), run="May") as ledger:
             ledger.release(Laplace(2.0), lambda rows: 0.0)
@@ -149,7 +149,7 @@ def test_a_plan_set_aside_is_not_a_run_that_waits(tmp_path):
 
 def test_totals_go_on_where_the_ledger_changes_its_unit(tmp_path):
     """A certified plan at first, then epsilons beside it."""
-    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+    with Book.create(f"sqlite:///{tmp_path}/b.db") as book:
         book.dataset("x", budget=BUDGET)
         with book.ledger("x", [1.0]) as ledger:
             ledger.release(Gaussian(scale=20.0), lambda rows: 0.0)

@@ -49,7 +49,7 @@ def summary():
 def folder(summary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     (folder / "plan.html").write_text(plan_page(summary, "plan \u202e<i>.toml", "python -m x"))
-    with Book.open(f"sqlite:///{folder}/spent.db") as book:
+    with Book.create(f"sqlite:///{folder}/spent.db") as book:
         book.dataset("visits", budget=BUDGET)
         with book.ledger("visits", [1.0]) as ledger:
             for _ in range(3):

@@ -169,7 +169,7 @@ def test_the_relation_of_frank_wolfe_is_what_is_charged_and_said():
 
 @pytest.fixture
 def book(tmp_path):
-    opened = Book.open(f"sqlite:///{tmp_path / 'budgets.db'}")
+    opened = Book.create(f"sqlite:///{tmp_path / 'budgets.db'}")
     opened.dataset("visits", budget=Budget(2.0, 1e-6), idealised=True)
     yield opened
     opened.close()

@@ -41,7 +41,7 @@ def test_audits_find_no_more_than_was_asked_and_nearly_all_of_it(query):
 
 
 def test_books_give_an_answer_again(tmp_path):
-    book = Book.open(f"sqlite:///{tmp_path}/budgets.db")
+    book = Book.create(f"sqlite:///{tmp_path}/budgets.db")
     book.dataset("people", budget=Budget(1.0), unit="one person")
     frame, declared = frame_of("polars", rows(40)), schema(person="id", rows_per_person=2)
     found = []

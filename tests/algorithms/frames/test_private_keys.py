@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, ParameterError, Tight
+from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, OffPlan, ParameterError, Tight
 from algorithms.frames import (
     Key,
     Number,
@@ -136,27 +136,49 @@ def test_what_does_not_fit_spends_nothing():
     with pytest.raises(BudgetExceeded):
         query.release(ledger, declared())
     assert ledger.spent == 0
-    with pytest.raises(ParameterError, match="label must be None for several releases"):
+    with pytest.raises(ParameterError, match="label must be None: only the ledger of a book"):
         query.release(ledger, declared(), label="shops")
 
 
 def test_a_book_reserves_the_plan_first(tmp_path):
     frame, query = frame_of("polars", shops()), count(by="shop", **COST)
-    with Book.open(f"sqlite:///{tmp_path / 'book.db'}") as book:
+    with Book.create(f"sqlite:///{tmp_path / 'book.db'}") as book:
         book.dataset("shops", Budget(1.0, 1e-6), notion="pure")
-        with (
-            book.ledger("shops", frame) as ledger,
-            pytest.raises(ParameterError, match="ledger must be opened with this plan"),
-        ):
-            query.release(ledger, declared())
-        assert book.spent("shops") == 0
         plan = query.plan(declared())
         with book.ledger("shops", frame, plan, run="first") as ledger:
             answer = query.release(ledger, declared())
         with book.ledger("shops", frame, plan, run="first") as ledger:
             again = query.release(ledger, declared())
+            with pytest.raises(ParameterError, match="label must be None: only the ledger"):
+                query.release(ledger, declared(), label="shops")
         assert again.released.tolist() == answer.released.tolist()
         assert book.spent("shops") <= 1.0
+
+
+def test_a_book_reserves_a_question_of_several_steps_by_itself(tmp_path):
+    frame, query = frame_of("polars", shops()), count(by="shop", **COST)
+    with Book.create(f"sqlite:///{tmp_path / 'book.db'}") as book:
+        book.dataset("shops", Budget(1.0, 1e-6), notion="pure")
+        with book.ledger("shops", frame) as ledger:
+            answer = query.release(ledger, declared(), label="shops")
+            coins = ledger.coins.random()
+            spent = book.spent("shops")
+            assert query.release(ledger, declared(), label="shops").released.tolist() == (
+                answer.released.tolist()
+            )
+            with pytest.raises(BudgetExceeded):  # what is left does not suffice for all steps
+                query.release(ledger, declared())
+            assert ledger.coins.random() != coins
+        with book.ledger("shops", frame) as ledger:  # as after a crash
+            again = query.release(ledger, declared(), label="shops")
+        assert again.released.tolist() == answer.released.tolist()
+        assert book.spent("shops") == spent > 0.5
+        assert [line.run for line in book.history("shops")] == ["shops"] * 3
+        ledger = book.ledger("shops", frame)
+        ledger.close()
+        with pytest.raises(OffPlan, match="this ledger was closed"):
+            query.release(ledger, declared(), label="others")
+        book.verify()
 
 
 @pytest.mark.parametrize(("make", "words"), [

@@ -67,7 +67,7 @@ def test_the_page_escapes_names_and_links_pages_alone(folder):
 
 def test_a_plan_without_budget_and_a_closed_budget_are_said(tmp_path):
     (tmp_path / "p.toml").write_text(PLAN.split("[[release]]", 1)[1].join(["[[release]]", ""]))
-    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+    with Book.create(f"sqlite:///{tmp_path}/b.db") as book:
         book.dataset("x", budget=Budget(1.0, 1e-6))
         with book.ledger("x", [1.0]) as ledger:
             ledger.release(Gaussian(scale=20.0), lambda rows: 0.0)

@@ -11,6 +11,7 @@ from accountant.composition import fft_composition, lattice, pld_grid
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.tilted_law import GridLaw
+from accountant.numerics.rounding import ULP
 from tests.laws.error_bounds.contours import RoughCGF
 
 STEP = 0.125
@@ -113,11 +114,18 @@ def noise_violation():
                 given[190:] = 0.0
             if cut and not upper:  # what wraps around may be anywhere
                 given[-1] += cut
-            found = pld_grid.grid_of_sum(given, -100, 0.01, 0.0, cut, upper=upper)
+            found = pld_grid.grid_of_sum(given, 1, -100, 0.01, 0.0, cut, upper=upper)
             value = found.delta(epsilon)
             wrong = (
                 value + found.delta_error < truth if upper else value - found.delta_error > truth
             )
             if np.any(wrong):
                 return f"{noise}, {cut}, {upper}: {value}, {found.delta_error}, {truth}"
+    # The error of many releases may be positive everywhere, so that no mass is negative.
+    releases = 10**10
+    given = mass + 0.3 * releases * ULP / mass.size
+    found = pld_grid.grid_of_sum(given, releases, -100, 0.01, 0.0, 0.0, upper=False)
+    value = found.delta(epsilon)
+    if np.any(value - found.delta_error > truth):
+        return f"{releases}: {value}, {found.delta_error}, {truth}"
     return ""
