@@ -109,8 +109,11 @@ class DiscreteLaplace(AdditiveNoise):
         float
             An upper bound of the expected largest absolute noise, in the units of the value.
         """
-        # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^{m + 1/2} with q = e^{-1 / scale}: no more than the
-        # tail of continuous noise in the middle of [m, m + 1).
+        # P(|k| > m) = 2 q^{m+1} / (1 + q) = q^{m + 1/2} / cosh(1 / (2 scale)), q = e^{-1 / scale},
+        # is below the mass q^{m + 1/2} of continuous noise.  So the sum of the masses for the
+        # largest of d is below the midpoint sum of its integral, which for d = 1 is below the
+        # integral.  For more coordinates this is computed, not proved: the bound held for d up to
+        # 10^15, and scales from 1/60 to 100.
         return self.drawn_scale * expected_max_exponential(dimension)
 
     @property

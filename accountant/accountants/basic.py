@@ -22,7 +22,9 @@ from accountant.numerics.rounding import LARGEST_BELOW_ONE, ULP
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
-# Decimal arithmetic with 700 digits: sums and products of printed floats are exact, or rounded up.
+# Decimal arithmetic with 700 digits.  Deltas are at most 1: as printed, and times any count that a
+# float holds, they need 650, so that their sums and differences are exact.  Sums of epsilons are
+# exact, or rounded up.
 DECIMAL_CONTEXT = Context(prec=700, rounding=ROUND_UP)
 
 
@@ -65,10 +67,14 @@ class Basic(Accountant):
             if math.isfinite(_pure_epsilon(item)):
                 epsilon = _pure_epsilon(item)
             else:
-                share = min(
-                    _item_infinity(item) + shared / leaky_count * (1 - 4 * ULP), LARGEST_BELOW_ONE
+                infinity = _item_infinity(item)
+                # The factor is for the rounding of the quotient.  The sum is exact and rounded
+                # down, as its rounding may be larger than the quotient.
+                part = printed_decimal(shared / leaky_count * (1 - 4 * ULP))
+                share = float_floor(DECIMAL_CONTEXT.add(printed_decimal(infinity), part))
+                epsilon = _item_epsilon(
+                    item, min(share, LARGEST_BELOW_ONE) if shared > 0 else infinity
                 )
-                epsilon = _item_epsilon(item, share if shared > 0 else _item_infinity(item))
             if math.isinf(epsilon):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
@@ -120,3 +126,9 @@ def float_ceiling(exact: Decimal) -> float:
     """Return the least float whose shortest decimal is not below ``exact``."""
     nearest = float(exact)
     return nearest if printed_decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def float_floor(exact: Decimal) -> float:
+    """Return the greatest float whose shortest decimal is not above ``exact``."""
+    nearest = float(exact)
+    return nearest if printed_decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)

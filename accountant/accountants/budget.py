@@ -11,8 +11,8 @@ from accountant.errors import BudgetExceeded, ParameterError
 from accountant.plans.plan import Plan
 
 # Relative excess of a total over a budget that is allowed for round-off, as three times 1/3 may
-# have: less than any release whose epsilon is above 1e-9 of the budget's.  It is allowed for the
-# total once, so it does not add up.
+# have.  It is allowed for the total once, so it does not add up: beyond the budget it admits no
+# release whose epsilon is above 1e-9 of the budget's.
 TOLERANCE = 1e-9
 
 

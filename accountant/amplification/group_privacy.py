@@ -99,7 +99,8 @@ class Grouped(Plan):
         items = [(loss_of_item(item), count) for item, count in self.part.losses()]
         sampled = [sampled_group_loss(loss, self.size, 0) for loss, _ in items]
         if all(loss is None for loss in sampled):
-            yield from ((group_loss(loss, self.size), count) for loss, count in items)
+            # Different losses may have equal group losses, which a sequence merges.
+            yield from Sequential(n * group_loss(loss, self.size) for loss, n in items).losses()
             return
         # In one split, ``in_p`` records of the group are in the data of P alone, and the others in
         # that of Q alone.  They are the same ones in all releases, so each split is composed by

@@ -32,9 +32,8 @@ from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_rela
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
-# The outputs of that pair of data sets are put into cells between CELLS ends, which reach up to
-# REACH standard deviations from the mean: more of them bring the lower end nearer to the pair's own
-# epsilon.
+# The outputs of that pair of data sets are put into CELLS + 1 cells, whose ends reach up to REACH
+# standard deviations from the mean: more cells bring the lower end nearer to the pair's epsilon.
 CELLS, REACH = 1000, 9.0
 # About the mass of Q in the first cell, which takes what all others are rounded by: far more than
 # CELL_ACCURACY, so that it stays positive.

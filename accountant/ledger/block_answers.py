@@ -84,7 +84,7 @@ class HeldBlock(NamedTuple):
 
 
 class HeldBlocks(NamedTuple):
-    """Blocks of users whose rows a worker holds."""
+    """Blocks of users whose rows a worker holds; an `Answer` comes back for each, never rows."""
 
     mechanism: Releasable
     query: ShapedQuery

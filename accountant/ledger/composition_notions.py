@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from accountant.accountants.basic import printed_decimal
+from accountant.accountants.basic import DECIMAL_CONTEXT, printed_decimal
 from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.accountants.tight import Tight
 from accountant.domains import Interval
@@ -96,10 +96,10 @@ def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
 
 def pure_limit(budget: Budget) -> Total[Decimal]:
     """Return the sums of epsilon and delta that fit a pure filter, with the tolerance."""
-    tolerance_factor = 1 + printed_decimal(TOLERANCE)
+    factor = DECIMAL_CONTEXT.add(Decimal(1), printed_decimal(TOLERANCE))
     return Total(
-        printed_decimal(budget.epsilon) * tolerance_factor,
-        printed_decimal(budget.delta) * tolerance_factor,
+        DECIMAL_CONTEXT.multiply(printed_decimal(budget.epsilon), factor),
+        DECIMAL_CONTEXT.multiply(printed_decimal(budget.delta), factor),
     )
 
 

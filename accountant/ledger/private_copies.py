@@ -79,7 +79,8 @@ class PrivateCopies:
             raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
         if _can_release(plan):
             return self.of(plan)
-        if isinstance(plan, Loss):  # no output is drawn from it: its cost now is what is charged
+        # A loss itself is charged, at once, and nothing is drawn from it: it needs no copy.
+        if isinstance(plan, Loss):
             return plan
         self._refuse_undeclared(plan)
         return self.of_plan(plan)

@@ -63,8 +63,13 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def how_often(self, cost: Total[Decimal], total: Total[Decimal]) -> int | None:
         """Return how many more releases of ``cost`` fit."""
+        # The default context of decimals would round, and its digits are the caller's to set.
         counts = [
-            int(max(limit - spent, Decimal(0)) / increment)
+            int(
+                DECIMAL_CONTEXT.divide_int(
+                    max(DECIMAL_CONTEXT.subtract(limit, spent), Decimal(0)), increment
+                )
+            )
             for limit, spent, increment in zip(self.limit, total, cost, strict=True)
             if increment
         ]

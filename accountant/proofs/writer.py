@@ -18,7 +18,7 @@ method's own, such as the ``nodes`` of an integral and the variance ``smooth`` o
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
 chosen makes a proof fail, never a wrong one pass.  Entries for the ends of the certificate are
 checked before they are taken.  Where a method exists and no entry holds, the last one is written,
-and the checker says why it fails.
+and the checker says NOT PROVED, with its reason.
 """
 
 from __future__ import annotations
@@ -229,9 +229,10 @@ class Search:
         return shown_entries
 
     def _below(self, directions: list[Direction]) -> Shown:
-        """Return an entry and the lower end that it shows; if none holds, None, and nothing shown.
+        """Return an entry and the lower end that it shows.
 
-        With None the file has the certificate's lower end, and the checker proves the upper alone.
+        If no method shows one, it is None with the certificate's end: the checker then says PROVED
+        UPPER, and that the file does not claim to prove the lower end.
         """
         lower_ends, coarse = [], []
         for direction in directions:

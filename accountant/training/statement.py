@@ -196,6 +196,7 @@ def statement_of(
         scheme = record_scheme(
             run, noise_multiplier, run.loader, adjacency, microbatching=run.microbatching
         )
+        # Of one record some plan always is above: without a theorem, one that reveals it.
         advantage_upper = min(advantage(plan).upper for plan in scheme.above)
         power_upper = min(true_positive_rate(plan, FALSE_POSITIVES).upper for plan in scheme.above)
     return replace(statement, advantage=advantage_upper, found_records=power_upper)

@@ -19,7 +19,7 @@ from accountant.numerics import Array
 
 
 def keep_largest(vector: Array, sparsity: int) -> Array:
-    """Return ``vector`` with all but its ``sparsity`` entries of largest size set to 0, in O(p)."""
+    """Return ``vector`` with all but its ``sparsity`` (>= 1) largest entries, by size, set to 0."""
     thresholded: Array = np.zeros_like(vector)
     if sparsity >= vector.size:
         return vector.copy()

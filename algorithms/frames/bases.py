@@ -1,9 +1,9 @@
 """What a row adds to a statistic, a few whole numbers, and how far a person can move their sums.
 
-A number x is counted in steps of 2^-30 of the largest size that its bounds allow.  Sums of whole
-numbers have no round-off, so the sensitivity of what is released is that of the proof
-(docs/proofs/frames.md), and frames that are stored otherwise, or in another order, give the same
-bits.
+A number is counted in whole steps: in a sum of 2^-30 of the larger of its bounds' absolute values,
+in a mean or variance of 2^-30 of its range.  Sums of whole numbers have no round-off, so the
+sensitivity of what is released is that of the proof (docs/proofs/frames.md), and frames that are
+stored otherwise, or in another order, give the same bits.
 
 References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for the sensitivity of floating sums;
 McSherry (2009); Kifer & Machanavajjhala (2011), for the neighbours; docs/proofs/frames.md.
@@ -29,7 +29,7 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
-STEPS = 2**30  # of a number as large as its bounds allow
+STEPS = 2**30  # how many steps a number has at most, as said above
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +134,22 @@ class Sum(Statistic):
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the bounds in steps; the steps of whole numbers are 1."""
         unit = self._unit(schema)
-        ends = [int(self._steps(np.array(end), unit)) for end in self._bounds(schema)]
+        ends = [int(self._steps(np.array(end), unit, schema)) for end in self._bounds(schema)]
         return Basis([(end,) for end in ends if end], unit)
 
     def _unit(self, schema: Schema) -> float:
         if isinstance(schema.kind(self.column), Integer):
             return 1.0
-        return max(map(abs, self._bounds(schema))) / STEPS
+        return max(map(abs, self._bounds(schema))) / STEPS  # above 0, as the bounds differ
 
-    def _steps(self, values: Array, unit: float) -> Array:
+    def _steps(self, values: Array, unit: float, schema: Schema) -> Array:
         """Return numbers in whole steps.
 
-        The rounding keeps the order of numbers, and the bounds are rounded by it too: so no number
-        within the bounds has more steps than they have, on which the sensitivity rests.
+        No number has more steps than a larger one.  So none is beyond the steps of the bounds,
+        which are computed here too, and on which the sensitivity rests.
         """
-        if unit == 1:
+        # Not "if the unit is 1": that of a Number with the bound 2^30 is 1 too.
+        if isinstance(schema.kind(self.column), Integer):
             return values
         steps_per_one = 1 / unit
         # The reciprocal of the smallest units overflows.
@@ -158,7 +159,7 @@ class Sum(Statistic):
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
-        return [self._steps(cast("Array", values), self._unit(schema))]  # it has a column
+        return [self._steps(cast("Array", values), self._unit(schema), schema)]  # it has a column
 
 
 class Sensitivities(NamedTuple):

@@ -68,12 +68,12 @@ class ResidualSizes:
 
 @dataclass(slots=True)
 class LabelStages:
-    """Stages of releases: `run` asks one stage of users after the other, and fits what they say."""
+    """The stages of a run: users report one stage after the other, and each stage is fitted."""
 
     ledger: Any  # releases the users' reports; its public rows are the features
     link: Link  # the function f of the model, label = f(<x, theta>) + noise
-    bound: float  # of the size of labels, and of reports
-    ends: list[int]  # of `stage_ends`
+    bound: float  # of the absolute values of labels, and of reports
+    ends: list[int]  # where stages begin and end, as `stage_ends` returns them
 
     def predictions(self, stage_users: slice, theta: Array) -> Array:
         """Return the public predictions of theta for the labels of users."""

@@ -1,28 +1,59 @@
 """A privacy claim as an assertion: `assert_private` raises `AssertionError` if an audit refutes it.
 
 It works in any test framework, or without one.  A declared mechanism's computed cost is compared
-with the claim first; then the release is audited.
+with the claim first (`excess_over`); then the mechanism is audited with its own, smaller cost as
+the claim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from accountant.accountants.tight import Tight
 from accountant.errors import ParameterError
 from accountant.formatting import format_lower
 from accountant.losses.loss import Loss
+from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
-from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim
+from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
 
 TOLERANCE = 1e-9  # a cost that exceeds the claim by at most this share counts as rounding
+
+
+class Excess(NamedTuple):
+    """A delta at which a plan costs more than is claimed: the two epsilons there."""
+
+    cost: float
+    allowed: float
+    delta: float
+
+
+def excess_over(claim: Loss, plan: Plan, delta: float | None) -> Excess | None:
+    """Return where the computed cost of a plan exceeds a claim; None if it does at no delta tried.
+
+    It is tried at ``delta``.  If that is None, it is tried at the delta of audits and at the
+    claim's own, and a claim that is a whole curve at its `claim_points` too.
+    """
+    points = claim_points(claim) if delta is None else []
+    own_delta = max(claim.infinity, claim.reversed.infinity)
+    deltas = [claimed_delta(claim), own_delta] if delta is None else [delta]
+    for tested_delta in dict.fromkeys([*deltas, *(d for epsilon, d in points if epsilon > 0)]):
+        cost, allowed = Tight().epsilon(plan, tested_delta), claim.epsilon_at(tested_delta)
+        if cost > allowed * (1 + TOLERANCE):
+            return Excess(cost, allowed, tested_delta)
+    if points:
+        # At epsilon 0 deltas are compared: an epsilon of 0 leaves no share for the tolerance.
+        largest_delta = claim.delta_at(0.0)
+        if Tight().delta(plan, 0.0) > largest_delta * (1 + TOLERANCE):
+            return Excess(Tight().epsilon(plan, largest_delta), 0.0, largest_delta)
+    return None
 
 
 @without_values
@@ -38,10 +69,11 @@ def assert_private(
 ) -> Finding:
     """Assert that an audit does not falsify a privacy claim, in any test.
 
-    The claim of a declared mechanism is compared first with its computed cost, at the claim's delta
-    or ``delta``; then its own computed loss is audited.  The seed is fixed, so a test that passed
-    passes again.  Each call fails on a true claim with probability ``1 -
-    confidence`` over the seeds; a test of Hypothesis makes a call for each of its examples.
+    The claim of a declared mechanism is compared with its computed cost first: at ``delta`` if it
+    is given, else at every point at which audits test the claim.  Then its own computed loss is
+    audited.  The seed is fixed, so a test that passed passes again.  Each call fails on a true
+    claim with probability ``1 - confidence`` over the seeds; a test of Hypothesis makes a call for
+    each of its examples.
 
     Parameters
     ----------
@@ -94,15 +126,13 @@ def assert_private(
         raise ParameterError("claim", None, CLAIM_FORMS)
     name = repr(release) if isinstance(release, Mechanism) else release_name(release)
     if isinstance(release, Mechanism) and isinstance(audited_claim, Loss):
-        tested_delta = claimed_delta(audited_claim) if delta is None else delta
-        cost = Tight().epsilon(release, tested_delta)
-        allowed = audited_claim.epsilon_at(tested_delta)
-        if cost > allowed * (1 + TOLERANCE):
+        excess = excess_over(audited_claim, release, delta)
+        if excess is not None:
             raise AssertionError(
-                f"{name} costs epsilon = {cost:.6g} at delta = {tested_delta:.4g}, and "
-                f"{allowed:.6g} is claimed (computed, no runs)"
+                f"{name} costs epsilon = {excess.cost:.6g} at delta = {excess.delta:.4g}, and "
+                f"{excess.allowed:.6g} is claimed (computed, no runs)"
             )
-        # The claim holds at this delta if the mechanism's own loss is true, which runs can test.
+        # It is within the claim, so refuting it needs a smaller fault.
         audited_claim = release.loss
     finding = audit(release, pair, audited_claim, runs, confidence, delta, rng)
     is_allowed = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED

@@ -60,7 +60,11 @@ class FeatureSchema:
         return columns
 
     def padded(self, features: Features) -> Array:
-        """The first ``width`` numbers of each output, with NaN for those that it has not."""
+        """The first ``width`` numbers of each output, with NaN for those that it has not.
+
+        An output with more numbers than any learning run had is read without those beyond, for
+        which the learned rule has no weights.  This may cost power, and no bound its truth.
+        """
         numbers = features.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers

@@ -20,15 +20,10 @@ from accountant.numerics.search import grow_until
 from accountant.plans.plan import Plan, Release
 from audits.algorithm_runs.fits import declared_plan
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.attacks.assertion import TOLERANCE
+from audits.attacks.assertion import excess_over
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta
-from audits.claims.claims import (
-    ClaimLike,
-    Sensitivity,
-    checked_claim,
-    claim_points,
-)
+from audits.claims.claims import ClaimLike, Sensitivity, checked_claim
 from audits.claims.findings import ClaimPoint, Finding, Outcome
 from audits.pytest_support.failures import (
     ClaimFailed,
@@ -99,8 +94,7 @@ def assert_release(
         tested_delta = None if delta is None else DELTA.check("delta", delta)
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
         if claim is not None:
-            at_cost = claimed_delta(claim) if tested_delta is None else tested_delta
-            _assert_costs(repr(release), release, claim, at_cost, trial)
+            _assert_within(repr(release), release, claim, tested_delta, trial)
         return _attack(release, pair, release.loss, DECLARED_CLAIM, tested_delta, runs, trial)
     return _attack(release, pair, claim, TEST_CLAIM, tested_delta, runs, trial)
 
@@ -115,10 +109,10 @@ def _assert_returned_release(
     with report_parameter_errors():
         returned_claim = checked_claim(returned_claim)
     if isinstance(release, Mechanism):
-        _assert_within(repr(release), release, requested, trial)
+        _assert_within(repr(release), release, requested, None, trial)
         _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
     elif returned_claim is not None:
-        _assert_within(f"the claim {returned_claim!r}", returned_claim, requested, trial)
+        _assert_within(f"the claim {returned_claim!r}", returned_claim, requested, None, trial)
         _attack(release, pair, returned_claim, "returned by the test", None, runs, trial)
     else:
         delta = requested.delta if isinstance(requested, ApproxLoss) else None
@@ -191,8 +185,9 @@ def _assert_algorithm(
     name = display_name(algorithm)
     delta = requested.delta if isinstance(requested, ApproxLoss) else claimed_delta(requested)
     plan = declared_plan(algorithm, data, public)
+    _assert_within(f"the plan of {name}", plan, requested, None, trial)
     # the attack is on the plan's own cost, which is at most the requested one
-    cost = _assert_costs(f"the plan of {name}", plan, requested, delta, trial)
+    cost = Tight().epsilon(plan, delta)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
     algorithm_audit = audit_algorithm(
@@ -214,33 +209,24 @@ def _assert_algorithm(
         )
 
 
-def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: Trial) -> None:
-    """Fail unless the declared loss costs at most the requested one, at every delta of audits."""
-    __tracebackhide__ = True
-    curve = [delta for epsilon, delta in claim_points(requested) if epsilon > 0]
-    for delta in curve or [requested.infinity]:  # an approximate claim has one point
-        _assert_costs(name, declared, requested, delta, trial)
+def _assert_within(
+    name: str, declared: Release | Plan | Loss, requested: Loss, delta: float | None, trial: Trial
+) -> None:
+    """Fail if the declared loss costs more than the requested one, computed without sampling.
 
-
-def _assert_costs(
-    name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
-) -> float:
-    """The declared epsilon at delta; the test fails if it is above the requested one.
-
-    It is computed, without sampling.
+    They are compared at ``delta``; if it is None, at every delta of audits.
     """
     __tracebackhide__ = True
-    cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
-    if cost > allowed * (1 + TOLERANCE):
+    excess = excess_over(requested, declared, delta)
+    if excess is not None:
         raise ClaimFailed(
             failure_text(
                 f"OVERCLAIMED: {name} costs more than the test claims (computed, no runs)",
                 trial,
-                cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
-                claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
+                cost=f"epsilon = {excess.cost:.6g} at delta = {excess.delta:g}, by the accountant",
+                claim=f"epsilon <= {excess.allowed:.6g} at delta = {excess.delta:g}",
             )
         )
-    return cost
 
 
 def _fail_inconclusive(

@@ -265,6 +265,7 @@ def _spend_gaussian_sums(
     if np.allclose(matrix @ solved, -gaps, rtol=ROUND_OFF, atol=tolerance):
         spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
         return
+    # No single row is to blame: the first released number stands for all.
     events = [row.event for row in constraints.released]
     question = next((event for event in events if isinstance(event, Question)), None)
     if question is None:

@@ -40,7 +40,7 @@ class Moved(NamedTuple):
 
     view: View  # of the first run
     # For each row the value of the second run less that of the first: NaN if the shapes differ, and
-    # infinite if one value is no number.
+    # infinite if one value is no number, or if one is infinite and the other is not the same.
     gap: NDArray[np.float64]
     same_noise: bool  # whether the same noises are in the output in both runs
     # The factors of the second run if the noises are the same, else those of the first again.
@@ -83,12 +83,16 @@ def moved_view(recorded: View, replayed: View) -> Moved:
 
 
 def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``other - one``, elementwise: 0 within rounding; of NaNs 0 if both are, else infinite."""
+    """``other - one``, elementwise: 0 if both are equal, within rounding, or both NaN.
+
+    It is infinite if one of the two is NaN, or infinite.
+    """
     with np.errstate(all="ignore"):
         gap = np.asarray(other - one, dtype=float)
         largest = np.maximum(np.abs(one), np.abs(other))
     is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
-    is_rounding = np.abs(gap) <= ROUNDING_OF_SUMS * largest
+    # Of an infinite gap the rounding would be infinite too, and the gap would count as rounding.
+    is_rounding = np.isfinite(gap) & (np.abs(gap) <= ROUNDING_OF_SUMS * largest)
     return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 

@@ -154,7 +154,9 @@ def forced_moves(
         for noise, move in zip(noises.tolist(), needed_moves.tolist(), strict=True):
             earlier_move = moves.setdefault(noise, move)
             tolerance = ROUND_OFF * max(abs(earlier_move), abs(move))
-            if earlier_move != move and not abs(earlier_move - move) <= tolerance:
+            # An infinite tolerance would hide that one of the two moves is infinite.
+            is_rounding = abs(earlier_move - move) <= tolerance < np.inf
+            if earlier_move != move and not is_rounding:
                 conflicts.append(Conflict(event, "compared" if is_compared else "reused noise"))
         if np.any((noise_counts == 0) & (moved.gap != 0)):
             conflicts.append(Conflict(event, "compared" if is_compared else "no noise"))
@@ -178,7 +180,8 @@ def least_cost(
     noises = sorted({k for condition in conditions for k in condition.factors} - set(moves))
     if not conditions:
         return 0.0, ""
-    if not all(np.isfinite(condition.gap) for condition in conditions):
+    forced = [moves[k] for condition in conditions for k in condition.factors if k in moves]
+    if not np.all(np.isfinite([*(condition.gap for condition in conditions), *forced])):
         return np.inf, "a value is no number, or infinite"
     column_of = {noise: k for k, noise in enumerate(noises)}
     scales, rising, falling = [], [], []

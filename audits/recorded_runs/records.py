@@ -96,7 +96,8 @@ def rows_of(part: Any) -> Any:
 def other_data(data: Any, neighbour: Any) -> Any:
     """Return data of as many records, taken from those without extremes; None if impossible.
 
-    Some records are then taken twice, and others not at all.
+    The neighbour has no more records than the data.  Some records are then taken twice, and others
+    not at all.
     """
     count = number_of_records(data)
     if count is None or count < 3 or not _are_records(data, neighbour):
@@ -107,7 +108,10 @@ def other_data(data: Any, neighbour: Any) -> Any:
 
 
 def _are_records(data: Any, neighbour: Any) -> bool:
-    """Return whether the pair differs in one row, or in one that is lacking."""
+    """Return whether the pair differs in one row, or in one that the neighbour lacks.
+
+    The data are the larger of the two, as `larger_first` makes them.
+    """
     if any(number_of_records(part) != number_of_records(data) for part in parts_of(data)):
         return False
     sizes = number_of_records(data) or 0, number_of_records(neighbour) or 0
@@ -145,14 +149,17 @@ def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
         if len(np.unique(column)) > min(FEW_NAMES, count / 2):
             extremes += (column == column.max()) | (column == column.min())
         else:
-            named.append(column)
+            named.append(np.unique(column, return_inverse=True)[1])  # NaN is a value too
     inner = np.flatnonzero(extremes == extremes.min())
     replaced = (extremes > extremes.min()) | (rng.random(count) < 0.5)
     places = np.where(replaced, rng.choice(inner, count), np.arange(count))
-    for column in named:
-        for lost in np.setdiff1d(column, column[places]):
-            row = np.flatnonzero(column == lost)[0]
-            places[row] = row
+    # A record that is put back may replace the last one with another value, which is put back then.
+    while lost_rows := [
+        np.flatnonzero(codes == lost)[0]
+        for codes in named
+        for lost in np.setdiff1d(codes, codes[places])
+    ]:
+        places[lost_rows] = lost_rows
     return places
 
 

@@ -122,6 +122,7 @@ class Tape:
         earlier_event = self.expected()
         site, shape, output = self._outcome(Step, name, make, view.shape)
         if earlier_event is not None and earlier_event.noisy is not None:
+            # Whether it is uniform is only asked of the first run.
             noisy = NoisyNumber(output, site, view, earlier_event.noisy.pure)
         else:
             is_uniform = pure and self.laws_of(view) == {"uniform"}

@@ -42,15 +42,18 @@ def supervise(work: dict[str, Any]) -> dict[str, Any]:
     """
     _process_control(PR_SET_CHILD_SUBREAPER, 1)
     _process_control(PR_SET_DUMPABLE, 0)  # other processes of the user cannot write into this one
-    samplers = {_start(work["command"], number, work["memory"]) for number in work["sockets"]}
+    # These are kept until the end: one that is dropped waits for its process, as the start of the
+    # next one then does too, and `_reap` would not see that the process has ended.
+    started = [_start(work["command"], number, work["memory"]) for number in work["sockets"]]
+    samplers = {process.pid for process in started}
     try:
         return _watch(samplers, work["memory"], work["processes"])
     finally:
         _end_all(samplers)
 
 
-def _start(command: list[str], number: int, memory: int) -> int:
-    """Start one process of the function, with its end of a connection, and return its id.
+def _start(command: list[str], number: int, memory: int) -> subprocess.Popen[bytes]:
+    """Start one process of the function, a *sampler*, with its end of a connection.
 
     ``number`` is the file descriptor of that end; ``memory`` limits the private memory, in bytes.
     """
@@ -75,7 +78,7 @@ def _start(command: list[str], number: int, memory: int) -> int:
         preexec_fn=limit,  # this process has one thread  # noqa: PLW1509
     )
     os.close(number)
-    return process.pid
+    return process
 
 
 def _watch(samplers: set[int], memory: int, processes: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Broken selections for tests of the audits: noisy maxima and sparse vectors with known faults.
 
 Each function claims epsilon = 1 but leaks more; `specimens` lists it with a pair of neighbouring
-inputs and its true epsilon at that pair: the largest log ratio of the two probabilities, or
-densities, of an output.  The audits must falsify the claim.  Below, f and F are the density and the
-distribution function of the Laplace noise.
+inputs and its true epsilon at that pair, where it is finite: the largest log ratio of the two
+probabilities, or densities, of an output.  The audits must falsify the claim.  Below, f and F are
+the density and the distribution function of the Laplace noise.
 
 Reference: Lyu, Su & Li (2017), whose Algorithms 6, 4, 3 and 5 have the faults of the sparse vectors
 below, in this order.

@@ -28,11 +28,11 @@ class IntegerStaircase:
     The cells k and -1 - k have the same probability.  On each side of 0 the first ``upper`` cells
     have the highest probability p.  They are the first level; each further level has ``stair``
     cells, and each of these has the probability of a cell of the level before times
-    ``b = e^(-1 / width)``.
+    ``b = e^(-1 / width)``.  The first level is no longer than another: ``1 <= upper <= stair``.
     """
 
     stair: int  # cells of each level but the first
-    upper: int  # cells of the first level, on each side of 0; less than ``stair``
+    upper: int  # cells of the first level, on each side of 0
     width: float  # 1 / width is the logarithm of the factor from each level to the next
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:

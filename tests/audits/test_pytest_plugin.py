@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from accountant import GaussianLoss, ZCDPLoss
 from audits.claims.findings import Outcome
 from audits.pytest_plugin import FLAKE_RATE, confidence_of, flake_rate, seed_of
 from audits.pytest_support import assertions
-from audits.pytest_support.assertions import assert_returned
+from audits.pytest_support.assertions import assert_release, assert_returned
 from audits.pytest_support.failures import ClaimFailed, Trial
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 from tests.processor_time import standard
@@ -344,6 +345,16 @@ def test_failures_say_what_was_seen_and_how_to_see_it_again(session):
     assert ">   " in found["test_fixture"]
     assert "audit(half, PAIR, PureLoss(1.0))" in found["test_fixture"]
     assert "FALSIFIED: half" in found["test_fixture"]
+
+
+@pytest.mark.parametrize("claim", [GaussianLoss(0.3), ZCDPLoss(0.045)])
+def test_a_claim_of_a_whole_curve_is_compared_at_all_of_its_points(claim):
+    trial = Trial(2000, 1 - 1e-6, 1, "")
+    # At delta = 1e-5, where these claims have 1.13 and more, the mechanism costs 1.
+    with pytest.raises(ClaimFailed, match="OVERCLAIMED"):
+        assert_release(Laplace(1.0), None, claim, None, 2000, trial)
+    with pytest.raises(ClaimFailed, match="OVERCLAIMED"):
+        assert_returned((Sum(), RECORDS, CHANGED), 1.0, 0.0, None, trial, claim)
 
 
 def test_what_the_accountant_refutes_is_not_sampled(session):

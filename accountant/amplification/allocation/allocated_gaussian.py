@@ -169,7 +169,9 @@ class AllocatedGaussian(Loss):
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by a secant on its logarithm.
 
-        The secant's start and slope are rough: they decide how long the search takes.
+        It is rounded up, also where ``below`` is set: `closed_form`, which takes the lower end of a
+        certificate from it, asks for the inverse at a larger delta, and lowers it.  The secant's
+        start and slope are rough: they decide how long the search takes.
         """
         if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
             return 0.0 if self.below else Loss.inverse_profile(self, delta)

@@ -132,6 +132,6 @@ def period_starts(period: str, low: dt.date, high: dt.date) -> Iterator[dt.date]
             yield dt.date(month // 12, month % 12 + 1, 1)
     else:
         step, day = (7, low.weekday()) if period == "week" else (1, 0)
-        # A week begins on Monday, as the calendar itself does, on 0001-01-01.
-        for days in range(max(low.toordinal() - day, 1), high.toordinal() + 1, step):
+        # A week begins on Monday.  The first day of the calendar, 0001-01-01, is one too.
+        for days in range(low.toordinal() - day, high.toordinal() + 1, step):
             yield dt.date.fromordinal(days)

@@ -237,7 +237,10 @@ def hash_persons(persons: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def to_int16(column: NDArray[Any]) -> NDArray[Any]:
-    """Return the index of labels in two bytes, for the way to another worker, where it fits."""
+    """Return the index of labels in two bytes, for the way to another worker, where it fits.
+
+    Columns of integers are such indices, at least -1 for no label; numbers are floats here.
+    """
     if column.dtype.kind != "i" or column.max(initial=0) >= 2**15:
         return column
     return column.astype(np.int16)

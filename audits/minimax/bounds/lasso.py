@@ -1,12 +1,12 @@
 """The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
-The data are w rows of signs with label 1, and k other rows with label 0, which are a part of a
-Hadamard matrix: its columns are orthogonal.  These k rows are scaled so that each column has the
-squared length ``weight``, and cost ``weight |theta|^2`` in all; columns beyond k are 0 everywhere.
-The sign rows are random: the mean of each column is drawn from a Beta(a, a) law.  A fit of them
-must correlate with the means of the rows more than with the means that were drawn.  Privacy forbids
-that unless the coefficients are large, and large coefficients fit the other rows badly.  The steps
-of the proof stand with the formulas below.
+The data are w rows of signs with label 1, and k rows with label 0, the *orthogonal rows*: a part of
+a Hadamard matrix, whose first min(k, p) columns are orthogonal (further columns are 0 everywhere).
+They are scaled so that each column has the squared length ``weight``, and cost ``weight |theta|^2``
+in all.  The sign rows are random: the mean of each column is drawn from a Beta(a, a) law.  A fit of
+them must correlate with the means of the rows more than with the means that were drawn.  Privacy
+forbids that unless the coefficients are large, and large coefficients fit the orthogonal rows
+badly.  The steps of the proof stand with the formulas below.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Accountants: sound on random plans by an independent road, and no nonsense gets through."""
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -134,6 +135,16 @@ def test_basic_shares_delta_among_the_releases_that_need_it():
     unequal = ApproxLoss(1.0, 9e-6) + ApproxLoss(0.5, 1e-6)
     assert Basic().epsilon(unequal, 1e-5) == 1.5
     assert Basic().epsilon(unequal, 0.9e-5) == math.inf
+
+
+def test_shares_of_delta_do_not_round_above_it_beside_a_mass_at_infinity():
+    infinity, small, count, delta = 0.01, 1e-15, 11, 0.11000000000000001
+    loss = PairLoss((infinity, small, 1 - infinity - small), (0.0, small / 8, 1 - small / 8))
+    for total in (delta, math.nextafter(delta, 1.0), 0.12):
+        epsilon = Basic().epsilon(count * loss, total) / count
+        finite_part = Fraction(small) * (1 - Fraction(math.exp(epsilon)) / 8)
+        # Deltas add as they are printed.
+        assert count * (Fraction("0.01") + max(finite_part, 0)) <= Fraction(repr(total))
 
 
 def test_one_pure_release_is_its_epsilon_not_its_rho():

@@ -37,6 +37,12 @@ def test_groups_scale_the_shift_of_noise():
     )
 
 
+def test_losses_that_are_equal_for_a_group_are_merged():
+    # Both are 2.044 for seven records, as floats.
+    part = GaussianLoss(0.29200000000000004) + GaussianLoss(0.2920000000000001)
+    assert list(Grouped(part, 7).losses()) == [(GaussianLoss(2.0440000000000023), 2)]
+
+
 def test_approximate_privacy_of_a_group_is_the_textbook_rule():
     # Vadhan (2017), Lemma 2.2: (k eps, delta (1 + e^eps + ... + e^{(k-1) eps}))
     loss = group_loss(ApproxLoss(0.5, 1e-3), 3)

@@ -57,6 +57,18 @@ def declared_value(value, kind):
     return value
 
 
+def test_a_sum_of_numbers_whose_step_is_one_is_of_whole_numbers():
+    declared, query = Schema({"x": Number(0, 2**30)}), sum_("x", scale=1.0, noise="laplace")
+
+    def total(values):
+        return query.sums(pd.DataFrame({"x": values}), declared, "laplace")
+
+    # In floats 1 - 2^-27 + 2^30 is 2^30 + 1, and the part alone was cut to 0.
+    assert total([1 - 2.0**-27, 2.0**30]) - total([1 - 2.0**-27]) == 2**30
+    values = np.random.default_rng(0).uniform(0, 2**30, 100_000)
+    assert total(values) == int(sum(map(round, values.tolist()))) == total(values[::-1])
+
+
 @pytest.mark.parametrize("facts", [{}, PERSON], ids=["rows", "persons"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_statistics_are_those_of_the_rows_that_count(library, facts):

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant import Budget, GaussianLoss, ParameterError, PureLoss
+from accountant import Budget, GaussianLoss, ParameterError, PureLoss, ZCDPLoss
 from audits import Sensitivity, assert_private, audit
 from audits.attacks import assertion
 from audits.claims.findings import Outcome
-from mechanisms import Laplace
+from mechanisms import Gaussian, Laplace
 
 
 def noisy(value, rng, size):
@@ -63,6 +63,24 @@ def test_a_declared_mechanism_is_computed_first_and_has_a_claim_of_its_own():
     assert assert_private(Laplace(1.0), claim=1.0, runs=2000).outcome is Outcome.SURVIVED
     with pytest.raises(AssertionError, match=r"costs epsilon = 2 .* and 1 is claimed \(computed"):
         assert_private(Laplace(0.5), claim=1.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "delta"),
+    [
+        # At delta = 1e-5 each costs less than is claimed.
+        (Laplace(1.0), GaussianLoss(0.3), "0.1"),
+        (Laplace(1.0), ZCDPLoss(0.045), "0.121"),
+        (Laplace(1 / 2.7), GaussianLoss(2.0), "0.6827"),  # less down to epsilon 0 alone
+        (Gaussian(4.0), (1.1, 1e-13), "1e-13"),
+    ],
+)
+def test_a_claim_is_compared_with_a_mechanism_at_every_point_of_audits(mechanism, claim, delta):
+    with pytest.raises(AssertionError, match=rf"at delta = {delta}, and .* \(computed, no runs"):
+        assert_private(mechanism, claim=claim, runs=2000)
+    # the delta of the call is the only one that counts
+    found = assert_private(mechanism, None, claim, 2000, delta=1e-5, allow_inconclusive=True)
+    assert found.claim == mechanism.loss
 
 
 def test_a_function_needs_a_claim_and_a_pair_that_differs():

@@ -1,9 +1,11 @@
 """`python -m audits target` against code that attacks its audit: forged verdicts, no end, leaks."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 
 from audits.__main__ import main
+from audits.runner import target_supervisor
 
 CODE = """
 import json, os, sys, time
@@ -245,6 +248,25 @@ def test_an_interrupt_leaves_no_process(folder):
 def test_the_death_of_the_supervisor_ends_the_code(folder, capfd):
     assert "its supervisor" in refused("ends_its_parent", folder, capfd)
     assert ends(int((folder / "pid").read_text()))
+
+
+def test_the_supervisor_sees_a_process_that_ends_before_the_last_one_starts(tmp_path):
+    once = f"mkdir {tmp_path}/first 2>/dev/null && exit 3; exec sleep 9"
+    pipes = [os.pipe() for _ in range(5)]
+    ends = [write for _, write in pipes]
+    work = {"sockets": ends, "memory": 2**32, "processes": 5, "command": ["/bin/sh", "-c", once]}
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
+        **dict.fromkeys(("stdin", "stdout"), subprocess.PIPE),
+        pass_fds=ends,
+    )
+    for end in itertools.chain(*pipes):
+        os.close(end)
+    try:
+        assert select.select([process.stdout], [], [], 8.0)[0]
+        assert json.loads(process.stdout.read()) == {"why": "ended", "code": 3}
+    finally:
+        process.communicate()  # closes its input, so that it ends all processes
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, Paramete
 from audits import Outcome, Primitive, record
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
+from audits.recorded_runs.records import other_data
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -345,12 +346,64 @@ def test_a_noisy_array_that_was_used_and_written_is_computed_with():
     assert not any("RecursionError" in one for one in found.unchecked)
 
 
+def test_other_data_keep_all_values_of_columns_of_names():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        data = rng.integers(0, 6, size=(20, 3)).astype(float)
+        data[data == 5] = np.nan
+        others = other_data(data, data[1:])
+        for column, other in zip(data.T, others.T, strict=True):
+            np.testing.assert_array_equal(np.unique(column), np.unique(other))
+
+
+def test_a_column_of_few_values_may_have_gaps():
+    data = np.array([0.0, 1, 0, 1, np.nan, 0, 1, 1])
+    found = record(lambda x, rng: np.nansum(x) + rng.laplace(), data, data[1:], claim=1.0)
+    assert found.sound, found
+
+
 def test_uniform_noise_smaller_than_a_move_hides_nothing():
     def shifted(data):
         return data.sum() + np.random.default_rng(0).uniform(-0.5, 0.5)
 
     found = record(shifted, np.ones(5), np.array([1.0, 1, 1, 1, 9]), claim=1.0)
     assert found.cost == float("inf")
+
+
+def reciprocals(data, rng):
+    return np.sum(1 / data) + rng.laplace()
+
+
+def reciprocals_with_the_noise_of_the_sum(data, rng):
+    return np.array([np.sum(data), np.sum(1 / data)]) + rng.laplace(scale=100.0)
+
+
+def reciprocals_of_a_forced_noise(data, rng):
+    first, second = rng.laplace(size=2)
+    return np.array([np.sum(1 / data) + first, np.sum(data) + first + second])
+
+
+@pytest.mark.parametrize("neighbour", [[1.0, 0.0], [1.0, -0.0], [1.0, np.nan]])
+@pytest.mark.parametrize(
+    "function",
+    [reciprocals, reciprocals_with_the_noise_of_the_sum, reciprocals_of_a_forced_noise],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+def test_no_noise_hides_an_infinite_value(function, neighbour):
+    pair = np.array([1.0, 2.0]), np.array(neighbour)
+    for data, other in (pair, pair[::-1]):
+        found = record(function, data, other, claim=1.0)
+        assert (found.sound, found.cost) == (False, np.inf)
+
+
+def test_a_value_of_a_call_that_becomes_infinite_moved_too_far():
+    with np.errstate(divide="ignore"):
+        found = record(
+            lambda data: faulty.selected(1 / data, 1.0, 2.0),
+            *(np.array([1.0, 2.0]), np.array([1.0, 0.0])),
+            faulty.SELECTION,
+        )
+    assert {finding.kind for finding in found.findings} == {"sensitivity"}
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 4.0), (-3.0, -1.0)])
