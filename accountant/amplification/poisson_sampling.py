@@ -103,6 +103,7 @@ class PoissonSampled(Loss):
         relation = check_relation("relation", self.relation, SAMPLING_RELATIONS)
         object.__setattr__(self, "relation", relation)
         stated = as_plan(self.part).relation
+        # A part that is stated for a blank record does not say what a missing one costs.
         if stated not in (None, Adjacency.ADD_REMOVE, relation):
             reason = (
                 "stated for add-remove neighbours: Poisson sampling compares the data with and "

@@ -89,7 +89,8 @@ def record(
         result.
     delta : float, optional
         The delta of the comparison; by default the claim's own, else 0 if the claim is pure, or if
-        nothing is claimed and the cost is finite there, else 1e-5.
+        nothing is claimed and the cost is finite there, else 1e-5.  A claim that is a whole curve
+        is compared at more points, and the first one at which it is exceeded counts.
     seed : int
         Seed of every generator that the function does not seed itself.
 

@@ -16,6 +16,7 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
+from audits.claims.claims import claim_points
 from audits.claims.findings import Outcome
 from audits.recorded_runs.costs import declared_cost
 from audits.recorded_runs.draws.declared_calls import Primitive
@@ -165,6 +166,20 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
     )
 
 
+def _tested_delta(claim: Loss | None, spent: Spent) -> float:
+    """The first delta at which the cost is above the claim; if it is so at none, the usual one.
+
+    That is the claim's own, else that of audits.  A claim that is a whole curve has further points.
+    """
+    if claim is None:
+        return claimed_delta(claim)
+    own_delta = max(claim.infinity, claim.reversed.infinity)
+    deltas = [own_delta or claimed_delta(claim)]
+    deltas += [delta for epsilon, delta in claim_points(claim) if epsilon > 0]
+    exceeded = (d for d in deltas if is_above(spent.epsilon(d), claim.epsilon_at(d)))
+    return next(exceeded, deltas[0])
+
+
 def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Tape) -> Recorded:
     """Return the verdict where two runs on the same data already differ."""
     unchecked = ("the neighbour: runs on the same data already differ",)
@@ -190,7 +205,7 @@ def judged(
     that they declare, though their values moved by a part of their sensitivities.
     """
     loss = _loss_of(stated.claim, first_run.result)
-    tested_delta = claimed_delta(loss) if stated.delta is None else stated.delta
+    tested_delta = _tested_delta(loss, spent) if stated.delta is None else stated.delta
     if (
         loss is None
         and stated.delta is None

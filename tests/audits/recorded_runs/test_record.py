@@ -362,6 +362,24 @@ def test_a_column_of_few_values_may_have_gaps():
     assert found.sound, found
 
 
+@pytest.mark.parametrize(
+    ("claim", "noise", "delta"),
+    [  # Each costs less than is claimed at delta = 1e-5.
+        (GaussianLoss(0.3), "laplace", 0.1),
+        ((1.1, 1e-13), "gaussian", 1e-13),
+    ],
+)
+def test_a_claim_is_compared_at_its_own_delta_and_a_curve_at_several(claim, noise, delta):
+    def noisy_sum(data, rng):
+        return data.sum() + (rng.laplace() if noise == "laplace" else rng.normal(scale=4.0))
+
+    found = record(noisy_sum, ONES, ONES[1:], claim=claim)
+    assert (found.outcome, found.delta) == (Outcome.FALSIFIED, delta)
+    assert record(noisy_sum, ONES, ONES[1:], claim=claim, delta=1e-5).sound
+    if noise == "gaussian":
+        assert record(noisy_sum, ONES, ONES[1:], claim=GaussianLoss(0.25)).sound
+
+
 def test_uniform_noise_smaller_than_a_move_hides_nothing():
     def shifted(data):
         return data.sum() + np.random.default_rng(0).uniform(-0.5, 0.5)
