@@ -63,7 +63,7 @@ THOROUGH_wings := $(addprefix --ignore=,$(THOROUGH_core))
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps; PART=core or PART=wings
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \
-	  -m "slow or not slow" $(THOROUGH_$(PART)) $(ARGS)
+	  -m "slow or examples" $(THOROUGH_$(PART)) $(ARGS)
 
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest

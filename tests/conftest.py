@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=15, **QUIET)
-settings.register_profile("thorough", max_examples=300, **QUIET)
+settings.register_profile("thorough", max_examples=100, **QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # No pins of books beside the configuration of the person who runs the tests: many tests put older
 # books back, or forge them.  tests/accountant/book/test_own_pins.py sets a folder.
@@ -20,11 +20,16 @@ SLOW_CASES = Path(__file__).parent / "selection" / "slow_cases.txt"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow the cases whose lines two other cases run, but not where lines are measured."""
+    """Mark as slow the cases whose lines two other cases run, but not where lines are measured.
+
+    Cases that Hypothesis runs on examples are marked too: `make thorough` gives them more.
+    """
     slow = set() if "LINE_COVERAGE" in os.environ else set(SLOW_CASES.read_text().splitlines())
     for item in items:
         if item.nodeid in slow:
             item.add_marker("slow")
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("examples")
 
 
 @pytest.hookimpl(wrapper=True)

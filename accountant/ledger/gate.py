@@ -154,6 +154,11 @@ class Gate(ABC):
             Name of the run in a book: under the same name it gives its answers again.  Other gates
             refuse one.
 
+        Yields
+        ------
+        None
+            The releases are made through the gate itself.
+
         Raises
         ------
         ParameterError

@@ -28,7 +28,7 @@ def test_row_13_eight_threads_spend_what_there_is_and_no_more(stored_book, share
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        with Book.open(stored_book.url) as book:
+        with Book.create(stored_book.url) as book:
             book.dataset("d", Budget(1.0))
             made = []
             one = book.ledger("d", DATA)
@@ -78,7 +78,7 @@ def test_buckets_are_paid_together_whoever_asks_first(stored_book):
                 spends(ledger, 5, made)
             assert len(made) >= before
 
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0), buckets="region")
         in_threads(stored_book, work)
         charged = [round(10 * one.epsilon) for one in book.buckets("d")]
@@ -98,7 +98,7 @@ def test_runs_that_were_set_aside_are_handed_out_once_each(stored_book):
             except BudgetExceeded:
                 refused.append(number)
 
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0), plan=2 * TENTH, runs=5)
         in_threads(stored_book, work)
         assert (len(made), len(refused)) == (5, 7)
@@ -161,7 +161,7 @@ def plans(url, names, seconds, sent):
 
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(60, marks=pytest.mark.slow)])
 def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(stored_book, seconds):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         for name in "ab":
             book.dataset(name, Budget(1e6, 1e-6))
     ends = []

@@ -45,7 +45,7 @@ def append_spends(book, count, name="d", label=None):
 
 def mixed(place):
     """A book of two data sets in turn: spends, failures, labels, and a run that went on."""
-    with Book.open(place.url, author="ann") as book, Book.open(place.url, author="bob") as other:
+    with Book.create(place.url, author="ann") as book, Book.open(place.url, author="bob") as other:
         for name in ("d", "e"):
             book.dataset(name, Budget(10.0))
         for k in range(12):
@@ -118,7 +118,7 @@ def rows_read(book, monkeypatch):
 
 
 def test_the_end_of_a_long_history_is_read_without_its_beginning(any_book, monkeypatch):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 3000)
         rows = rows_read(book, monkeypatch)
@@ -129,7 +129,7 @@ def test_the_end_of_a_long_history_is_read_without_its_beginning(any_book, monke
 
 def test_a_history_is_streamed_in_the_memory_of_a_page(sqlite_book):
     peaks = []
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1000.0))
         for count in (2500, 7500):
             append_spends(book, count)
@@ -175,7 +175,7 @@ def test_entries_that_only_the_standard_library_decodes_are_lines(stored_book, s
 
 def test_epsilons_are_computed_when_they_are_asked_for(sqlite_book, monkeypatch):
     asked = []
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(10.0, 1e-6))
         with book.ledger("d", DATA) as ledger:
             for _ in range(40):
@@ -191,7 +191,7 @@ def test_epsilons_are_computed_when_they_are_asked_for(sqlite_book, monkeypatch)
 
 
 def test_the_command_line_computes_few_epsilons_and_shows_all(sqlite_book, monkeypatch):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1000.0))
         append_spends(book, 10)
         with book.ledger("d", DATA) as ledger:

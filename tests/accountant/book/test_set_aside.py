@@ -29,7 +29,7 @@ def run_of(book, name, plan=PLAN):
 
 
 def test_a_plan_fits_a_book_of_its_own_cost_run_by_run(any_book):
-    with Book.open(any_book.url) as book, Book.open(any_book.url) as other:
+    with Book.create(any_book.url) as book, Book.open(any_book.url) as other:
         opened = book.dataset("d", Budget(EXACT, 1e-6), plan=PLAN, runs=2)
         assert (opened.epsilon, opened.runs, opened.after_plan) == (EXACT, (0, 2), True)
         first = run_of(book, "one")

@@ -53,7 +53,7 @@ def test_a_log_rewritten_with_another_key_is_found(any_book):
 
 
 def test_a_log_that_was_cut_is_found_by_a_signed_head(sqlite_book, tmp_path):
-    with Book.open(sqlite_book.url, key=KEY) as book:
+    with Book.create(sqlite_book.url, key=KEY) as book:
         book.dataset("d", Budget(1.0))
     before = sqlite_book.path.read_bytes()
     head = written(sqlite_book, KEY)

@@ -210,7 +210,7 @@ def test_the_log_decides_between_one_who_closes_and_one_who_spends(request, kind
     stored_book = request.getfixturevalue(name)
     if kind == "postgres":
         stored_book = stored_book.database()
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1e3))
         started = SPAWN.Event()
         other = SPAWN.Process(target=spend_until_closed, args=(stored_book.url, started))

@@ -72,7 +72,7 @@ def test_a_plan_is_opened_only_with_its_proof(any_book, proofs):
 
 
 def test_a_resumed_run_needs_no_second_proof(sqlite_book, proofs):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(3.0, DELTA), verified=True)
         first = released(book, "d", plan=PLAN, run="one", proof=proofs / "one")
         assert released(book, "d", plan=PLAN, run="one") == first
@@ -81,7 +81,7 @@ def test_a_resumed_run_needs_no_second_proof(sqlite_book, proofs):
 
 def test_runs_that_are_set_aside_have_one_proof(sqlite_book, proofs):
     exact = Tight().epsilon(2 * PLAN, DELTA)
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         for proof in (None, proofs / "one"):
             with pytest.raises(ParameterError, match="proof"):
                 book.dataset("d", Budget(exact, DELTA), plan=PLAN, runs=2, verified=True,
@@ -127,7 +127,7 @@ def test_a_proof_of_more_than_the_budget_is_refused(sqlite_book, proofs):
 
 
 def test_a_proof_that_nobody_demands_is_checked_too(sqlite_book, proofs):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(3.0, DELTA))
         with pytest.raises(ParameterError, match="of this plan"):
             released(book, "d", plan=PLAN, proof=proofs / "two")
@@ -167,7 +167,7 @@ def test_what_has_no_proof_is_refused_with_a_reason():
 def test_a_mechanism_that_the_checker_does_not_know_is_proved_by_its_claim(sqlite_book, tmp_path):
     one, file = SparseVector(5.0, scale=20.0, answer_scale=20.0), tmp_path / "choice"
     Tight().certify(2 * one, DELTA, proof=file)
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(3.0, DELTA), verified=True)
         with book.ledger("d", DATA, 2 * one, proof=file) as ledger:
             ledger.release(one, lambda data: data[:3], shape=3)

@@ -64,7 +64,7 @@ def test_a_delta_above_one_over_n_is_warned_about(tmp_path):
     ages = np.arange(50.0)
     with pytest.warns(LargeDeltaWarning, match=r"above 1/n = 0.02 for 50 users.*take 2e-03"):
         Filter(ages, Budget(1.0, 0.03))
-    with Book.open(f"sqlite:///{tmp_path}/book.db") as book:
+    with Book.create(f"sqlite:///{tmp_path}/book.db") as book:
         book.dataset("staff", Budget(1.0, 0.03), users=50)
         with pytest.warns(LargeDeltaWarning):
             book.ledger("staff", ages)
