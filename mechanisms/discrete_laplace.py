@@ -86,7 +86,7 @@ class DiscreteLaplace(AdditiveNoise):
         # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0.  For larger m it is 1 less
         # P(k > m), the mirror image of that.
         m, scale = np.floor(np.subtract(x, value)), self.drawn_scale
-        far = (np.minimum(m, 0) - 0.0) / scale - math.log1p(math.exp(-1 / scale))
+        far = np.minimum(m, 0) / scale - math.log1p(math.exp(-1 / scale))
         beyond = -(np.maximum(m, 0) + 1) / scale - math.log1p(math.exp(-1 / scale))
         return np.where(m <= 0, far, np.log1p(-np.exp(beyond)))
 
@@ -120,8 +120,8 @@ class DiscreteLaplace(AdditiveNoise):
     def loss(self) -> Loss:
         """The loss of two numbers one sensitivity apart; that of vectors is no larger.
 
-        A path of unit steps leads from neighbour to neighbour, and no pair joined by such a path is
-        further apart than the two numbers (`docs/proofs/discrete.md`).
+        A path of at most ``sensitivity`` unit steps, each in one coordinate, leads from neighbour
+        to neighbour.  Steps in one coordinate alone cost most: see `docs/proofs/discrete.md`.
         """
         if not self.loss_is_upper_bound:
             return DiscreteLaplaceLoss(self.scale, self.sensitivity)
@@ -134,7 +134,7 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
-        """The scale of the drawn noise, and step 0.0, as no value is rounded to a grid."""
+        """The scale of the drawn noise; step 0.0 says that no value is rounded to a grid."""
         return {"drawn_scale": self.drawn_scale, "step": 0.0}
 
     @property
@@ -146,8 +146,8 @@ class DiscreteLaplace(AdditiveNoise):
     def drawn_scale(self) -> float:
         """The scale of the noise as it is drawn.
 
-        Where the loss is that of continuous noise it is wider by a share of 1 / (4 scale
-        sensitivity), at which discrete noise costs no more (`docs/proofs/discrete.md`).
+        Where the loss is that of continuous noise it is wider by 1 / (4 sensitivity), at which
+        discrete noise costs no more (`docs/proofs/discrete.md`).
         """
         if not self.loss_is_upper_bound:
             return self.scale

@@ -90,6 +90,7 @@ class HemisphereL2(FixedLengthMeanOracle):
             along = np.einsum("...i,...i", block, vector)
             ahead = np.where(along == 0, public.random(users) < 0.5, along > 0)
             positive = stochastic_round(share, users, public)
+            # u is reported if it is ahead of b v and the coin says keep, or if neither is so
             reported = bernoulli(self.keep, users, source) ^ positive ^ ahead
             scale = self.length / norms(block, 2)
             block *= np.where(reported, scale, -scale)[:, None]

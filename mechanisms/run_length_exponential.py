@@ -46,9 +46,9 @@ class RunLengthExponential(Mechanism):
     """One index r of each list, with probability proportional to ``exp(score[r] / scale)``.
 
     A value has one row for each list: ``value[i] = scores, lengths`` of its runs, so that a list
-    may have 2^52 candidates.  Between neighbours the scores of a list move by some amount, and
-    these amounts sum to at most ``sensitivity`` over the lists: a record is in one of them.  A run
-    of length 0 stands for none.  Scores are taken as they are: where floats compute them, the
+    may have 2^52 candidates.  Between neighbours the largest moves of each list's scores sum to at
+    most ``sensitivity`` over the lists, as where a record is in one list.  A run of length 0 stands
+    for none.  Scores are taken as they are: where floats compute them, the
     sensitivity must hold in floats.
 
     Examples
@@ -74,7 +74,7 @@ class RunLengthExponential(Mechanism):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return one index for each list; see `Mechanism.release`."""
         lists, source = self.values.check(value), generator(rng)
-        refuse_size_for_batch(size, lists, 3)
+        refuse_size_for_batch(size, lists, axes=3)  # one value has 3 axes, a batch of users has 4
         scores, lengths = lists[..., 0, :], lists[..., 1, :]
         if size is not None:
             drawn = np.empty(draw_shape(size, lists.shape[:1]), dtype=np.int64)
@@ -91,7 +91,8 @@ class RunLengthExponential(Mechanism):
         return winners.reshape(lists.shape[:-2])
 
     def _weights(self, scores: Array, lengths: Array) -> WeightTable:
-        # Only runs that are not empty count for the best score of a list.
+        # Only runs that are not empty count for the best score of a list; the score of an empty one
+        # may be above it, and is lowered to it.
         best = np.where(lengths > 0, scores, -np.inf).max(axis=-1, keepdims=True)
         return WeightTable.of(np.minimum(scores, best), self.scale, lengths)
 
@@ -99,7 +100,7 @@ class RunLengthExponential(Mechanism):
         """Return log-probabilities summed over the lists; see `Mechanism.log_density`."""
         lists, index = self.values.check(value), np.asarray(output, dtype=float)[..., None]
         scores, lengths = lists[..., 0, :], lists[..., 1, :]
-        height = scaled_gap_to_best(scores, self.scale)
+        height = scaled_gap_to_best(scores, self.scale)  # of empty runs too: it cancels below
         with np.errstate(divide="ignore"):
             total = logsumexp(height + np.log(lengths))
         ends = np.cumsum(lengths, axis=-1)
@@ -121,7 +122,10 @@ class RunLengthExponential(Mechanism):
         return EXACT
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
-        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
+        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`.
+
+        A user's value is one array of lists, and the output a row with an index of each.
+        """
         # There may be any number of lists.
         fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
         return (
@@ -135,7 +139,7 @@ class RunLengthExponential(Mechanism):
 
     @property
     def why_no_formula(self) -> str:
-        """The claim is that of `Exponential`."""
+        """Why `verify` proves no formula here: the claim is that of `Exponential`."""
         return "the loss is that of Exponential, over all combinations"
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
@@ -145,7 +149,7 @@ class RunLengthExponential(Mechanism):
 
     @property
     def hidden_axes(self) -> int:
-        """The scores and the lengths of runs: an output is one index for each list."""
+        """The last two axes of a value, scores and runs: an output is one index for each list."""
         return 2
 
     @property

@@ -168,7 +168,7 @@ class IndexAndValue(Support):
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])
             outputs.append(np.stack([np.full(places.size, float(index)), places], axis=-1))
-            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider cells are far from both answers
+            within = 2 * np.sinh(np.minimum(half, 700.0))  # wider ones have a density near 0
             measure.append(scale * np.concatenate([[1.0], within, [1.0]]))
         starts = np.cumsum([0, *map(len, outputs)])
         outputs.append(np.array([[len(edges), np.nan]]))

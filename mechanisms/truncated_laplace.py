@@ -50,7 +50,10 @@ NUMERICS = LossNumerics(CGF)
 @final
 @dataclass(frozen=True, slots=True)
 class TruncatedLaplaceLoss(SymmetricLoss):
-    """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``."""
+    """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``.
+
+    Its cumulants are those of a sample at rate 1, for which `SampledRatioCGF` integrates.
+    """
 
     shift: float  # the sensitivity, in scales of the noise
     reach: float  # the largest absolute noise, in scales
@@ -59,8 +62,10 @@ class TruncatedLaplaceLoss(SymmetricLoss):
         """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
         e = np.minimum(epsilons(epsilon), self.shift)
         # The shifted distribution begins at shift - reach, and this distribution ends at reach.
+        # Where the first is above the second, `infinity` is 1, and so is the result.
         x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
         inside = self._scaled_cdf(x, 0.0) - self._scaled_cdf(x - self.shift, e)
+        # 4 ULP of 1 for the round-off of the two probabilities
         total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
         return np.where(epsilons(epsilon) >= self.shift, self.infinity, total)
 
@@ -114,7 +119,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
             return 1.0
         if beyond > 0:
             return min(1.0, round_up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
-        # It is positive, also where the float underflows.
+        # It is positive, also where the float underflows.  16 ULP are for the functions above.
         return max(round_up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
 
 
@@ -136,7 +141,7 @@ class TruncatedLaplace(RealNoise):
     0.999829
     """
 
-    power: ClassVar[int] = 1
+    power: ClassVar[int] = 1  # the density is that of e^{-|x / scale|^power / power}, cut off
     releases: ClassVar[str] = "a number or vector, within a known distance"
     reference: ClassVar[str] = "Geng, Ding, Guo & Kumar (2020)"
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
@@ -182,9 +187,12 @@ class TruncatedLaplace(RealNoise):
 
     @property
     def _cells(self) -> IntegerNoise:
-        """The exact noise: cells of the grid."""
+        """The exact noise: cells of the grid.
+
+        The last one begins at ``reach`` steps, and ends one step farther: at `_reach_steps`.
+        """
         width = math.ldexp(self.drawn_scale, -grid.grid_exponent(self.scale))
-        return IntegerNoise(width, 1, reach=self._reach_steps - 1, cells=True)
+        return IntegerNoise(width, power=1, reach=self._reach_steps - 1, cells=True)
 
     @property
     def drawn_numbers(self) -> dict[str, Any]:
@@ -226,6 +234,10 @@ class TruncatedLaplace(RealNoise):
     @property
     def loss(self) -> Loss:
         """The exact loss for numbers; for vectors the proven epsilon and delta."""
+        # Exact noise is drawn with a slightly longer reach, which costs less.  Each coordinate of a
+        # vector has the mass at an end of its noise that is as wide as its move.  An interval of
+        # that width nearer to the centre has more: so these masses add up to at most that of one
+        # number that moves by the whole L1 sensitivity.
         number_loss = TruncatedLaplaceLoss(self._shift, self.reach)
         return (
             number_loss
@@ -241,7 +253,8 @@ class TruncatedLaplace(RealNoise):
     @property
     def values(self) -> Reals:
         """Numbers, or vectors of the declared length."""
-        return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
+        axes = 1 if self.dimension > 1 else 0
+        return Reals(self.sensitivity, axes=axes, dimension=self.dimension)
 
     @property
     def support(self) -> RealLine:

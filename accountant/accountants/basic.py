@@ -47,10 +47,10 @@ class Basic(Accountant):
     """
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the sum of the epsilons of one direction."""
+        """Return the sum of the epsilons of one direction of the neighbours."""
         items = list(plan.losses())
-        # ``leaky`` counts the releases without a pure epsilon.
-        leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
+        # the number of releases without a pure epsilon
+        leaky_count = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # Each release keeps its own mass at infinity as its delta.  The rest of delta is shared
         # equally by the leaky releases.
         spare = printed_decimal(delta)
@@ -59,8 +59,9 @@ class Basic(Accountant):
                 spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
             )
         shared = float(spare)
-        if leaky and shared < 0:
+        if leaky_count and shared < 0:
             return math.inf
+        # Where nothing is shared a leaky release has its own mass at infinity alone.
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
@@ -69,7 +70,7 @@ class Basic(Accountant):
                 infinity = _item_infinity(item)
                 # The factor is for the rounding of the quotient.  The sum is exact and rounded
                 # down, as its rounding may be larger than the quotient.
-                part = printed_decimal(shared / leaky * (1 - 4 * ULP))
+                part = printed_decimal(shared / leaky_count * (1 - 4 * ULP))
                 share = float_floor(DECIMAL_CONTEXT.add(printed_decimal(infinity), part))
                 epsilon = _item_epsilon(
                     item, min(share, LARGEST_BELOW_ONE) if shared > 0 else infinity

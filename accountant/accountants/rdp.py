@@ -36,7 +36,7 @@ STEPS_NEAR = (0.05, 0.003, 0.0002)  # in ln(order - 1): grid steps of the search
 MAX_SWEEPS = 6
 # Values of order - 1 that split a grid into blocks of ascending orders.  They are evaluated one by
 # one, and the rest is left out as soon as none of its orders can be the best.
-DEAR_ORDERS = (30.0, 1e3, 1e5)
+COSTLY_ORDERS = (30.0, 1e3, 1e5)
 
 
 @final
@@ -86,7 +86,7 @@ class RDP(Accountant):
             # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a,  a = order - 1
             conversion = (-math.log(finite_delta) - a * np.log1p(1 / a) - np.log1p(a)) / a
             epsilons, best = np.full(a.shape, np.inf), math.inf
-            for block in np.split(np.arange(a.size), np.searchsorted(a, DEAR_ORDERS)):
+            for block in np.split(np.arange(a.size), np.searchsorted(a, COSTLY_ORDERS)):
                 if block.size:
                     divergence = factor * self.curve(of, a[block] + 1)
                     epsilons[block] = divergence + conversion[block]

@@ -1,11 +1,13 @@
 """Poisson sampling: a release sees a random sample of the records, so each one pays less.
 
 With P and Q the laws of the part's outputs with and without a record in the sample, and q the rate,
-the sampled pair is P' = (1 - q) Q + q P against Q.  Its loss is ln(1 - q + q e^L), L = ln P/Q, and
-the loss of the other direction, where the record was added, is minus that of an output from Q.
+the output has the law P' = (1 - q) Q + q P on data with the record, and Q on data without it.  The
+pair P' against Q (`_RecordRemoved`) has the loss ln(1 - q + q e^L), L = ln P/Q; the pair Q against
+P' (`_RecordAdded`) has minus that loss, of an output from Q.
 
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
-Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses.
+Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses; Mironov, Talwar
+& Zhang (2019) for the Gaussian.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,10 +51,11 @@ from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE = Interval(0.0, 1.0)
-# A rate above 0 and below this one is charged like this one.
+# A rate above 0 and below this one is charged like this one, which costs more: the reciprocal of a
+# smaller one may overflow.
 LEAST_RATE = POSITIVE.low
-CGF = SampledCGF()
-RATIO_CGF = SampledRatioCGF()
+CGF = SampledCGF()  # exact cumulants of samples of Gaussian parts, and of parts with finite losses
+RATIO_CGF = SampledRatioCGF()  # of parts whose loss has a density
 
 
 @final
@@ -64,12 +67,12 @@ class PoissonSampled(Loss):
     For add-remove neighbours P has the record and Q has not.  A part with several releases sees
     one and the same sample.
 
-    For replace-one neighbours the record is exchanged for another, sampled by the same coin.  The
-    part's loss is then still what the presence of one record in the sample costs: `GaussianLoss`
-    of mu for contributions of norm at most ``mu * scale``, which may differ by twice as much.  The
-    loss is that of the worst two records.  A part that is itself stated for replace-one neighbours
-    does not say what a sample without either record looks like: no more is known than that delta
-    falls by the factor ``rate``, at the same epsilon.
+    For replace-one neighbours the record is exchanged for another, sampled by the same coin.  State
+    the part by what one record's presence costs, not by what an exchange costs: for contributions
+    of norm at most C and noise of deviation s by ``GaussianLoss(C / s)``, though two of them may
+    differ by 2 C.  The loss is then that of the worst two records.  A part that is itself stated
+    for replace-one neighbours does not say what a sample without either record looks like: no more
+    is known than that delta falls by the factor ``rate``, at the same epsilon.
 
     Parameters
     ----------
@@ -80,10 +83,6 @@ class PoissonSampled(Loss):
     relation : str
         "add-remove" (default), "zero-out" or "replace-one".  The first two cost the same: whether
         the other records are drawn does not depend on the record.
-
-    References
-    ----------
-    Zhu, Dong & Wang (2022), Theorem 11; Mironov, Talwar & Zhang (2019) for the Gaussian.
 
     Examples
     --------
@@ -96,7 +95,8 @@ class PoissonSampled(Loss):
     part: Plan
     rate: float
     relation: Adjacency = Adjacency.ADD_REMOVE
-    _added: bool = field(default=False, repr=False)  # whether the pair is Q against P'
+    # Whether the pair is Q against P': the direction in which the record is added.
+    _added: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
@@ -118,12 +118,19 @@ class PoissonSampled(Loss):
 
     @property
     def exchanged(self) -> Loss | None:
-        """The loss under replace-one neighbours; None under add-remove ones."""
+        """The loss under replace-one neighbours; None under add-remove and zero-out ones."""
         if self.relation in PRESENCE_RELATIONS:
             return None
-        of_two = self.part.relation is Adjacency.REPLACE_ONE
-        loss = exchanged_loss(self.loss, self.rate, part_is_exchanged=of_two)
+        compares_two_records = self.part.relation is Adjacency.REPLACE_ONE
+        loss = exchanged_loss(self.loss, self.rate, part_is_exchanged=compares_two_records)
         return loss.reversed if self._added else loss
+
+    @property
+    def _pair(self) -> Loss | _RecordRemoved | _RecordAdded:
+        """The case: a record that is exchanged, added or removed."""
+        if self.exchanged is not None:
+            return self.exchanged
+        return (_RecordAdded if self._added else _RecordRemoved)(self.loss, self.rate)
 
     @property
     def sampler(self) -> PoissonSampled:
@@ -156,7 +163,6 @@ class PoissonSampled(Loss):
         """
         if self.rate == 0:
             return
-        inner = list(self.part.losses())
         if self.exchanged is not None:
             yield self.exchanged, 1
         elif self.rate == 1:
@@ -164,7 +170,7 @@ class PoissonSampled(Loss):
         elif self.rate < LEAST_RATE:
             yield from PoissonSampled(self.part, LEAST_RATE, self.relation, self._added).losses()
         else:
-            match inner:
+            match list(self.part.losses()):
                 # One Poisson sample that has the record where P has it.
                 case [(PoissonSampled(_added=False) as inner_sample, 1)]:
                     rate = max(round_up_product(self.rate, inner_sample.rate), LEAST_RATE)
@@ -173,22 +179,9 @@ class PoissonSampled(Loss):
                     yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return ``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
-        e, q = epsilons(epsilon), self.rate
-        if self.exchanged is not None:
-            return self.exchanged.profile(e)
-        if q == 0:
-            return np.zeros(e.shape)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            if not self._added:
-                return q * self.loss.profile(inverse_log_mixture(e, q))
-            # With factor = 1 - (1 - q) e^eps it is factor delta_reversed(ln(q e^eps / factor)), or
-            # 0 where the factor is not positive.
-            factor = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
-            is_positive = factor > 0
-            safe = np.where(is_positive, factor, 1.0)
-            inner = np.log1p(np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
-            return np.where(is_positive, safe * self.loss.reversed.profile(inner), 0.0)
+        """Return delta of the pair at each epsilon: 0 at rate 0."""
+        e = epsilons(epsilon)
+        return self._pair.profile(e) if self.rate > 0 else np.zeros(e.shape)
 
     @property
     def reversed(self) -> PoissonSampled:
@@ -198,60 +191,49 @@ class PoissonSampled(Loss):
     @property
     def infinity(self) -> float:
         """The mass at infinity: that of the part times the rate, where it stays infinite."""
-        if self.exchanged is not None:
-            return self.exchanged.infinity
-        if self._added:
-            return self.loss.reversed.infinity if self.rate == 1 else 0.0
-        return self.rate * self.loss.infinity
+        return self._pair.infinity
 
     @property
     def max_loss(self) -> float:
         """The largest finite loss: ``ln(1 + q (e^b - 1))``; at most ``-ln(1 - q)`` if added."""
-        if self.exchanged is not None:
-            return self.exchanged.max_loss
-        if not self._added:
-            return sampled_max_loss(self.loss.max_loss, self.rate)
-        largest = -math.log1p(-self.rate) if self.rate < 1 else math.inf
-        if self.loss.reversed.infinity:  # an outcome that only the data without it can have
-            return round_up(largest)
-        lowest = sampled_max_loss(-self.loss.reversed.max_loss, self.rate)
-        return max(0.0, min(round_up(largest), -lowest))
+        return self._pair.max_loss
 
     @property
     def rho(self) -> float:
         """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
         if self.exchanged is not None:
             return self.exchanged.rho
-        rho_of_pure = round_up_square(self.pure, 2)
+        rho_of_pure = round_up_square(self.pure, divisor=2)  # epsilon-DP has rho epsilon^2 / 2
         if self._infinity_becomes_finite:
             return rho_of_pure
         return min(rho_of_pure, max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def _infinity_becomes_finite(self) -> bool:
-        """Whether outcomes at infinity for the part are finite in this direction."""
+        """Whether infinite losses, which the part's divergences leave out, are finite here."""
         return self._added and self.loss.reversed.infinity > 0
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Return the Rényi divergence of the sampled pair, never above the part's."""
+        """Return the least bound known: that of the part, of its Rényi curve, or the moment."""
         if self.exchanged is not None:
             return self.exchanged.renyi(order)
         a, loss = orders(order), self.loss
         if isinstance(loss, GaussianLoss):
             curve = SampledGaussianRenyi(loss.mu, self.rate, self._added)
             return np.minimum(curve.divergence(a), loss.renyi(a))
-        part = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
+        # Divergences are quasi-convex: mixing Q into P makes neither direction's larger.
+        bound = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
-            part = np.full(a.shape, self.max_loss)
+            bound = np.full(a.shape, self.max_loss)
         if 0 < self.rate < 1 and is_known_by_its_curve(self.part):
-            part = np.minimum(part, sampled_divergence(loss, self.rate, a, added=self._added))
+            bound = np.minimum(bound, sampled_divergence(loss, self.rate, a, added=self._added))
         if not self.numerics.has_exact_cgf:
-            return np.minimum(Loss.renyi(self, a), part)
-        part = np.minimum(part, self.max_loss)
+            return np.minimum(Loss.renyi(self, a), bound)
+        bound = np.minimum(bound, self.max_loss)
         value, error = exact_cgf(self).sum_cgf([self], np.ones(1), (a - 1).astype(complex))
         with np.errstate(invalid="ignore"):
             moment = np.where(np.isfinite(value.real), (value.real + error) / (a - 1), np.inf)
-        return np.minimum(moment, part)
+        return np.minimum(moment, bound)
 
     @property
     def numerics(self) -> LossNumerics:
@@ -262,7 +244,9 @@ class PoissonSampled(Loss):
         exact = isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
         ratio_method = RATIO_CGF if self.sampled_ratio_law is not None else None
         return LossNumerics(
-            CGF if exact else ratio_method, part.is_upper_envelope, part.is_numerical
+            CGF if exact else ratio_method,
+            is_upper_envelope=part.is_upper_envelope,
+            is_numerical=part.is_numerical,
         )
 
     @property
@@ -276,40 +260,12 @@ class PoissonSampled(Loss):
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
-        """The finite losses ``ln(1 - q + q e^loss)`` and their masses."""
-        if self.exchanged is not None:
-            return self.exchanged.loss_pmf
-        loss, q = self.loss, self.rate
-        if (
-            loss.numerics.is_upper_envelope
-            or loss.loss_pmf is None
-            or loss.reversed.loss_pmf is None
-        ):
-            return None
-        # Masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q).
-        ratio, p = loss.loss_pmf
-        shifted = log_mixture(ratio, q)
-        mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
-        lost = loss.reversed.infinity  # the mass of Q where P has none
-        if lost and q < 1:
-            shifted = np.append(shifted, math.log1p(-q))
-            mass = np.append(mass, lost if self._added else lost * (1 - q))
-        return (-shifted if self._added else shifted), mass
+        """The finite losses and their masses, where the part has finitely many; else None."""
+        return self._pair.loss_pmf
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
-        """Return the masses between the edges of the part's loss that these edges come from."""
-        if self.exchanged is not None:
-            return self.exchanged.cell_masses(edges)
-        if not self._added:
-            return sampled_cell_masses(self.loss, self.rate, edges)
-        # The loss is minus that of the other direction, whose P is this one's Q.
-        reversed_cells = sampled_cell_masses(self.loss, self.rate, -edges[::-1])
-        if reversed_cells is None:
-            return None
-        q, p, q_error, p_error = (masses[::-1] for masses in reversed_cells[:4])
-        if edges[0] == -np.inf:  # What only the data with the record can have.
-            q = np.append(q[0] + self.rate * self.loss.infinity, q[1:])
-        return CellMasses(p, q, p_error, q_error, reversed_cells.edge_error)
+        """Return the masses of the sampled loss between edges, from those of the part's loss."""
+        return self._pair.cell_masses(edges)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return the cumulant, by quadrature over the output, a finite sum, or the profile."""
@@ -337,17 +293,121 @@ class PoissonSampled(Loss):
         return SampledRatioLaw(law, self.rate, self._added)
 
 
+@dataclass(frozen=True, slots=True)
+class _RecordRemoved:
+    """The pair P' against Q: only the first data have the record."""
+
+    loss: Loss  # of the part, P against Q
+    rate: float
+
+    def profile(self, e: Array) -> Array:
+        """Return ``q delta(ln(1 + (e^eps - 1) / q))``."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return self.rate * self.loss.profile(inverse_log_mixture(e, self.rate))
+
+    @property
+    def infinity(self) -> float:
+        return self.rate * self.loss.infinity
+
+    @property
+    def max_loss(self) -> float:
+        return sampled_max_loss(self.loss.max_loss, self.rate)
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array] | None:
+        outcomes = _sampled_outcomes(self.loss, self.rate)
+        return None if outcomes is None else (outcomes.loss, outcomes.p)
+
+    def cell_masses(self, edges: Array) -> CellMasses | None:
+        return sampled_cell_masses(self.loss, self.rate, edges)
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordAdded:
+    """The pair Q against P': only the second data have the record."""
+
+    loss: Loss  # of the part, P against Q
+    rate: float
+
+    def profile(self, e: Array) -> Array:
+        """Return ``f delta_reversed(ln(q e^eps / f))``, or 0 where f is not positive.
+
+        f is 1 - (1 - q) e^eps, and delta_reversed the profile of Q against P.
+        """
+        q = self.rate
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            factor = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
+            is_positive = factor > 0
+            safe = np.where(is_positive, factor, 1.0)
+            # e^eps overflows at 709.  Below rate 1 the factor is positive up to -ln(1 - q) < 37
+            # alone; at rate 1 the profile at 700 bounds it beyond.
+            inner = np.log1p(np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
+            return np.where(is_positive, safe * self.loss.reversed.profile(inner), 0.0)
+
+    @property
+    def infinity(self) -> float:
+        return self.loss.reversed.infinity if self.rate == 1 else 0.0
+
+    @property
+    def max_loss(self) -> float:
+        largest = -math.log1p(-self.rate) if self.rate < 1 else math.inf
+        if self.loss.reversed.infinity:  # an outcome that only the data without it can have
+            return round_up(largest)
+        # Minus the largest loss is the least loss of the removed record.
+        lowest = sampled_max_loss(-self.loss.reversed.max_loss, self.rate)
+        return max(0.0, min(round_up(largest), -lowest))
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array] | None:
+        outcomes = _sampled_outcomes(self.loss, self.rate)
+        return None if outcomes is None else (-outcomes.loss, outcomes.q)
+
+    def cell_masses(self, edges: Array) -> CellMasses | None:
+        # This pair's first law is the second one of the removed record, and its loss is negated.
+        removed = sampled_cell_masses(self.loss, self.rate, -edges[::-1])
+        if removed is None:
+            return None
+        p, q = removed.q[::-1], removed.p[::-1]
+        if edges[0] == -np.inf:  # What only the data with the record can have.
+            q = np.append(q[0] + self.rate * self.loss.infinity, q[1:])
+        return CellMasses(p, q, removed.q_error[::-1], removed.p_error[::-1], removed.edge_error)
+
+
+class _Outcomes(NamedTuple):
+    """The outcomes of a sampled part whose loss ln(P' / Q) is finite."""
+
+    loss: Array  # ln(1 - q + q e^L)
+    p: Array  # their masses under P' = (1 - q) Q + q P
+    q: Array  # and under Q
+
+
+def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
+    """Return the outcomes of a part with finitely many losses, sampled at a rate; else None."""
+    if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
+        return None
+    ratio, p = loss.loss_pmf
+    sampled = log_mixture(ratio, rate)
+    sampled_p, q = p * (rate + (1 - rate) * np.exp(-ratio)), p * np.exp(-ratio)
+    q_alone = loss.reversed.infinity  # the mass of Q where P has none: there P' is (1 - rate) Q
+    if q_alone and rate < 1:
+        sampled = np.append(sampled, math.log1p(-rate))
+        sampled_p, q = np.append(sampled_p, q_alone * (1 - rate)), np.append(q, q_alone)
+    return _Outcomes(sampled, sampled_p, q)
+
+
 def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | None:
     """Return the masses of ``ln(1 - rate + rate e^L)`` between edges, the record present."""
     inner = inverse_log_mixture(edges, rate)
     part = loss.cell_masses(inner)
     if part is None:
         return None
-    # P' = (1 - rate) Q + rate P, on outcomes with a finite loss
+    # P' = (1 - rate) Q + rate P.  Its 4 ULP are more than the roundings of 1 - rate, the products
+    # and the sum together.
     p = (1 - rate) * part.q + rate * part.p
     p_error = (1 - rate) * part.q_error + rate * part.p_error + 4 * ULP * p
-    # e^edge is exact to ulps of its distance from 1 and of the rate, an inner edge to ulps of
-    # itself; the slope of the mixture is 1 - (1 - rate) e^-edge.
+    # An inner edge errs by at most five roundings, of an ULP of 1 + its size each; 8 are taken.
+    # The edge itself errs by the slope of the mixture times as much, 1 - (1 - rate) e^-edge, which
+    # is at most |1 - e^-edge| + rate e^-edge.
     is_finite = np.isfinite(edges) & np.isfinite(inner)
     ends, size = edges[is_finite], float(np.max(np.abs(inner[is_finite]), initial=0.0))
     with np.errstate(over="ignore"):
@@ -359,8 +419,11 @@ def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | N
 
 def sampled_max_loss(max_loss: float, rate: float) -> float:
     """Return ``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
-    if math.isinf(max_loss):
-        mixed = max_loss if max_loss > 0 else math.log1p(-rate) if rate < 1 else -math.inf
+    if max_loss == math.inf:
+        return math.inf
+    if max_loss == -math.inf:
+        mixed = math.log1p(-rate) if rate < 1 else -math.inf
     else:
         mixed = float(log_mixture(np.array(max_loss), rate)) if max_loss else 0.0
+    # 16 ULP, as `log_mixture` errs by a few ULP of itself
     return math.copysign(round_up(abs(mixed), 16), mixed)

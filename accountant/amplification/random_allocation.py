@@ -48,8 +48,8 @@ class RandomAllocation(Release):
     fixed in advance, so that the other records keep their steps when one is added or removed: this
     costs what blanking the record does.  With one pick the loss is exact: some pair of data sets
     has it.  With more picks it is an upper bound: cut the steps at random into ``picks`` blocks of
-    ``steps // picks`` steps, and draw one step of each block.  That is the same random set of
-    steps, and for given blocks it is ``picks`` epochs with one pick.
+    ``steps // picks`` steps (or one more, which costs less), and draw one step of each block.  That
+    is the same random set of steps, and for given blocks it is ``picks`` epochs with one pick.
 
     Parameters
     ----------

@@ -6,7 +6,8 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 has the record with probability q (``rate`` or ``share``).
 
 Moments are kept as logarithms.  The *size* that accompanies one measures the absolute values of
-the logarithms it was made from; `_log_moment` raises its result by 16 ulps times about this size.
+the logarithms it was made from; `_log_moment` raises its result by 16 ulps times 8 + this size, as
+each of these logarithms errs by some ulps of itself.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
 Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
@@ -30,7 +31,7 @@ from accountant.plans.plan import Plan
 # of all orders grows with its square.  Beyond it the divergence of the part is the bound.
 MAX_ORDER = 2048
 # In `_log_mean_curvature` powers u between -END_MARGIN and 1 + END_MARGIN have the bound at these
-# two ends, where u (u - 1), by which the formula divides, is not 0.
+# two ends, where u (u - 1), by which the formula divides, is not 0 (and is the same at both).
 END_MARGIN = 1e-4
 
 
@@ -57,8 +58,10 @@ def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) ->
     a = orders(order)
     if not added:
         return _between_integers(part, a, lambda n: _log_excess_of_sample(part, rate, n))
-    # The divergence is ln E (1 - q + q r)^-s / s with s = order - 1.  The moment is at most
-    # 1 + s (s + 1) q^2 E phi_u(r) with u = 2 - q (s + 2) and phi_u of `_log_mean_curvature`.
+    # The divergence is ln E (1 - q + q r)^-s / s with s = order - 1.  At r = 1, the mean of r, the
+    # power has the value 1.  Its second derivative is s (s + 1) q^2 (1 - q + q r)^-(s + 2), at most
+    # s (s + 1) q^2 r^{-q (s + 2)}, as 1 - q + q r >= r^q (means of 1 and r).  So the moment is at
+    # most 1 + s (s + 1) q^2 E phi_u(r) with u = 2 - q (s + 2) and phi_u of `_log_mean_curvature`.
     s = a - 1
     log_mean, size = _log_mean_curvature(part, 2 - rate * (s + 2))
     log_excess = np.log(s) + np.log1p(s) + 2 * math.log(rate) + log_mean
@@ -87,7 +90,8 @@ def _between_integers(
     low = np.floor(np.minimum(order, MAX_ORDER - 1)).astype(int)
     ends = {int(n) for n in np.unique(np.append(low, low + 1)) if n > 1}
     excess_at = {n: log_excess(n) for n in ends} | {1: (-np.inf, 0.0)}
-    below, above = (
+    # at the whole orders below and above each order
+    (excess_below, size_below), (excess_above, size_above) = (
         np.array([excess_at[int(n)] for n in integers.flat]).T for integers in (low, low + 1)
     )
     flat, n = order.ravel(), low.ravel()
@@ -95,11 +99,14 @@ def _between_integers(
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         # ln E m^a is convex in a, and so is ln E phi_a(m) = ln((E m^a - 1) / (a (a - 1))).  The
         # chord of each from n to n + 1 is therefore an upper bound; the lesser bound is taken.
-        log_moment_chord = (1 - share) * _log_moment(*below) + share * _log_moment(*above)
-        curvature_chord = (1 - share) * (below[0] - np.log(n * (n - 1.0)))
-        curvature_chord += share * (above[0] - np.log(n * (n + 1.0))) + np.log(flat * (flat - 1))
+        log_moment_chord = (1 - share) * _log_moment(excess_below, size_below)
+        log_moment_chord += share * _log_moment(excess_above, size_above)
+        curvature_chord = (1 - share) * (excess_below - np.log(n * (n - 1.0)))
+        curvature_chord += share * (excess_above - np.log(n * (n + 1.0))) + np.log(
+            flat * (flat - 1)
+        )
         curvature_chord = np.where(
-            n > 1, _log_moment(curvature_chord, below[1] + above[1] + 8 * np.log(flat)), np.inf
+            n > 1, _log_moment(curvature_chord, size_below + size_above + 8 * np.log(flat)), np.inf
         )
         divergence = np.minimum(log_moment_chord * (1 + 4 * ULP), curvature_chord) / (flat - 1)
     divergence = np.where((flat > MAX_ORDER) | np.isnan(divergence), np.inf, divergence).reshape(

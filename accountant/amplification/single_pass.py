@@ -35,7 +35,8 @@ BATCHES = IntegerRange(1)
 # The outputs of that pair of data sets are put into CELLS + 1 cells, whose ends reach up to REACH
 # standard deviations from the mean: more cells bring the lower end nearer to the pair's epsilon.
 CELLS, REACH = 1000, 9.0
-# About the mass of Q in the first cell, which takes what all others are rounded by.
+# About the mass of Q in the first cell, which takes what all others are rounded by: far more than
+# CELL_ACCURACY, so that it stays positive.
 FIRST_CELL_MASS = 1e-6
 RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
@@ -53,8 +54,8 @@ class OnePass(Release):
 
     A record costs what its own batch releases.  Neighbours keep all other records in their
     batches: the record is replaced, or blanked.  A part that says what the presence of a record
-    costs makes a pass for zero-out neighbours; what a removed record costs, whose place others
-    take, `dp_sgd` states.
+    costs makes a pass for zero-out neighbours.  If a record is removed, others take its place in
+    the batches: `dp_sgd` states what that costs.
 
     Parameters
     ----------
@@ -162,7 +163,9 @@ class ShuffledEpoch(Release):
         if self.batches > 1:
             attained: Loss = NOTHING
             if isinstance(loss, GaussianLoss):
-                # The other records contribute the opposite of this one, or what it is replaced by.
+                # If the record is blanked, the others contribute the opposite of it: without it
+                # its batch is mu above all others, and with it 2 mu.  If it is replaced, they
+                # contribute what it is replaced by: its batch is level with them, or mu above.
                 offset = loss.mu if self.relation is Adjacency.ZERO_OUT else 0.0
                 attained = shuffled_pair(loss.mu, offset, self.batches)
             loss = UpperEnvelope(loss, attained)
@@ -191,8 +194,10 @@ def pair_of_cells(p: Array, q: Array) -> PairLoss:
 
     The cells are in ascending order of P / Q.
     """
-    last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1]) + 1
-    p, q = (np.append(masses[: last_cell - 1], masses[last_cell - 1 :].sum()) for masses in (p, q))
+    # Cells beyond the last one that has mass under Q are merged with it, and cells of little mass
+    # at the low end with the first one.
+    last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1])
+    p, q = (np.append(masses[:last_cell], masses[last_cell:].sum()) for masses in (p, q))
     first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))
     # P is rounded down and Q up in all cells but the first, where P / Q is least.  That cell takes
     # what they are rounded by.  So the exact pair dominates this one.

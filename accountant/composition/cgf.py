@@ -21,10 +21,11 @@ from accountant.numerics.search import minimum_of_one_valley
 
 # Above this count, a power of a factor is less exact than e to a sum of logarithms.
 MAX_POWER_COUNT = 10**5
-# The first orders of a search for a saddle point, times the estimate of epsilon; where the saddle
-# point is lower still, LOWER_ENDS nats are subtracted from the logarithm of the least one.
-FIRST_ORDERS, LOWER_ENDS = (0.02, 1e3), 6.0
-# Orders, and numbers of points of successive grids, of a search without an estimate.
+# A search for a saddle point with an estimate of epsilon: the values of order * epsilon that it
+# begins with, from the least to the largest.  Where the saddle point is lower still, LOWER_ENDS is
+# subtracted from the logarithm of the least one.  VERTEX_GRIDS are points of successive grids.
+FIRST_ORDERS, LOWER_ENDS, VERTEX_GRIDS = (0.02, 1e3), 6.0, (20, 7)
+# A search without an estimate: the least and the largest order, and points of successive grids.
 ALL_ORDERS, GRIDS = (1e-7, 1e12), (20, 13, 9, 9)
 # Losses with more terms than these use powers at any count, because logarithms would be slow.
 CHEAP_TERMS = 16
@@ -33,7 +34,8 @@ CHEAP_TERMS = 16
 class PlanCGF:
     """``K(z) = sum count ln E e^{zL}`` of losses with exact cumulants, all in one direction.
 
-    ``smoothing`` is the square of the mu of a fictitious Gaussian release with them.
+    ``smoothing`` is the square of the mu of a fictitious Gaussian release with them: its factor
+    falls along a contour, which then has finitely many nodes whatever the losses are.
     """
 
     def __init__(self, items: Iterable[tuple[Loss, int]], smoothing: float = 0.0) -> None:
@@ -88,7 +90,10 @@ class PlanCGF:
         return total, size
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
-        """Return ``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + ih (rC + c)``, and its round-off."""
+        """Return ``e^{K(z) - K(a)}`` at a matrix of nodes, and its round-off.
+
+        With C columns and the step h it is ``z[r, c] = a + ih (rC + c)``.
+        """
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)
@@ -114,7 +119,7 @@ class PlanCGF:
         return total, largest
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
-        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        """Return a bound on ``Re K(a + iv) - K(a)`` that holds for every ``v >= u``."""
         total = -self.smoothing * u * u / 2
         for cgf, losses, counts in self._families:
             total = total + cgf.log_cf_bounds(losses, counts, a, u)
@@ -146,7 +151,8 @@ def saddlepoint(
     """Return a saddle point: the real part a of the contour on which the integrand is flattest.
 
     It is that of a wanted delta, given by ``log_delta``, or else that of ``epsilon``.  ``near``
-    estimates the epsilon of the wanted delta and makes the search shorter.  The answer is then
+    estimates the epsilon of the wanted delta and makes the search shorter (it is for ``log_delta``
+    alone).  The answer is then
     roughly the order of the least Chernoff bound: larger than the saddle point where epsilon is
     small, and with less round-off.
     """
@@ -178,7 +184,7 @@ def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float 
     ``low`` and ``high`` are logarithms of the ends; None where the least value is at an end.  Where
     all but the lowest orders have infinite height, the search moves to lower orders once.
     """
-    for points in (20, 7):
+    for points in VERTEX_GRIDS:
         grid = np.linspace(low, high, points)
         value = height(np.exp(grid))
         at = int(np.argmin(value))

@@ -192,7 +192,7 @@ def certify(
     )
     for engine, attempt in attempts:
         if problem.is_narrow(interval, engine.least_width):
-            continue
+            continue  # this engine can do no better
         interval = intersection(attempt.answer(), interval)
         if problem.is_narrow(interval) or interval.upper <= rival:
             break

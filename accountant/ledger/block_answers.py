@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 class HeldBlock(NamedTuple):
     """The places of a block's rows in the pieces of a task, and its noise."""
 
-    cuts: list[Cut]
+    cuts: list[Cut]  # one for each of the task's pieces that it has rows of, from the first on
     noise: Noise
 
 
@@ -90,7 +90,9 @@ class HeldBlocks(NamedTuple):
     query: ShapedQuery
     reader: RowReader  # makes the rows of a block out of pieces
     blocks: list[HeldBlock]
-    reduce: Reduction | None  # None if the outputs themselves are to come back
+    # What comes back of a block: its result on the outputs, with their digest; or if it is None the
+    # outputs themselves.
+    reduce: Reduction | None
 
     def answers(self, *pieces: Any) -> list[Answer]:
         """Return the answers of the blocks, whose rows lie in these pieces."""
@@ -139,7 +141,7 @@ def _tasks(
     together: list[HeldBlock] = []
     first_piece = -1
     for who, noise in blocks:
-        if not isinstance(who, slice) or who.step != 1:
+        if not isinstance(who, slice) or who.step != 1:  # the gate gives every slice its step
             allowed = "a slice of neighbouring users: the data lie on workers, in order"
             raise ParameterError("blocks", type(who), allowed)
         located = data.located(who.start, who.stop)

@@ -3,6 +3,7 @@
 A gate charges a mechanism, draws from it, and records it.  An algorithm or a query that still holds
 the mechanism could change its parameters in between, so the gate works on a copy.  The copy is
 rebuilt from the class and the fields that the class declared; equal mechanisms share one copy.
+A *leaf* of a plan is a single release: a mechanism or a loss.
 """
 
 from __future__ import annotations
@@ -46,21 +47,20 @@ class PrivateCopies:
 
     def __init__(self, undeclared: bool) -> None:
         self.undeclared = undeclared
-        self._copies: dict[Any, Any] = {}
+        self._copies: dict[Any, Any] = {}  # copies of declared mechanisms, by themselves
         self._last_copy: Any = None  # often the next mechanism is the same
 
     def of(self, mechanism: Any) -> Any:
-        """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
-        # The class is looked at first: the == of an undeclared class could say anything.
+        """Return the copy to draw from of a mechanism, or raise `ParameterError`."""
+        # The class is looked at first, because the == of an undeclared class could say anything,
+        # and so could that of its metaclass: a class is known by its identity.
         if id(type(mechanism)) in DECLARED_RELEASES:
             last_copy = self._last_copy  # read once, because other threads write it
             if mechanism == last_copy:
                 return last_copy
-            try:
-                self._last_copy = own_copy = self._copies[mechanism]
-            except (KeyError, TypeError):  # it is new, or has a function, which has no hash
-                pass
-            else:
+            own_copy = self._known_copy(mechanism)
+            if own_copy is not None:
+                self._last_copy = own_copy
                 return own_copy
         if not _can_release(mechanism):
             raise ParameterError("mechanism", type(mechanism), RELEASABLE)
@@ -68,7 +68,10 @@ class PrivateCopies:
         return self._remembered(mechanism) if is_declared(mechanism) else mechanism
 
     def of_spent(self, plan: Any) -> Any:
-        """Return a copy of a plan or mechanism, or a loss, that is released elsewhere."""
+        """Return the copy to charge of a plan, loss or mechanism; its outputs are drawn elsewhere.
+
+        Unlike for `of` it need not be able to release.
+        """
         last_copy = self._last_copy
         if id(type(plan)) in DECLARED_RELEASES and plan == last_copy:
             return last_copy
@@ -98,15 +101,20 @@ class PrivateCopies:
 
     def _of_leaf(self, leaf: Any) -> Any:
         """Return the copy of a leaf of a plan; None if it is not a declared mechanism."""
-        try:
-            own_copy = self._copies.get(leaf)  # it only has declared mechanisms
-        except TypeError:  # a function inside has no hash
-            return None
+        own_copy = self._known_copy(leaf)
         if own_copy is None and is_declared(leaf) and _can_release(leaf):
             own_copy = self._remembered(leaf)
         return own_copy
 
+    def _known_copy(self, mechanism: Any) -> Any:
+        """Return the copy of an equal mechanism; None if it is new, or cannot be looked up."""
+        try:
+            return self._copies.get(mechanism)
+        except TypeError:  # a function inside has no hash
+            return None
+
     def _remembered(self, mechanism: Any) -> Any:
+        """Return the copy of a declared mechanism, made now if it is new."""
         own_copy = self._copies.get(mechanism)
         if own_copy is None:
             if len(self._copies) >= MAX_COPIES:
@@ -117,7 +125,7 @@ class PrivateCopies:
 
 
 def shown(plan: Any) -> Any:
-    """Return a copy for other code to hold; changes of it do not change the gate's own copy."""
+    """Return a new copy of a plan or mechanism; changes of either do not change the other."""
     return _rebuilt(plan, None, {})
 
 
@@ -136,7 +144,9 @@ def _rebuilt(plan: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
     """Return a copy of a plan; an object that the plan holds many times is copied once.
 
     ``of_leaf`` returns the copy to use for a declared mechanism, or None to make a new one;
-    ``rebuilt_by_id`` has the copies that were made so far.
+    ``rebuilt_by_id`` has the copies that were made so far.  Plans that combine others, and declared
+    mechanisms without one, are made anew by their constructors; other losses are copied; what is
+    left, such as a mechanism of an undeclared class, stays as it is.
     """
     rebuilt = rebuilt_by_id.get(id(plan))
     if rebuilt is None:
@@ -157,6 +167,6 @@ def _rebuilt(plan: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
 def _rebuilt_field(value: Any, of_leaf: Any, rebuilt_by_id: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
         return tuple(_rebuilt_field(element, of_leaf, rebuilt_by_id) for element in value)
-    if is_plan_field(value):
+    if is_plan_field(value):  # such as a strategy matrix
         return copy.copy(value)
     return _rebuilt(value, of_leaf, rebuilt_by_id) if isinstance(value, Plan) else value

@@ -1,8 +1,10 @@
 """Pure privacy as a notion: the epsilons and deltas of releases add up, as decimal numbers.
 
-Each is taken as it is printed, so ten times 0.1 is 1.
+Each is taken as it is printed, so ten times 0.1 is 1.  The delta of a release is its mass at
+infinity, the probability of outcomes that are impossible on the neighbour.
 
-Source: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1.
+Source: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1: the sums bound what was spent, also where
+earlier answers choose later releases.
 """
 
 from __future__ import annotations
@@ -25,12 +27,19 @@ exact_sum = DECIMAL_CONTEXT.add
 @final
 @dataclass(frozen=True, slots=True)
 class PureDPNotion(CompositionNotion[Decimal]):
-    """The notion that adds epsilons and deltas exactly, as decimals in their printed form."""
+    """The notion that adds epsilons and deltas exactly, as decimals in their printed form.
+
+    A `Total` has the sum of epsilons (``spent``) and that of deltas (``infinity``).  ``limit`` is
+    the largest total, and ``full`` the budget's epsilon as it is printed, at which nothing remains.
+    A certified plan, charged as one epsilon, may have taken all of delta: what is released beside
+    the plan has ``limit.infinity`` 0, though the budget's delta is positive.
+    """
 
     name = "pure"
     zero = Total(Decimal(0), Decimal(0))
 
     def __post_init__(self) -> None:
+        # The class is frozen; `full` is a field of the base class that each notion computes.
         object.__setattr__(self, "full", printed_decimal(self.budget.epsilon))
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
@@ -71,7 +80,10 @@ class PureDPNotion(CompositionNotion[Decimal]):
         return max(DECIMAL_CONTEXT.subtract(self.full, total.spent), Decimal(0))
 
     def with_more(self, increase: Decimal) -> PureDPNotion:
-        """Return the notion of a larger epsilon, which is rounded up where it is shown."""
+        """Return the notion whose epsilon is larger by ``increase``.
+
+        Its budget has that epsilon rounded up, for display; `full` and `limit` are exact.
+        """
         epsilon = float_ceiling(exact_sum(self.full, increase))
         limit = Total(exact_sum(self.limit.spent, increase), self.limit.infinity)
         widened = replace(self, budget=Budget(epsilon, self.budget.delta), limit=limit)
@@ -106,7 +118,7 @@ class PureDPNotion(CompositionNotion[Decimal]):
         return ["notion='pure-or-rdp' adds Rényi divergences too, which cost many releases less"]
 
     def _cost(self, loss: Loss) -> Total[Decimal]:
-        """Return epsilon and delta: the largest loss, and the mass of impossible outcomes."""
+        """Return an upper bound on epsilon and delta: each is that of its own worse direction."""
         epsilon = worse_direction(loss, lambda direction: direction.max_loss)
         if math.isinf(epsilon):
             instead = (

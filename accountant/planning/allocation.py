@@ -6,8 +6,9 @@ exact accountant is that of the budget.
 
 Exact accountants are faster with few different losses.  So if there are many different scales, they
 are rounded to a logarithmic grid: each of its points is 9 % above the last one, so that no scale
-moves by more than 4.4 %, and not all move one way.  Near the least error this makes the error
-larger by about 3/2 of the mean square of the moves, 0.1 %.
+moves by more than 4.4 %, and not all move one way.  The error is least at the exact scales, so that
+only the squares of the moves matter: where the error is a multiple of the scale and the cost a sum
+of 1 / scale^2, as of Gaussians, it grows by 3/2 of their mean, 0.1 %.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _shared_scales(
 ) -> tuple[tuple[float, ...], float]:
     """Return the scales of the requests that share the rest of the budget, and epsilon of all.
 
-    Requests of one kind have the same scale.  A relative scale is over the request's unit.
+    Requests of one kind, which agree in all but name and count, have the same scale.  A relative
+    scale is over the request's unit.
     """
     kinds: dict[Hashable, int] = {}
     kind_of = [kinds.setdefault(request.kind, len(kinds)) for request in requests]
@@ -130,7 +132,10 @@ def _shared_scales(
 def common_factor(
     plan_of: Callable[[float], Plan], budget: Budget, tolerance: float
 ) -> tuple[float, float]:
-    """Return a factor near 1 and the plan's epsilon there, ``tolerance`` below the budget's."""
+    """Return a factor near 1 and the plan's epsilon, at most ``tolerance`` below the budget's.
+
+    A secant in logarithms of factor and epsilon finds it; where that fails, `calibrate` does.
+    """
     target = budget.epsilon * (1 - MARGIN)
     cost = PlanCost(plan_of, lambda plan: SEARCH_ACCOUNTANT.epsilon(plan, budget.delta))
     aim = math.log(target * (1 - tolerance / 2))
@@ -153,7 +158,7 @@ def common_factor(
     return factor, cost(factor)
 
 
-def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
+def scales_at(wanted: Sequence[Wanted], relative_scales: Array, factor: float) -> tuple[float, ...]:
     """Return the scales of all of ``wanted``: unit times relative scale times the common factor.
 
     Equal losses of one mechanism come out as equal floats, so that accountants merge them.
@@ -162,23 +167,25 @@ def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tu
     try:
         return tuple(
             _mergeable_scale(release, scale * factor, losses_by_key)
-            for release, scale in zip(wanted, grid_scales.tolist(), strict=True)
+            for release, scale in zip(wanted, relative_scales.tolist(), strict=True)
         )
     except ParameterError as error:
         raise ParameterError("factor", factor, str(error)) from None
 
 
 def _mergeable_scale(
-    release: Wanted, grid_scale: float, losses_by_key: dict[Hashable, Hashable]
+    release: Wanted, relative_scale: float, losses_by_key: dict[Hashable, Hashable]
 ) -> float:
-    """Return ``grid_scale`` units, or a float just above if that has the loss of an earlier one."""
+    """Return the scale, or a float just above it that has the loss of an earlier release."""
     nominal_scale = float(
-        min(max(release.unit * grid_scale, release.domain.low), release.domain.high)
+        min(max(release.unit * relative_scale, release.domain.low), release.domain.high)
     )
     if not isinstance(release.family, type):
         return nominal_scale
+    # A loss depends on the scale over the sensitivity: two releases of one relative scale may have
+    # equal losses though their sensitivities differ.
     other_fields = tuple(pair for pair in release.fields if pair[0] != "sensitivity")
-    key = (release.family, other_fields, grid_scale)
+    key = (release.family, other_fields, relative_scale)
     scale = nominal_scale
     for _ in range(ULPS_TRIED):
         losses = tuple(release.plan(scale).losses())
@@ -195,7 +202,7 @@ def merged_losses(
     total = dict(fixed_plan.losses())
     for release, scale, count in zip(distinct, scales, counts, strict=True):
         for item, times in release.plan(scale).losses():
-            total[item] = total.get(item, 0) + times * int(count)
+            total[item] = total.get(item, 0) + times * int(count)  # a count is a whole float
     return Sequential([item * n for item, n in total.items()])
 
 

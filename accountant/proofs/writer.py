@@ -1,17 +1,24 @@
 """Writes the proof that the epsilon of a plan at a delta lies in a certificate's interval.
 
 A proof is a file with the plan, delta, the interval, and entries.  An entry names a method and its
-parameters, by which the checker shows that delta at an end of the interval is at most, or at least,
-the delta stated: there is one for the upper end in each direction of the neighbours, and one for
-the lower end.  The interval that is proved may be wider than the certificate's.
+parameters, by which the checker shows that delta at an end of the interval is at most the delta
+stated (upper end), or more (lower end): there is one for the upper end in each direction of the
+neighbours, and one for the lower end.  The interval that is proved may be wider than the
+certificate's.
 
 A plan with parts in parallel has several alternatives, lists of releases, all of which must be
 bounded from above.  A release may be a set, of which one of several parts is chosen each time; for
 a lower end one choice in every set is enough, called a path.
 
+The fields of an entry: ``way``, the number of the alternative; ``direction``, "forward" for (P, Q)
+or "reversed" for (Q, P); ``path``, for a lower end; ``road``, the method ("enumeration",
+"allocation", "largest losses", "contour" or "lattice"); ``bits``, the checker's precision; and the
+method's own, such as the ``nodes`` of an integral and the variance ``smooth`` of its smoothing.
+
 A proof is checked by `accountant.verifier`, which trusts nothing here: a parameter that is badly
-chosen makes a proof fail, never a wrong one pass.  So each entry is checked as it is written; where
-none holds, the last one is written all the same, and the checker says NOT PROVED, with its reason.
+chosen makes a proof fail, never a wrong one pass.  Entries for the ends of the certificate are
+checked before they are taken.  Where a method exists and no entry holds, the last one is written,
+and the checker says NOT PROVED, with its reason.
 """
 
 from __future__ import annotations
@@ -44,12 +51,13 @@ from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
-# Of the search for an end that a lattice proves, outside of the certificate's end: its first
-# distance from there, relative to the end; how many steps it takes, each four times the one before;
-# and the width of the last bracket, relative to the distance.
-NEAR, MAX_STEPS = 1e-10, 60
+# A lattice may prove no more than an end outside of the certificate's.  The search for it starts at
+# FIRST_DISTANCE from there, relative to the end, and goes four times as far in each of at most
+# MAX_STEPS steps.  The bracket between the last two is then halved, until its width is below
+# BRACKET of the distance, or FIRST_DISTANCE of the end.
+FIRST_DISTANCE, MAX_STEPS = 1e-10, 60
 BRACKET = 0.02
-DIGITS = 512  # bits of the rates that are computed
+PRECISION = 512  # bits of the numbers of the pairs that bound a release
 LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
 MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
 MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
@@ -95,6 +103,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     """
     if not math.isfinite(upper):
         raise UnsupportedPlan(plan, PROOFS, "an infinite epsilon needs no proof")
+    # At delta 0 the largest losses are added up, and a number is the decimal that is printed.
     decimal = delta == 0
     fields = proof_plan(plan, decimal=decimal)
     document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
@@ -116,7 +125,10 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
 
 
 def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
-    """Return in words which mechanism claims the loss that has no proof; "" where none does."""
+    """Return in words which mechanism claims the loss that has no proof; "" where none does.
+
+    It is the mechanism whose claimed loss alone is refused for the same reason, in words.
+    """
     for claim in claims_of(fields):
         try:
             alternatives(claim["loss"], decimal=decimal)
@@ -129,8 +141,15 @@ def _whose(fields: dict[str, Any], why: str, *, decimal: bool) -> str:
 class Direction(NamedTuple):
     """An alternative of a plan by its number, and whether its pairs are (Q, P)."""
 
-    number: int
+    number: int  # the entry's field "way"
     back: bool
+
+
+class Shown(NamedTuple):
+    """An entry, and the end of the interval that it shows; None shows nothing."""
+
+    entry: Entry | None
+    end: float
 
 
 class Search:
@@ -154,45 +173,50 @@ class Search:
             Direction(*direction) for direction in verdict.directions(self._alternatives)
         )
         above = [self._above(direction) for direction in directions]
-        self._upper = max([self._upper, *(end for _, end in above)])
+        self._upper = max([self._upper, *(shown.end for shown in above)])
         # Delta falls with epsilon, so an entry for a smaller end mostly holds at the greatest one.
         entries = [
             entry
             if end == self._upper or self._holds(entry, lower=False)
-            else self._above(direction)[0]
+            else self._above(direction).entry
             for direction, (entry, end) in zip(directions, above, strict=True)
         ]
-        below = self._below(directions) if self._lower > 0 else (None, 0.0)
+        below = self._below(directions) if self._lower > 0 else Shown(None, 0.0)
         return {
             "above": entries,
-            "below": below[0],
-            "lower": float(below[1]).hex(),
+            "below": below.entry,
+            "lower": float(below.end).hex(),
             "upper": float(self._upper).hex(),
         }
 
-    def _above(self, direction: Direction) -> tuple[Entry, float]:
-        """Return an entry and the upper end that it shows; if none holds, the last one tried."""
+    def _above(self, direction: Direction) -> Shown:
+        """Return an entry and the upper end that it shows; if none holds, the last one tried.
+
+        It is the first precise entry that holds.  Where none does, or a lattice is quicker and
+        proves the same end, it is the wider entry with the least end.
+        """
         entry: Entry | None = None
-        wider: list[tuple[Entry, float]] = []
+        wider: list[Shown] = []
         with suppress(NoMethod):
             for entry in self._precise(direction, lower=False):
                 if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
                     wider += self._wider(direction)
-                    if wider and min(end for _, end in wider) == self._upper:
+                    if wider and min(shown.end for shown in wider) == self._upper:
                         break
                 if self._holds(entry, lower=False):
-                    return entry, self._upper
+                    return Shown(entry, self._upper)
         if entry is not None and not wider and not _may_be_wider(entry):
-            return entry, self._upper
+            return Shown(entry, self._upper)  # it failed, and is written for the checker's reason
         wider = wider or self._wider(direction)
         if not wider:
             if entry is None:
-                self._on_lattice(direction, lower=False)  # its error says why there is no method
+                # There is no method at all: this call raises the error that says why.
+                self._on_lattice(direction, lower=False)
                 raise NoMethod("no road leads to a bound")
-            return entry, self._upper
-        return min(wider, key=lambda candidate: candidate[1])
+            return Shown(entry, self._upper)
+        return min(wider, key=lambda shown: shown.end)
 
-    def _wider(self, direction: Direction) -> list[tuple[Entry, float]]:
+    def _wider(self, direction: Direction) -> list[Shown]:
         """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
         with suppress(NoMethod, *FAILURES):
@@ -201,10 +225,10 @@ class Search:
             items = self._items(direction, lower=False)
             entry, end = moment_entry(items, direction.back, self._delta)
             entry = {**self._head(direction, lower=False), **entry}
-            shown_entries.append((entry, max(end, self._upper)))
+            shown_entries.append(Shown(entry, max(end, self._upper)))
         return shown_entries
 
-    def _below(self, directions: list[Direction]) -> tuple[Entry | None, float]:
+    def _below(self, directions: list[Direction]) -> Shown:
         """Return an entry and the lower end that it shows.
 
         If no method shows one, it is None with the certificate's end: the checker then says PROVED
@@ -216,7 +240,7 @@ class Search:
             try:
                 for entry in self._precise(direction, lower=True):
                     if self._holds(entry, lower=True):
-                        return entry, self._lower
+                        return Shown(entry, self._lower)
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
@@ -230,15 +254,19 @@ class Search:
         for direction in coarse:
             with suppress(NoMethod, *FAILURES):
                 lower_ends.append(self._on_lattice(direction, lower=True))
-        return max(lower_ends, key=lambda candidate: candidate[1], default=(None, self._lower))
+        return max(lower_ends, key=lambda shown: shown.end, default=Shown(None, self._lower))
 
     def _items(self, direction: Direction, *, lower: bool) -> Items:
-        """Return the pairs above an alternative, or those below a costly path through it."""
-        Budget.remaining = verdict.BUDGET
+        """Return the pairs above an alternative, or those below a costly path through it.
+
+        A release of which no pair below is known is left out, which lowers delta.
+        """
+        Budget.remaining = verdict.BUDGET  # the work that the checker may do, for all of its code
         releases = self._alternatives[direction.number]
         if lower:
+            # Through JSON, as the checker reads the path from a file: tuples become lists.
             releases = on_path(releases, json.loads(json.dumps(self._path(direction))))
-        with ctx.workprec(DIGITS):
+        with ctx.workprec(PRECISION):
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
             ]
@@ -252,7 +280,7 @@ class Search:
         """Return the choices of a costly path through an alternative, none where it has no sets."""
 
         def score(releases: Any) -> float:
-            with ctx.workprec(DIGITS):
+            with ctx.workprec(PRECISION):
                 items = [
                     (x, n)
                     for release, n in releases.items()
@@ -283,11 +311,12 @@ class Search:
     def _precise(self, direction: Direction, *, lower: bool) -> Iterator[Entry]:
         """Yield entries that may prove the end of the certificate itself."""
         end, items = self._lower if lower else self._upper, self._items(direction, lower=lower)
+        # Contours may err by as much as delta changes over this width, which must not be 0.
         width = max(self._upper - self._lower, 1e-16 * self._upper)
         for entry in method_entries(items, direction.back, self._delta, end, width, lower=lower):
             yield {**self._head(direction, lower=lower), **entry}
 
-    def _on_lattice(self, direction: Direction, *, lower: bool) -> tuple[Entry, float]:
+    def _on_lattice(self, direction: Direction, *, lower: bool) -> Shown:
         """Return an entry, and the nearest end that it proves."""
         items = self._items(direction, lower=lower)
         claimed_end = self._lower if lower else self._upper
@@ -300,14 +329,15 @@ class Search:
             fields = Fields(copied, "an entry")
             bounds = composed(items, direction.back, fields, above=not lower)
 
-            def shown(end: float) -> bool:
+            def is_shown(end: float) -> bool:
+                # Where delta is constant, epsilon is its first point: a lower end needs "more".
                 low, high = bounds(end)
                 return bool(low > self._delta if lower else high <= self._delta)
 
             head = self._head(direction, lower=lower)
-            return {**head, **entry}, _nearest(shown, claimed_end, upwards=not lower)
+            return Shown({**head, **entry}, _nearest(is_shown, claimed_end, upwards=not lower))
 
-    def _holds(self, entry: Entry, *, lower: bool) -> bool:
+    def _holds(self, entry: Entry | None, *, lower: bool) -> bool:
         """Return whether the checker accepts an entry."""
         Budget.remaining = verdict.BUDGET
         try:
@@ -325,32 +355,32 @@ def _may_be_wider(entry: Entry) -> bool:
     return smoothed or entry.get("nodes", 0) > LONG
 
 
-def _nearest(shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
+def _nearest(is_shown: Callable[[float], bool], claimed: float, *, upwards: bool) -> float:
     """Return about the nearest end to the claimed one, on its outer side, that is shown."""
-    if shown(claimed):
+    if is_shown(claimed):
         return claimed
-    fails, distance = claimed, NEAR * claimed or NEAR
+    fails, distance = claimed, FIRST_DISTANCE * claimed or FIRST_DISTANCE
     for _ in range(MAX_STEPS):
         holds = claimed + distance if upwards else max(claimed - distance, 0.0)
-        if shown(holds):
+        if is_shown(holds):
             break
         fails, distance = holds, 4 * distance
     else:
         raise NoMethod("no end is shown by a lattice")
-    while abs(holds - fails) > NEAR * claimed + BRACKET * abs(holds - claimed):
+    while abs(holds - fails) > FIRST_DISTANCE * claimed + BRACKET * abs(holds - claimed):
         middle = (holds + fails) / 2
-        holds, fails = (middle, fails) if shown(middle) else (holds, middle)
+        holds, fails = (middle, fails) if is_shown(middle) else (holds, middle)
     return holds
 
 
 def method_entries(
     items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
 ) -> Iterator[Entry]:
-    """Yield entries that may show that delta at ``end`` is at most ``delta``, or at least.
+    """Yield entries that may show that delta at ``end`` is at most ``delta``, or more if ``lower``.
 
-    ``lower`` asks for the second.  The method is the cheapest to check: a sum over all outcomes
-    where they are few, else one integral.  Where the method is pairs on a lattice, `NoMethod` is
-    raised.
+    The method is the cheapest to check: a sum over all outcomes where they are few, else one
+    integral.  Where the method is pairs on a lattice, `NoMethod` is raised.  Errors are bounded at
+    any number of ``bits``; more of them make the bounds narrower, and the check longer.
     """
     kinds = {release[0] for release, _ in items}
     count = sum(n for _, n in items)
@@ -373,7 +403,8 @@ def _term_count(items: Items) -> float:
     """Return how many terms the checker's sum over all outcomes has, or about that.
 
     A release with s finite losses has n (s - 1) + 1 sums of n of them if they are equally far
-    apart; else about as many as multisets, for which (n + 1)^(s - 2) n is taken.
+    apart; else at most as many as multisets, for which the estimate (n + 1)^(s - 2) n is taken.
+    Only the choice of the method depends on it.  Its powers are capped far above `MAX_SUMS`.
     """
     terms = 1.0
     for release, n in items:

@@ -135,6 +135,7 @@ class Comparison(TableDisplay):
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
+        # The attack rates are the plan's, not an accountant's: they stand in the last row alone.
         rates = {_rate_name(rate): rate.upper for rate in self.rates}
         rows = [
             [getattr(row, name) for name in columns]

@@ -56,9 +56,10 @@ def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     It is that for any order of the other records, summed over the batches.
     """
     # The last records of the order fill the holes.  This exchanges records where the holes were,
-    # and removes as many from the last batch, unless they were left out before.  An exchanged
-    # record moves its batch by up to two clips, a removed one by one: at most (2 size)^2 and
-    # size^2 in all.
+    # and removes as many from the last batch, unless they were left out before (``run.dropped``
+    # records are, in each pass).  An exchanged record moves its batch by up to two clips, a removed
+    # one by one.  The moves of all batches add up to at most 2 size and size clips, so that the
+    # sums of their squares are at most (2 size)^2 and size^2.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)
@@ -86,15 +87,18 @@ def root_up(squares: int) -> float:
 
 @functools.lru_cache(maxsize=64)
 def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
-    """Return a pair of finitely many masses that costs no more than a shuffled pass does.
+    """Return a pair of finitely many masses: a lower bound on the worst pair of a shuffled pass.
 
     The two laws are those of a pass with and without one record, if every other record contributes
-    the opposite of it.  ``mu`` is the clipping norm over the deviation of the noise, and the last
-    batch has ``last_share`` of all records, and one less without the record.
+    the opposite of it.  ``mu`` is the clipping norm over the deviation of the noise, and
+    ``batches`` is at least 2.  With the record the last batch has ``last_share`` of all records;
+    without it that batch has one record less.
     """
-    # With the record its batch moves by 2 mu and the last batch by -mu; or, if it is in the last
-    # batch, that one moves by mu.  Two outputs are kept, in cells: the greatest of the other
-    # batches, and the last one.  The grids reach up to REACH deviations from the means.
+    # Compared with the data without the record, its batch moves by 2 mu (an opposite one left it)
+    # and the last batch by -mu (that one came in); or, if the record is in the last batch, that one
+    # moves by mu.  Two outputs are kept, in cells: the greatest of the other batches, and the last
+    # one.  The grids reach up to REACH deviations from the means.  `cells_of_greatest(ends, shift,
+    # count)` has the masses of the greatest of ``count`` normal laws, of which one is shifted.
     ends = np.linspace(2 * mu - REACH, 2 * mu + REACH, GREATEST_CELLS)
     with_record, without = (cells_of_greatest(ends, m, batches - 1) for m in (2 * mu, 0.0))
     sides = np.linspace(-mu - REACH, mu + REACH, SIDE_CELLS)
@@ -104,7 +108,8 @@ def removal_pair(mu: float, batches: int, last_share: float) -> PairLoss:
     has_mass = q >= UNDERFLOW
     ratio = np.log(np.maximum(p, UNDERFLOW) / np.where(has_mass, q, 1.0))
     # Merging cells is post-processing, so the pair stays a lower bound; cells with similar ratios
-    # are merged, as they lose least.
+    # are merged, as they lose least.  One more cell, the last, has the outputs where q is 0 in
+    # floats, which cost most; cells that nothing falls in are left out.
     edges = np.linspace(ratio[has_mass].min(), ratio[has_mass].max(), RATIO_CELLS)
     cell = np.where(has_mass, np.searchsorted(edges, ratio), RATIO_CELLS)
     masses = (np.bincount(cell.ravel(), joint.ravel(), RATIO_CELLS + 1) for joint in (p, q))

@@ -2,6 +2,10 @@
 
 A statement says what a run of DP-SGD costs.  A loader is the way in which batches are made, the
 unit of privacy is a record or a user, and a row is for one relation of neighbours.
+
+A *scheme* (`accountant.training.schemes`) has the plans that bound one row: each of its plans
+``above`` costs at least as much as the run, each ``below`` at most as much; its ``note`` says why
+the two differ, or why nothing bounds the run.
 """
 
 from __future__ import annotations
@@ -21,8 +25,8 @@ from accountant.training.schemes import ADD_REMOVE, UNBOUNDED, ZERO_OUT, certifi
 from accountant.training.users import is_long, user_scheme
 
 RECORD, USER = "record", "user"
-# Relative widths of intervals around epsilon, which take longer where they are narrower: for the
-# upper bound of the run itself, for other loaders, and for upper bounds that are wide anyway.
+# Relative widths of intervals around epsilon, which take longer where they are narrower: FINE for
+# the upper bound of the run itself, COARSE for other loaders, LOOSE for plans far above the run.
 FINE, COARSE, LOOSE = 1e-6, 1e-4, 1e-3
 
 
@@ -46,9 +50,10 @@ class TrainingCost:
     upper : float
         Upper end, rounded up; infinite where no bound is known.
     note : str
-        Why the ends differ: "bound", "group" or "order"; "" where they meet.  Or why there is no
-        bound: "none", as no theorem is known; "batches", as a pass without the record has a batch
-        less; "microbatches", as a removed record changes the microbatches of others.
+        "" where the ends meet.  Why they differ: "group", the upper end is by group privacy;
+        "order", it is for any order of the records; "bound", it is by another inequality.  Or why
+        there is no bound: "none", as no theorem is known; "batches", as a pass without the record
+        has a batch less; "microbatches", as a removed record changes the microbatches of others.
     """
 
     loader: str
@@ -84,6 +89,8 @@ def rows_of(
     run_costs = RunCosts(run, noise, delta)
     costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
     for loader, unit, relation, micro in wanted:
+        # Where records are drawn independently, a blank one costs what a removed one does, whose
+        # row came before: add-remove is the first of `SAMPLING_RELATIONS`.
         if relation is ZERO_OUT and loader in INDEPENDENT:
             cost = replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
         else:
@@ -101,8 +108,11 @@ class RunCosts:
         self._brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}  # width and interval
 
     def bracket(self, plan: Plan, width: float) -> tuple[float, float]:
-        """Return an interval around a plan's epsilon, of this width at most where it is `FINE`."""
-        # Rows of other loaders take any interval that was computed for the same plan before.
+        """Return an interval around a plan's epsilon: of this width, or of another one if known.
+
+        Only `FINE` is insisted on.  Other rows take any interval that was computed before for the
+        same plan: a `LOOSE` one also where `COARSE` is asked for.
+        """
         if plan not in self._brackets or (width == FINE and self._brackets[plan][0] > width):
             self._brackets[plan] = width, Tight(width).bracket(plan, self._delta)
         return self._brackets[plan][1]
@@ -115,20 +125,21 @@ class RunCosts:
         is_this_run = loader == run.loader and micro == run.microbatching and unit == RECORD
 
         def certify(plan: Plan) -> tuple[float, float]:
-            above = plan in scheme.above
-            if above and unit == USER and is_long(run, loader):
-                return 0.0, RDP().epsilon(plan, self._delta)
-            if above and is_this_run:
+            is_above = plan in scheme.above
+            if is_above and unit == USER and is_long(run, loader):
+                return 0.0, RDP().epsilon(plan, self._delta)  # its mixtures would take long
+            if is_above and is_this_run:
                 return self.bracket(plan, FINE)
-            is_wide = above and (scheme.note or loader == "truncated_poisson")
+            is_wide = is_above and (scheme.note or loader == "truncated_poisson")
             return self.bracket(plan, LOOSE if is_wide else COARSE)
 
         lower, upper = certified(scheme, certify)
-        # counts of records that were left out, and square roots that were rounded up, move the
-        # lower end by much less
+        # Lower ends rest on shares of records and on square roots that were rounded up: each moves
+        # the end by far less than 1e-12 of itself.
         if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
             lower *= 1 - 1e-12
-        # for one record some plan always has an epsilon
+        # A record's scheme has a plan with an epsilon, or a note of `UNBOUNDED`; a user's may have
+        # no plan above.
         no_theorem = math.isinf(upper) and unit == USER and scheme.note not in UNBOUNDED
         note = "none" if no_theorem else scheme.note
         return TrainingCost(loader, unit, relation, micro, lower, upper, note)

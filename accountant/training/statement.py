@@ -60,9 +60,9 @@ class TrainingStatement(StatementFacts):
     own_delta : bool
         Whether delta is the default of `dp_sgd`.
     advantage : float
-        Upper bound on an attacker's true-positive rate minus the false-positive rate, who decides
-        whether a record is in the data: `accountant.advantage` of the run under its own loader;
-        where batches are truncated, the largest advantage that epsilon and delta admit.
+        Upper bound on the true-positive rate minus the false-positive rate of an attacker who
+        decides whether a record is in the data: `accountant.advantage` of the run under its own
+        loader; where batches are truncated, the largest that epsilon and delta admit.
     found_records : float
         Upper bound on the true-positive rate of an attacker whose false-positive rate is one in a
         thousand: `accountant.true_positive_rate` of the run under its own loader; where batches are
@@ -141,7 +141,7 @@ class TrainingStatement(StatementFacts):
         ------
         ParameterError
             If the document is no statement, or if a number of it differs from what the run costs
-            by more than a thousandth of it.  Other versions may differ by less.
+            by more than a thousandth of it.  (Numbers of other versions may differ by less.)
         """
         document = read_document(text)
         run, target_facts = document["run"], document["found"]
@@ -183,15 +183,16 @@ def statement_of(
         POSITIVE_DELTA.check("delta", delta),
     )
     statement = TrainingStatement(
-        run,
-        noise_multiplier,
-        checked_delta,
-        adjacency,
-        rows_of(run, noise_multiplier, checked_delta, on_row),
+        run=run,
+        noise=noise_multiplier,
+        delta=checked_delta,
+        relation=adjacency,
+        rows=rows_of(run, noise_multiplier, checked_delta, on_row),
     )
     if run.loader == "truncated_poisson":  # Its trade-off curve would take long.
         advantage_upper, power_upper = _rates_of_epsilon(statement.row().upper, checked_delta)
     else:
+        # Each plan above costs at least as much as the run, so the least of their rates is a bound.
         scheme = record_scheme(
             run, noise_multiplier, run.loader, adjacency, microbatching=run.microbatching
         )

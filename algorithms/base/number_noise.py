@@ -74,4 +74,4 @@ def noise_variance(mechanism: Any, bound: float) -> float:
         return float(mechanism.deviation) ** 2
     if isinstance(mechanism, (BinaryLabel, PiecewiseUniform)):
         return float(np.max(mechanism.variance(np.array([0.0, bound]))))
-    return math.inf
+    return math.inf  # of another mechanism it is not known: it is never the one with the least

@@ -78,14 +78,19 @@ class Statistic(ABC):
 
     @abstractmethod
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return what is added up: arrays of a whole number for each row, or ints for every row.
+        """Return what is added up: for each sum an array with a whole number for each row.
 
-        `mixed` makes the sums of the basis from their sums.  No number is larger, in absolute
-        value, than twice the largest coordinate of the basis.
+        An int in place of an array stands for all rows.  `mixed` makes the sums of the basis from
+        these sums.  No number is larger, in absolute value, than twice the largest coordinate of
+        the basis.
         """
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
-        """Return the sums of the basis from those of `contributions`, a column for each cell."""
+        """Return the sums of the basis from those of `contributions`, a column for each cell.
+
+        A mean, say, adds up 1 and t, the place of x between its bounds.  For Laplace noise its
+        basis has the sums of 1 - t and t, which a row moves less in the L1 norm.
+        """
         del noise
         return sums
 
@@ -111,7 +116,7 @@ class Count(Statistic):
             schema.kind(self.column)
 
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return the unit."""
+        """Return the basis of a single sum, to which each row adds 1."""
         return Basis([(1,)], 1.0)
 
     def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
@@ -141,12 +146,13 @@ class Sum(Statistic):
         """Return numbers in whole steps.
 
         No number has more steps than a larger one.  So none is beyond the steps of the bounds,
-        which are computed here too.
+        which are computed here too, and on which the sensitivity rests.
         """
         # Not "if the unit is 1": that of a Number with the bound 2^30 is 1 too.
         if isinstance(schema.kind(self.column), Integer):
             return values
         steps_per_one = 1 / unit
+        # The reciprocal of the smallest units overflows.
         steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
         whole_steps: Array = np.rint(steps)
         return whole_steps
@@ -157,7 +163,7 @@ class Sum(Statistic):
 
 
 class Sensitivities(NamedTuple):
-    """The largest move of a released vector, as the sum of moves and as their root of squares."""
+    """How far a released vector can move, in the L1 norm and in the L2 norm."""
 
     l1: int
     l2: float
@@ -181,5 +187,5 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
     root = math.isqrt(square)
-    exact = root * root == square
+    exact = root * root == square  # such as of one coordinate: then nothing is rounded up
     return Sensitivities(rows * l1, float(rows * root) if exact else round_up(rows * square**0.5))

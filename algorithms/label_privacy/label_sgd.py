@@ -4,6 +4,10 @@ Features are public.  Each user randomises the own label once; the server turns 
 coefficient for each label (`report_decoders`), and the gradients of all labels, weighted by these,
 add up to an unbiased estimate of the user's gradient.
 
+With Duchi's randomiser (`RotatedGradientDecoder`) a user randomises the own gradient in the span of
+all labels' gradients: a vector, the corner of the span that belongs to the label.  That span may
+move with the coefficients theta; then the users of a batch report only after the batch before it.
+
 References: "Convex Optimization with Local Label Differential Privacy", Theorem 1, Algorithm 1.
 """
 
@@ -51,7 +55,8 @@ class LabelSGD(PrivateEstimator):
 
     Every label is randomised once, with ``epsilon``.  Users are taken in a random order, each once,
     ``batch`` a step: ``theta - eta gradient``, projected to the ball of ``diameter`` around 0,
-    with ``eta = D / (L sqrt(V_b T))`` for T steps and ``V_b = 1 + (V - 1) / batch``.
+    with ``eta = D / (L sqrt(V_b T))`` for T steps and ``V_b = 1 + (V - 1) / batch``, where V bounds
+    the mean square of a gradient estimate, in units of L^2.
 
     Parameters
     ----------
@@ -141,8 +146,8 @@ class LabelSGD(PrivateEstimator):
             that read pairs (X, y) anew for each of three passes: users are then taken in their
             order.
         y : array_like of shape (users,) or None
-            Private labels in ``0 .. k - 1``, any other counts as 0; None if X gives the
-            pairs.
+            Private labels in ``0 .. k - 1``; any other counts as 0, as an error would reveal it.
+            None if X gives the pairs.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
         ledger : Budget, Filter, Book, tuple or None
@@ -202,30 +207,32 @@ class LabelSGD(PrivateEstimator):
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
     def _run_sgd(self, ledger: Any, executor: Executor | None) -> tuple[Array, float]:
+        """Return the average iterate, and the mean square of the gradient estimates over L^2."""
         X, loss, size = ledger.public, label_loss_of(self.loss), self.batch
         users, features = X.shape
-        analyser, lipschitz = self._decoder(ledger.plan), self._lipschitz(X)
-        moment, steps = self._moment_and_steps(analyser, users)
+        decoder, lipschitz = self._decoder(ledger.plan), self._lipschitz(X)
+        moment, steps = self._moment_and_steps(decoder, users)
         eta, radius = self.diameter / (lipschitz * math.sqrt(moment * steps)), self.diameter / 2
         theta = np.zeros(loss.shape(features, self.k))
         total, square = np.zeros_like(theta), 0.0
-        blocks: list[Any] = self._user_blocks(users, analyser.mechanism)
+        blocks: list[Any] = self._user_blocks(users, decoder.mechanism)
         if not isinstance(X, Chunks):  # chunks are read in their order
             order = ledger.coins.permutation(users)
             blocks = [order[block] for block in blocks]
-        for rows, coefficients in self._decoded_blocks(ledger, analyser, blocks, theta, executor):
+        for rows, coefficients in self._decoded_blocks(ledger, decoder, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
                 batch = slice(start, start + size)
-                gradient, squared = loss.estimate(theta, rows[batch], coefficients[batch])
+                # the sum of the users' gradient estimates, and that of their squared lengths
+                gradient, squares = loss.estimate(theta, rows[batch], coefficients[batch])
                 # A last, short batch counts as a fraction of a step.
                 remaining = len(coefficients) - start
                 total += theta * (remaining / size) if remaining < size else theta
                 gradient *= eta / size
-                theta -= gradient
+                theta -= gradient  # in place: `_decoded_blocks` reads it for the next batch
                 length = math.sqrt(np.vdot(theta, theta))
                 if length > radius:
                     theta *= radius / length
-                square += squared
+                square += squares
         return total / steps, square / (users * lipschitz**2)
 
     def _decoder(self, plan: Any) -> ReportDecoder:
@@ -239,9 +246,12 @@ class LabelSGD(PrivateEstimator):
         theta: Array,
         executor: Executor | None,
     ) -> Iterator[tuple[Any, Array]]:
-        """Yield the rows of each block, and K coefficients for each user's report."""
+        """Yield the rows of each block, and K coefficients for each user's report.
+
+        ``theta`` is the caller's array, which is changed in place between two blocks.
+        """
         X, mechanism, loss = ledger.public, decoder.mechanism, label_loss_of(self.loss)
-        if isinstance(decoder, RotatedGradientDecoder) and not self._has_fixed_span:
+        if self._waits_for_theta(mechanism):
             for block_users in blocks:  # sequentially interactive: theta has moved
                 rows = X[block_users]
                 span = GradientSpan.from_gram(loss.gram(theta, rows))
@@ -253,7 +263,7 @@ class LabelSGD(PrivateEstimator):
                 )
             return
         query, decode = label_query, decoder.coefficients
-        if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
+        if isinstance(decoder, RotatedGradientDecoder):  # the span is the same for all theta
             simplex = GradientSpan.regular_simplex(self.k)
             query, decode = simplex.label_corners, simplex.coefficients
         reports = ledger.release_blocks(mechanism, query, blocks, executor)
@@ -275,14 +285,18 @@ class LabelSGD(PrivateEstimator):
         if size > users:
             request = f"{size} for n_samples={users}"
             raise ParameterError("batch", request, "at most the number of users")
-        waits = isinstance(mechanism, HemisphereL2) and not self._has_fixed_span
+        waits = self._waits_for_theta(mechanism)
         block_users = size if waits else max(1, BLOCK_COEFFICIENTS // self.k // size) * size
         return [slice(start, start + block_users) for start in range(0, users, block_users)]
 
-    @property
-    def _has_fixed_span(self) -> bool:
-        """Whether the randomiser of a label does not depend on theta."""
-        return label_loss_of(self.loss).regular or self.k == 2
+    def _waits_for_theta(self, mechanism: Any) -> bool:
+        """Return whether users report gradients (Duchi's randomiser) whose span moves with theta.
+
+        The gradients of a *regular* loss are corners of a regular simplex at any theta, and those
+        of two labels the two ends of a segment.
+        """
+        has_fixed_span = label_loss_of(self.loss).regular or self.k == 2
+        return isinstance(mechanism, HemisphereL2) and not has_fixed_span
 
     def _lipschitz(self, X: Any) -> float:
         """Return the Lipschitz constant of the loss, from the longest row of X."""
@@ -301,7 +315,7 @@ def label_query(labels: Any) -> Any:
 
 def checked_labels(y: Any, classes: int) -> Any:
     """Return labels as integers; a label outside 0 to ``classes - 1`` counts as 0."""
-    labels = np.asarray(y)
+    labels = np.asarray(y)  # private: an error about one label would reveal it
     if labels.ndim != 1 or labels.dtype.kind not in "biuf":
         allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
         raise ParameterError("y", f"{labels.dtype}{labels.shape}", allowed)

@@ -20,7 +20,9 @@ from algorithms.base.row_blocks import row_blocks, row_products
 from algorithms.sparse_regression.links import Link
 from algorithms.sparse_regression.support_pursuit import NormalEquations
 
-# Shares of the users: labels, sizes of residuals, residuals, sizes, residuals.
+# Shares of the users who report in each stage: labels, sizes of residuals, residuals, sizes,
+# residuals.  Any shares are equally private; these decide how accurate the fit is, as do the three
+# numbers below.
 STAGE_SHARES = (0.32, 0.06, 0.25, 0.06, 0.31)
 FEWEST_USERS = 2_000  # fewer users report their labels in one stage
 LEVELS = 5  # clips to choose from, each half of the one before
@@ -68,9 +70,9 @@ class ResidualSizes:
 class LabelStages:
     """The stages of a run: users report one stage after the other, and each stage is fitted."""
 
-    ledger: Any
-    link: Link
-    bound: float  # of the labels' absolute values
+    ledger: Any  # releases the users' reports; its public rows are the features
+    link: Link  # the function f of the model, label = f(<x, theta>) + noise
+    bound: float  # of the absolute values of labels, and of reports
     ends: list[int]  # where stages begin and end, as `stage_ends` returns them
 
     def predictions(self, stage_users: slice, theta: Array) -> Array:
@@ -86,7 +88,7 @@ class LabelStages:
         """Return the fit of all reports.
 
         ``fit`` takes features, labels and weights, 0 for those who have not reported, and the clip
-        of the reports whose weight is 1.
+        of the reports whose weight is 1: the smallest so far, as a weight is one over its square.
         """
         X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
         labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
@@ -96,7 +98,7 @@ class LabelStages:
             stage_users = slice(start, stop, 1)
             # In the first stage labels are reported as they are, as f(0) may differ from 0.
             guess = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
-            if stage % 2:
+            if stage % 2:  # a stage of sizes: it chooses the clip of the next stage
                 clip = self._clip(stage_users, guess)
                 continue
             query = ScaledResiduals(guess, clip, self.bound)
@@ -110,7 +112,10 @@ class LabelStages:
         return fitted
 
     def _clip(self, stage_users: slice, guess: Array) -> float:
-        """Return the smallest level that few residuals lie beyond, as users report."""
+        """Return the smallest level that few residuals lie beyond, as users report.
+
+        Each user is asked about one of the levels, in turn.
+        """
         mechanism = self.ledger.plan.parts[0]
         levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
         query = ResidualSizes(guess, levels, self.bound)
@@ -122,5 +127,8 @@ class LabelStages:
         variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4
         with np.errstate(divide="ignore"):
             spread = np.sqrt(variance / counts)
+        # A level fits if few lie beyond it even if the noise, of one deviation, hides some.  Levels
+        # fall by halves from the bound: the index of the first one that does not fit counts those
+        # before it, which all do.
         fits = np.append(shares + spread <= BEYOND, False)
         return float(self.bound / 2.0 ** int(np.argmin(fits)))

@@ -70,9 +70,10 @@ def assert_private(
     """Assert that an audit does not falsify a privacy claim, in any test.
 
     The claim of a declared mechanism is compared with its computed cost first: at ``delta`` if it
-    is given, else at every point at which audits test the claim.  The seed is fixed, so a test that
-    passed passes again.  Each call fails on a true claim with probability ``1 -
-    confidence`` over the seeds; examples of Hypothesis are calls.
+    is given, else at every point at which audits test the claim.  Then its own computed loss is
+    audited.  The seed is fixed, so a test that passed passes again.  Each call fails on a true
+    claim with probability ``1 - confidence`` over the seeds; a test of Hypothesis makes a call for
+    each of its examples.
 
     Parameters
     ----------
@@ -120,23 +121,24 @@ def assert_private(
     noisy leaks epsilon >= 1.848 at delta = 0, and 1 is claimed
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    checked_loss = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
-    if checked_loss is None and not isinstance(release, Mechanism):
+    audited_claim = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
+    if audited_claim is None and not isinstance(release, Mechanism):
         raise ParameterError("claim", None, CLAIM_FORMS)
     name = repr(release) if isinstance(release, Mechanism) else release_name(release)
-    if isinstance(release, Mechanism) and isinstance(checked_loss, Loss):
-        excess = excess_over(checked_loss, release, delta)
+    if isinstance(release, Mechanism) and isinstance(audited_claim, Loss):
+        excess = excess_over(audited_claim, release, delta)
         if excess is not None:
             raise AssertionError(
                 f"{name} costs epsilon = {excess.cost:.6g} at delta = {excess.delta:.4g}, and "
                 f"{excess.allowed:.6g} is claimed (computed, no runs)"
             )
-        checked_loss = release.loss  # It is within the claim, so refuting it needs a smaller fault.
-    finding = audit(release, pair, checked_loss, runs, confidence, delta, rng)
-    allowed_outcome = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
-    if finding.outcome is Outcome.SURVIVED or allowed_outcome:
+        # It is within the claim, so refuting it needs a smaller fault.
+        audited_claim = release.loss
+    finding = audit(release, pair, audited_claim, runs, confidence, delta, rng)
+    is_allowed = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
+    if finding.outcome is Outcome.SURVIVED or is_allowed:
         return finding
-    raise AssertionError(_verdict_sentence(name, checked_loss, finding))
+    raise AssertionError(_verdict_sentence(name, audited_claim, finding))
 
 
 def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Finding) -> str:
@@ -152,7 +154,7 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
         if point is not None and lower <= claimed:
             delta, claimed = point.delta, point.epsilon
             lower = point.guesses.epsilon_lower(delta, finding.confidence)
-        if lower <= claimed:  # bets give no bound
+        if lower <= claimed:  # refuted by the bets of a sequential audit, which give no bound
             leak = f"more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
         else:
             leak = f"epsilon >= {format_lower(lower)} at delta = {delta:.4g}"

@@ -1,7 +1,8 @@
 """The schema by which outputs of one release are read, so that all chunks have the same columns.
 
 It is inferred from the learning runs of an audit: how many numbers an output has, and which
-structures (types, lengths, texts) are frequent.
+structures (types, lengths, texts) are frequent.  Structures, and outputs as a whole, are known by
+hash codes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class FeatureSchema:
     structures: Codes  # the codes of frequent structures; none if all outputs have the same
 
     def numbers(self, outputs: Outputs) -> Array:
-        """The numbers of each output, padded with NaN."""
+        """The numbers of each output, in ``width`` columns; see `padded`."""
         return self.padded(self.features_of(outputs))
 
     def categories(self, outputs: Outputs) -> Codes:
@@ -59,7 +60,7 @@ class FeatureSchema:
         return columns
 
     def padded(self, features: Features) -> Array:
-        """The numbers of each output, padded with NaN to the width, or cut to it.
+        """The first ``width`` numbers of each output, with NaN for those that it has not.
 
         An output with more numbers than any learning run had is read without those beyond, for
         which the learned rule has no weights.  This may cost power, and no bound its truth.
@@ -71,18 +72,18 @@ class FeatureSchema:
     def features_of(self, outputs: Outputs) -> Features:
         """Features of a chunk, read as the learning runs were."""
         is_array = outputs.dtype != object
-        if is_array == self.is_array or not len(outputs):
-            return extract_features(outputs)
-        if is_array:  # all objects of this chunk happened to be of one type
+        if is_array and not self.is_array and len(outputs):
+            # All objects of this chunk happened to be of one type: they are made objects again.
             boxed = np.empty(len(outputs), dtype=object)
             for index, output in enumerate(outputs):
                 boxed[index] = output
-            return extract_features(boxed)
+            outputs = boxed
         return extract_features(outputs)
 
 
 def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
     """The schema of the learning runs of both values."""
+    # One array type and shape for both values (a value without runs has none), and no objects.
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
     arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
     blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))

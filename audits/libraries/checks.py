@@ -74,22 +74,24 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
     return CheckResult(
         finding.refutes(VERDICT_CONFIDENCE),
         finding.witness,
-        finding.epsilon_lower,
-        finding.runs,
-        (claim.epsilon_at(delta), delta),
-        None,
-        finding.guesses.epsilon_lower(delta, VERDICT_CONFIDENCE),
+        lower=finding.epsilon_lower,
+        runs=finding.runs,
+        claim=(claim.epsilon_at(delta), delta),
+        verdict_lower=finding.guesses.epsilon_lower(delta, VERDICT_CONFIDENCE),
     )
 
 
 def compare_with_certified(
     reported: float, plan: Plan, name: str, delta: float = DELTA
 ) -> CheckResult:
-    """Compare a library's upper bound on epsilon with a certified lower bound."""
+    """Compare a library's upper bound on epsilon with a certified lower bound.
+
+    The true epsilon is at least that: a bound below it is false.
+    """
     proof = Tight().certify(plan, delta)
     witness = f"{name} says {reported:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
-    false = bool(reported < proof.lower * (1 - CERTIFIED_TOLERANCE))
-    return CheckResult(false, witness, None, 1, (reported, delta), proof.lower)
+    is_false = bool(reported < proof.lower * (1 - CERTIFIED_TOLERANCE))
+    return CheckResult(is_false, witness, claim=(reported, delta), exact=proof.lower)
 
 
 def check_row(
@@ -99,7 +101,10 @@ def check_row(
     settings: Settings,
     rng: np.random.Generator,
 ) -> ReportRow:
-    """The row of a check; an error in the check is raised, it is no verdict on the library."""
+    """The row of a check; an error in the check is raised, it is no verdict on the library.
+
+    Where no outcome is ``expected``, the row counts as expected whatever came out.
+    """
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -107,8 +112,18 @@ def check_row(
     outcome = Outcome.FALSIFIED if result.falsified else Outcome.SURVIVED
     faults = f"; known of {', '.join(check.faulty)}" if check.faulty else "; a sound control"
     return ReportRow(
-        name, "library", result.claim, result.exact, result.lower, settings.confidence, result.runs,
-        outcome, outcome if expected is None else expected, f"{check.about}: {result.witness}",
-        check.about + faults, round(time.perf_counter() - start, 6), result.verdict_lower,
+        subject=name,
+        kind="library",
+        claim=result.claim,
+        exact_epsilon=result.exact,
+        epsilon_lower=result.lower,
+        confidence=settings.confidence,
+        runs=result.runs,
+        outcome=outcome,
+        expected=outcome if expected is None else expected,
+        witness=f"{check.about}: {result.witness}",
+        evidence=check.about + faults,
+        seconds=round(time.perf_counter() - start, 6),
+        verdict_lower=result.verdict_lower,
         facts=(("reported", check.reported),) if check.faulty else (),
-    )  # fmt: skip
+    )

@@ -16,6 +16,7 @@ from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.timing import audit_timing
+from audits.claims.findings import Outcome
 from audits.libraries.checks import (
     VERDICT_CONFIDENCE,
     CheckFunction,
@@ -30,6 +31,8 @@ dp.enable_features("contrib")
 # Lower bound of the numbers whose squared deviations are summed: their sum is about 2^60, where
 # floats are 256 apart.
 LARGE_BOUND = 2.0**50
+# Noise of (1, 1e-5): the least scale of the Gaussian mechanism of Balle & Wang (2018).
+GAUSSIAN_SCALE = 3.7306317
 MAX_RUNS = 20_000  # most runs of an audit, as a release takes a fifth of a millisecond
 TIMED_PAIRS, ROUNDS = 500, 8  # pairs of releases that are timed in a round, and number of rounds
 
@@ -76,12 +79,12 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
     finding = audit_sensitivity(
         lambda data: query(data.tolist()),
         (data, neighbour),
-        Sensitivity(float(query.map(2))),
+        Sensitivity(float(query.map(2))),  # a replaced record: one is removed, and one added
         settings.samples,
         settings.confidence,
         rng,
     )
-    return CheckResult(finding.outcome.name == "FALSIFIED", finding.witness, runs=finding.runs)
+    return CheckResult(finding.outcome is Outcome.FALSIFIED, finding.witness, runs=finding.runs)
 
 
 def threshold_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
@@ -111,9 +114,8 @@ def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> 
     return CheckResult(
         delta_lower > claim[1],
         f"{counts} {delta_lower:.3g}, {claim[1]:.3g} is claimed",
-        None,
-        runs,
-        claim,
+        runs=runs,
+        claim=claim,
     )
 
 
@@ -146,10 +148,10 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
         audit_timing(
             lambda value, source: measurement(value),
             (0, 1),
-            TIMED_PAIRS,
-            1,
-            VERDICT_CONFIDENCE,
-            rng,
+            pairs=TIMED_PAIRS,
+            batch=1,
+            confidence=VERDICT_CONFIDENCE,
+            rng=rng,
         )
         for _ in range(ROUNDS)
     ]
@@ -163,7 +165,7 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
     return CheckResult(p < 1 - VERDICT_CONFIDENCE, witness, runs=4 * TIMED_PAIRS * ROUNDS)
 
 
-FAULTY_VERSIONS = ("0.16.0",)
+SEEN_VERSIONS = ("0.16.0",)  # in which the outcomes below were seen
 PURE_CLAIM, APPROXIMATE_CLAIM = PureLoss(1.0), ApproxLoss(1.0, 1e-5)
 CHECKS = [
     LibraryCheck(
@@ -171,7 +173,7 @@ CHECKS = [
         "sum of squared deviations (#2923)",
         "sensitivity of the deterministic part",
         squared_deviations,
-        FAULTY_VERSIONS,
+        faulty=SEEN_VERSIONS,
         reported="opendp/opendp#2923",
     ),
     LibraryCheck(
@@ -179,7 +181,7 @@ CHECKS = [
         "Laplace threshold (#2922)",
         "delta of one-person keys",
         threshold_delta,
-        FAULTY_VERSIONS,
+        faulty=SEEN_VERSIONS,
         reported="opendp/opendp#2922",
     ),
     LibraryCheck(
@@ -188,7 +190,7 @@ CHECKS = [
         "one bit of the vector never flips",
         _bit_vector_check((b"\x80", b"\x00")),
         faulty=("0.14.2",),
-        fixed_since=FAULTY_VERSIONS,
+        fixed_since=SEEN_VERSIONS,
         reported="opendp/opendp#2707",
     ),
     LibraryCheck(
@@ -196,7 +198,7 @@ CHECKS = [
         "bit vector, length (#2930)",
         "the length of the output",
         _bit_vector_check((b"\x01", b"\x01\x00")),
-        FAULTY_VERSIONS,
+        faulty=SEEN_VERSIONS,
         reported="opendp/opendp#2930",
     ),
     LibraryCheck(
@@ -204,7 +206,7 @@ CHECKS = [
         "integer Laplace, time",
         "time against the size of the noise",
         integer_laplace_time,
-        FAULTY_VERSIONS,
+        faulty=SEEN_VERSIONS,
     ),
     LibraryCheck(
         "opendp",
@@ -222,12 +224,12 @@ CHECKS = [
         "opendp",
         "Gaussian, values",
         "guesses of its releases",
-        _check_with("gaussian", 3.7306317, APPROXIMATE_CLAIM, audit),
+        _check_with("gaussian", GAUSSIAN_SCALE, APPROXIMATE_CLAIM, audit),
     ),
     LibraryCheck(
         "opendp",
         "Gaussian, bits",
         "low-order bits",
-        _check_with("gaussian", 3.7306317, APPROXIMATE_CLAIM, audit_bits),
+        _check_with("gaussian", GAUSSIAN_SCALE, APPROXIMATE_CLAIM, audit_bits),
     ),
 ]

@@ -8,8 +8,14 @@ composes.  Noises are numbered, and those of one draw are a block with one law.
 
 `spent_between` charges them in turn: some comparisons by themselves (`answer_costs`); then the
 *forced* moves, each the only one that a noise alone in a released number can make; then sums of
-Gaussian noise; and what remains by the least cost of any moves.  The numbered statements below are
-those of docs/proofs/recorded_runs.md.
+Gaussian noise; and what remains by the least cost of any moves.  The statements, of which
+docs/proofs/recorded_runs.md has the proofs:
+
+1. Moves t_k of the noises that keep every released number, and which side of every comparison is
+   greater, cost the sum of c_k |t_k|, if the density of noise k changes by at most e^{c_k |t|} over
+   a distance t.
+2. Noise that alone makes a released number has one possible move, and costs the loss of its law at
+   that shift.  A sum of Gaussian noises costs the loss of a Gaussian shift.
 """
 
 from __future__ import annotations
@@ -42,12 +48,15 @@ from audits.recorded_runs.noise_shifts import (
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import NoiseBlock, Tape
 
-# If there are more different Laplace shifts than this, shifts that differ by less than a share of
-# 1 / MOST_SHIFTS count as the larger one: the cost is then a little higher, and faster to compose.
+# If there are more different Laplace shifts than this, shifts within a relative 1 / MOST_SHIFTS of
+# each other count as the larger one: the cost is then a little higher, and faster to compose.
 MOST_SHIFTS = 200
-# The residual of least squares that counts as rounding, relative to the largest move.
+# The residual of least squares that counts as rounding, relative to the largest move of the sums,
+# each divided by the length of its row.
 NO_MOVE = 1e-13
-LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")  # laws that are charged as Laplace noise
+# Laws that are charged as Laplace noise of their scale.  Logistic noise never costs more than that,
+# and the logarithm of a uniform number is half of it, if a coin gives the sign.
+LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
 
 
 def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Conflict]]:
@@ -58,14 +67,15 @@ def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Confl
     spent = Spent()
     recorded = [pair.recorded for pair in pairs]
     asks = any(isinstance(event, Question) and event.sides is not None for event in recorded)
-    # A draw that was handed out as a plain number may choose the sign of noise.
+    # Without a comparison, or a draw that was handed out as a plain number, no coin can choose the
+    # sign of noise: the logarithm of a uniform number is then one-sided noise, not Laplace noise.
     draws_plain = any(isinstance(event, Draw) and event.noisy is None for event in recorded)
     if not (asks or draws_plain):
         laws = laws.without_signs()
     constraints = constraints_of(pairs)
     constraints = spend_coins(constraints, laws, spent)
     constraints = spend_selections(constraints, laws, spent)
-    constraints = gaussians_released(constraints, laws)
+    constraints = gaussians_released(constraints, laws)  # compared Gaussian noise: as if released
     moves, conflicts, remaining = forced_moves(constraints)
     for event, reason in conflicts:
         if isinstance(event, Question):
@@ -95,8 +105,8 @@ def _spend_parameter(pair: EventPair, spent: Spent) -> None:
 def _spend_call(pair: EventPair, spent: Spent) -> None:
     """Spend the declared loss of a call, unless its value did not move.
 
-    ``spent.scaled`` also gets it, for a pure loss times the part of the sensitivity that the value
-    moved by.
+    ``spent.calls`` gets the whole loss.  ``spent.scaled`` gets the loss at this move: a pure loss
+    times the part of the sensitivity that the value moved by.
     """
     call = pair.recorded
     if not isinstance(call, Call) or call.declared is None:
@@ -148,8 +158,8 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
 def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent: Spent) -> None:
     """Spend moves of noise of one block, whose law is uniform, Gumbel or one-sided.
 
-    Uniform noise of width 1 that moves by ``gap`` shows this with probability ``gap``; one-sided
-    noise costs an infinite loss in one direction.
+    Uniform noise is recorded with width 1 (its factor has the width): if it moves by ``gap``, it
+    shows this with probability ``gap``.  One-sided noise costs an infinite loss in one direction.
     """
     if block.law == "gumbel":
         spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
@@ -192,8 +202,10 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
     events += [row.event for row in remaining.released]
     if not events:
         return
+    # The cost is that of all conditions together: the first event stands for them in a message.
     site, largest_cost = events[0].site, 0.0
     for sign in (1.0, -1.0):
+        # The reason of an infinite cost is the name of a law that has none, or a sentence.
         cost, reason = least_cost(remaining, moves, laws, sign)
         if cost == math.inf and reason in ("unknown", "gumbel", "gaussian", "uniform"):
             spent.unknown.append(f"the loss of {reason} noise compared at {site}")
@@ -268,7 +280,7 @@ def declared_cost(
     """Return epsilon at ``delta`` of the declared sensitivities and losses; None if one has none.
 
     Each block of noise is charged as if a value had moved by the declared sensitivity, over the
-    least scale of the block.
+    least scale of the block.  The call that makes a generator has no loss, and is passed over.
     """
     spent = Spent()
     for recorded in (pair.recorded for pair in pairs):
@@ -282,7 +294,7 @@ def declared_cost(
         primitive = draws.get(block.name)
         if block.law not in ("laplace", "gaussian") or primitive is None:
             return None
-        limit = sensitivity_of(primitive, {})
+        limit = sensitivity_of(primitive, arguments={})  # a declared number, not an argument's name
         if limit is None or not block.scale.size or block.scale.min() <= 0:
             return None
         kind = LaplaceLoss if block.law == "laplace" else GaussianLoss

@@ -5,6 +5,11 @@ of a run lists its events: draws, steps of arithmetic on noisy numbers, question
 calls of mechanisms.  The two tapes have the same events up to where the runs part.  `costs` and
 `noise_shifts` compute the privacy loss from these pairs, `findings` what depends on the data
 without enough noise.
+
+An output with noise is *followed*: its ``view`` says which noises are in it, and these fields what
+the code did with it.  ``pure``: it is noise alone, to which no value was added.  ``uniform``: a
+step made it of uniform noise alone.  ``steps`` and ``questions``: how many later ones had it as an
+operand.  ``used``: it left the followed code, which counts as its release.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ class Moved(NamedTuple):
     """The view of an output in the first run, and how it differs in the second.
 
     Row i is an element of the output, flattened: value[i] + sum_j factors[i, j] x noise number
-    noises[i, j].
+    noises[i, j], where a number below 0 stands for no noise.
     """
 
     view: View  # of the first run
@@ -107,7 +112,10 @@ class EventPair:
 
     @property
     def sides(self) -> list[tuple[View, View]]:
-        """The two sides of a question, each with its views in both runs; none of other events."""
+        """The two sides of a question, each with its views in both runs.
+
+        The list is empty for other events, and where one of the runs did not follow the sides.
+        """
         recorded, replayed = self.recorded, self.replayed
         if not isinstance(recorded, Question) or not isinstance(replayed, Question):
             return []
@@ -141,18 +149,16 @@ class EventPair:
 
     @property
     def is_released(self) -> bool:
-        """Whether the output counts as released.
-
-        It does if it was used, or if no step or question had it as an operand.  Noise alone, or a
-        function of it, tells nothing unless what was added to it moved: a private value is then in
-        it after all.  A selection or copy of noise alone that was read is not counted.
-        """
+        """Whether the output counts as released."""
         noisy = self.recorded.noisy
         if self._is_used or self.moved is None or noisy is None:
             return self._is_used
+        # What no step or question has as an operand may be the result, or a part of it.
         unread = not (noisy.steps or noisy.questions)
         if not noisy.pure:
             return unread
+        # Noise alone tells nothing unless its value moved: a private value is then in it after all.
+        # An element ("[]") or copy of it that was read counts by what it was read for.
         has_moved = bool(np.any(self.moved.gap != 0))
         return has_moved and (unread or self.recorded.name not in ("[]", "copy"))
 

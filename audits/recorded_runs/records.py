@@ -1,10 +1,14 @@
 """Records of the data: how many there are, which one a neighbour lacks, and data of other records.
 
 In private code the arguments of draws, the bounds, and the order of draws are the same on two
-neighbours with the same outputs.  Then they are the same on any two data sets of one size
-(docs/proofs/recorded_runs.md, statement 5).  A scale that is taken from the maximum of the data
-does not show on two neighbours with the same maximum, so `other_data` makes data without the
-extremes.
+neighbours with the same outputs.  Then they are the same on any two data sets of one size, as one
+record after the other may be exchanged (docs/proofs/recorded_runs.md, statement 5).  A scale that
+is taken from the maximum of the data does not show on two neighbours with the same maximum, so
+`other_data` makes data without the extremes.
+
+Data are an array, a frame, a list or other collection with one row for each record, or several such
+*parts* with the same rows: a tuple of parts, or a dict of columns.  Of two
+data sets of different size the larger comes first.
 """
 
 from __future__ import annotations
@@ -24,7 +28,10 @@ Places = NDArray[np.intp]  # row numbers: which record to take for each
 
 
 def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
-    """Return the pair with the larger data first: their run draws the coins of all records."""
+    """Return the pair with the larger data first.
+
+    Their run draws one coin for each record, so that the smaller can be replayed from it.
+    """
     size, neighbour_size = number_of_records(data), number_of_records(neighbour)
     if size is not None and neighbour_size is not None and size < neighbour_size:
         return neighbour, data
@@ -32,7 +39,7 @@ def larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
 
 
 def parts_of(data: Any) -> list[Any]:
-    """Return the parts of a tuple, or of a dict of columns, with one row for each record."""
+    """Return the parts of a tuple, or of a dict, of which each has a length; else the one part."""
     if isinstance(data, tuple) and data and all(hasattr(part, "__len__") for part in data):
         return list(data)
     if isinstance(data, dict) and data and all(hasattr(part, "__len__") for part in data.values()):
@@ -53,7 +60,7 @@ def missing_record(data: Any, neighbour: Any) -> int | None:
     if large_count is None or small_count is None or large_count != small_count + 1:
         return None
     differing = differing_rows(large, small)
-    return differing[0] if differing else small_count
+    return differing[0] if differing else small_count  # the last one, where no row before differs
 
 
 def differing_rows(data: Any, neighbour: Any) -> list[int]:
@@ -65,6 +72,7 @@ def differing_rows(data: Any, neighbour: Any) -> list[int]:
 
 
 def _differing_in_part(one: Any, other: Any) -> list[int]:
+    # Arrays of floats are compared at once, NaN being equal to NaN; other rows one by one.
     count = min(len(one), len(other))
     plain = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
     if plain and one.shape[1:] == other.shape[1:] and one.dtype.kind + other.dtype.kind == "ff":
@@ -134,9 +142,10 @@ def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
     About a half of the records, and those with the extreme of a column, are replaced by others that
     have as few extremes as possible.  Columns of few different values keep all of their values.
     """
-    rng = np.random.default_rng(count)
+    rng = np.random.default_rng(count)  # the same choice for every data set of this size
     extremes, named = np.zeros(count, dtype=int), []
     for column in columns:
+        # Of few records a column of numbers has few values too, but mostly different ones.
         if len(np.unique(column)) > min(FEW_NAMES, count / 2):
             extremes += (column == column.max()) | (column == column.min())
         else:
@@ -159,9 +168,10 @@ def _records_at(data: Any, places: Places) -> Any:
     parts = [_rows_at(part, places) for part in parts_of(data)]
     if any(part is None for part in parts):
         return None
+    has_parts = parts_of(data)[0] is not data
     if isinstance(data, dict):
         return dict(zip(data, parts, strict=True))
-    return tuple(parts) if isinstance(data, tuple) and parts_of(data)[0] is not data else parts[0]
+    return tuple(parts) if isinstance(data, tuple) and has_parts else parts[0]
 
 
 def _rows_at(part: Any, places: Places) -> Any:

@@ -98,7 +98,7 @@ class Tape:
         return event
 
     def complete(self, draw: Draw, **facts: Any) -> None:
-        """Add fields to the draw that was recorded last, which follow from its output."""
+        """Add fields to this draw, the last event, which follow from its output."""
         self.events[-1] = replace(draw, **facts)
 
     def draws(self) -> list[Draw]:
@@ -116,7 +116,7 @@ class Tape:
         """Record a step with a result of this view; ``make`` computes its plain value.
 
         ``pure`` says that the result is noise alone; in the second run it is what it was in the
-        first.
+        first.  ``equal`` has facts that must be equal in both runs.
         """
         self.asked_views = (view,)
         earlier_event = self.expected()
@@ -135,10 +135,14 @@ class Tape:
         self.asked_views = sides
         site, shape, output = self._outcome(Question, name, lambda: outcome, shape)
         self.events.append(Question(name, site, shape, output, sides=sides))
+        # a copy, as code may change the array of answers that it gets
         return output.copy() if isinstance(output, np.ndarray) else output
 
     def withdraw_question(self) -> None:
-        """Let the answer to the last question count as computed from released numbers."""
+        """Let the answer to the last question count as computed from released numbers.
+
+        A question without sides is compared with nothing.
+        """
         question = self.events[-1]
         self.events[-1] = Question(question.name, question.site, question.shape, question.output)
 
@@ -217,9 +221,10 @@ class Tape:
         shape: tuple[int, ...],
         origins: frozenset[DrawSite] | None = None,
     ) -> Any:
-        """Give numbers to new noises of this law, and return them as the parts of a view.
+        """Give numbers to new noises of this law, one for each element of the shape.
 
-        Each of the elements of this shape has one part.
+        They are returned as the ``noises`` of a `View`, whose last axis has the noises of one
+        element.
         """
         if origins is None:
             origins = frozenset({draw_site()})

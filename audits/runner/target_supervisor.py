@@ -6,7 +6,8 @@ library alone, never the function.
 
 Processes that the function starts, and whose parent ends, become children of this one (Linux's
 "child subreaper").  So it can kill all of them, and does so when the auditor closes this process's
-standard input or is gone, when a process of the function ends, or when a limit is exceeded.
+standard input or is gone, when a process of the function ends, or when a limit is exceeded.  The
+processes that it starts itself, which call the function, are the *samplers*.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Broken selections for tests of the audits: noisy maxima and sparse vectors with known faults.
 
 Each function claims epsilon = 1 but leaks more; `specimens` lists it with a pair of neighbouring
-inputs and its true epsilon at that pair, where it is finite.  The audits must falsify the claim.
-Below, f and F are the density and the distribution function of the Laplace noise.
+inputs and its true epsilon at that pair, where it is finite: the largest log ratio of the two
+probabilities, or densities, of an output.  The audits must falsify the claim.  Below, f and F are
+the density and the distribution function of the Laplace noise.
 
-Reference: Lyu, Su & Li (2017), whose Algorithms 3 to 6 have the faults of the sparse vectors below.
+Reference: Lyu, Su & Li (2017), whose Algorithms 6, 4, 3 and 5 have the faults of the sparse vectors
+below, in this order.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
 
 def noisy_max_of_half_the_noise(scores: Output, rng: Generator, size: int) -> Output:
     """The index of the greatest score, with noise for scores that all move one way."""
+    # at the pair the first score is 1 above the four others, or 1 below: epsilon is the log ratio
+    # of the integrals of f(x) F(x + 1)^4 and f(x) F(x - 1)^4, by quadrature
     noisy: Output = scores + rng.laplace(scale=1.0, size=(size, 5))
     index: Output = noisy.argmax(axis=1)
     return index
@@ -57,7 +61,8 @@ def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Ou
 
 def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output:
     """The first answer above, with noise that ignores the cost of the answer."""
-    # of many answers the threshold costs 1/4 and the answer above costs 2 / (4/3) = 3/2
+    # of very many answers the threshold costs 1/4 and the answer above costs 2 / (4/3) = 3/2; of
+    # five it is less: the log ratio of the probabilities of the fifth, by quadrature
     threshold = rng.laplace(scale=4.0, size=(size, 1))
     above = answers + rng.laplace(scale=4 / 3, size=(size, 5)) >= threshold
     return np.where(above.any(axis=1), above.argmax(axis=1), 5)
@@ -79,7 +84,7 @@ def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size
 
 
 def specimens() -> list[Specimen]:
-    """Specimens of broken selections, with their true epsilons where these are finite."""
+    """Specimens of broken selections, with their true epsilons; None where that is infinite."""
     ten = np.ones(10)
     return [
         specimen(value_of_noisy_max, (np.zeros(5), np.ones(5)), 2.5),

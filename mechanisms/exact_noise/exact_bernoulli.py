@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 Bits = NDArray[np.bool_]
-# From a number of decimal digits to a lower and an upper bound of p, computed with these digits.
+# A function that returns a lower and an upper bound of a probability p, given the number of decimal
+# digits with which it computes them.  They lie in [0, 1], and are close to p for many digits.
 Bounds = Callable[[int], tuple[Fraction, Fraction]]
 
 

@@ -38,8 +38,9 @@ class IntegerStaircase:
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
         # Below the first level, the number of levels is geometric with ratio b, and the sign is an
-        # independent fair coin: `IntegerNoise` on cells draws both, as n or ~n = -1 - n.
-        signed = IntegerNoise(self.width, 1, cells=True).draw(size, rng)
+        # independent fair coin: `IntegerNoise` on cells draws both, as n or ~n = -1 - n.  (Its
+        # power 1 is Laplace noise.)
+        signed = IntegerNoise(self.width, power=1, cells=True).draw(size, rng)
         in_first_level = bernoulli_between(self.first_level, (size,), rng)
         inside = rng.integers(0, self.stair, size)
         top = np.flatnonzero(in_first_level)
@@ -59,7 +60,11 @@ class IntegerStaircase:
 
     @property
     def tables(self) -> list[dict[str, Any]]:
-        """The two tables of the draw: bounds on the first level's probability, and lower levels."""
+        """The two tables of the draw: bounds on the first level's probability, and lower levels.
+
+        They are plain numbers, for a proof that the draw has the law that is charged; 40 digits
+        bound the probability far more narrowly than that needs.
+        """
         low, high = (list(bound.as_integer_ratio()) for bound in self.first_level(40))
         top_table = {
             "table": "IntegerStaircase",
@@ -69,7 +74,7 @@ class IntegerStaircase:
             "low": low,
             "high": high,
         }
-        return [top_table, IntegerNoise(self.width, 1, cells=True).table]
+        return [top_table, IntegerNoise(self.width, power=1, cells=True).table]
 
     def level(self, k: int) -> int:
         """Return the number of cell k's level, 0 for the first: how often the probability fell."""
@@ -83,6 +88,6 @@ def _first_level(stair: int, upper: int, width: float, digits: int) -> tuple[Fra
     With p = 1 for its cells, the first level has the mass ``upper`` on each side, and all further
     ones together have ``stair (b + b^2 + ...) = stair b / (1 - b)``.  The share falls in b.
     """
-    low, high = exponential_bounds(1 / Fraction(width), digits)
+    low, high = exponential_bounds(1 / Fraction(width), digits)  # of b = e^(-1 / width)
     low_share, high_share = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
     return low_share, high_share

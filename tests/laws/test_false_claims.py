@@ -284,7 +284,7 @@ def verdict(node, delta, upper, *, lattice):
 def _first_that_holds(search, direction):
     for entry in search._precise(direction, lower=False):
         if search._holds(entry, lower=False):
-            return entry, search._upper
+            return writer.Shown(entry, search._upper)
     raise NoMethod("no road holds")
 
 

@@ -1,6 +1,7 @@
 """Wrong losses, accountants and totals: each looks at one direction of two neighbours."""
 
 from accountant.accountants import base, tight
+from accountant.amplification import poisson_sampling
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.ledger import additive_notions, odometer, pure_dp_notion
 from accountant.losses.loss import Loss
@@ -71,6 +72,6 @@ def one_direction_caps_a_sample(patch):
 def weighs_a_sample_with_the_other_side(patch):
     """Gives the losses of a sampled pair the masses of the other distribution."""
     edit(
-        patch, PoissonSampled, "loss_pmf",
-        "p * np.exp(-ratio) if self._added", "p * np.exp(-ratio) if not self._added",
+        patch, poisson_sampling._RecordAdded, "loss_pmf",
+        "outcomes.q", "outcomes.p",
     )  # fmt: skip

@@ -1,9 +1,11 @@
 """The loss of Gaussian noise in one of many steps: an epoch in which a record is used once.
 
 With t = ``steps`` releases of N(0, 1) and a record that moves one of them, chosen at random, by mu,
-the pair is the mean of t product laws, N(mu, 1) in one factor and N(0, 1) in the others, against
-N(0, 1) in all.  `AllocatedGaussian` has the profiles of both directions, rounded up or down by
-their proved errors (`allocation_profile`), and Rényi divergences (`allocation_renyi`).
+the pair is P, the mean of t product laws with N(mu, 1) in one factor and N(0, 1) in the others,
+against Q, N(0, 1) in all.  Its likelihood ratio P/Q is S / t, where S is the sum of the t ratios
+e^{mu x - mu^2 / 2} of the single steps.  `AllocatedGaussian` has the profiles of both directions,
+rounded up or down by their proved errors (`allocation_profile`), and Rényi divergences
+(`allocation_renyi`).
 
 Proof: `docs/proofs/random_allocation.md`.
 """
@@ -39,11 +41,11 @@ from accountant.numerics.search import falling_root
 
 # Each epsilon of the profile is an integral, so that discretisations ask for fewer than usual.
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
-# Values of mu whose profile is integrated; beyond them there are closed bounds alone.
+# Values of mu whose profile is integrated; outside of them there are closed bounds alone.
 INTEGRATED_MU = (1e-3, 6.0)
-NEGLIGIBLE = -90.0  # ln delta, below which a closed bound is good enough
-# How far, in ln delta, a probe of the inverse is put before the root, so that the excess there is
-# positive in spite of the rough slope.
+NEGLIGIBLE = -90.0  # ln delta (delta 8e-40): a profile known to be below it is not integrated
+# How far, in ln delta, a probe of the inverse is put before the root, so that delta is above its
+# target there in spite of the rough slope.
 MARGIN = 0.1
 
 
@@ -52,9 +54,9 @@ MARGIN = 0.1
 class AllocatedGaussian(Loss):
     """The mean of ``steps`` products, N(mu, 1) in one factor, against N(0, 1) in all.
 
-    ``added``: seen from the data without the record, the same pair in reverse.  The profile is
-    rounded up by its proved error, or down where ``below`` is set: the two losses give the upper
-    and the lower end of a certificate.
+    ``added`` takes the pair in reverse, Q against P, as seen from the data without the record; it
+    is changed by `reversed`.  ``below`` has the profile rounded down by its proved error, for the
+    lower end of a certificate, in place of up, for the upper end; it is set by `attained_pair`.
     """
 
     mu: float
@@ -69,22 +71,26 @@ class AllocatedGaussian(Loss):
     def log_profile(self, epsilon: ArrayLike) -> Array:
         """Return the logarithm of `profile`, accurate in the far tail."""
         e = epsilons(epsilon)
-        return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
+        lower, upper = self.log_bounds(np.ravel(e))
+        return (lower if self.below else upper).reshape(e.shape)
 
     def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
         """Return logarithms of the profile rounded down and up; closed bounds where negligible.
 
-        ``in_sum``: for a composition, which needs no tiny deltas.
+        ``in_sum``: for a composition, which needs no tiny deltas: less is integrated.  The lower
+        bound is 0 where nothing is integrated.
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
         is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
-        # Closed bounds: no amplification; Markov's inequality, delta <= E(S/t)^n e^{-(n-1) eps}; or
-        # where the record is added Chernoff's.
+        # Closed bounds.  A mean is no easier to tell than its parts: delta is at most that of the
+        # Gaussian.  With (x - c)_+ <= x^n / c^{n-1}, delta = E_Q (S/t - e^eps)_+ is at most
+        # E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).  Where the record is added there is
+        # Chernoff's bound.
         closed = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
             logs = log_moments(self.mu, self.steps)
             n = np.arange(logs.size)
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore"):  # infinite epsilons: `fmin` passes over the NaN
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             closed = np.fmin(closed, markov)
         elif in_sum and is_within:
@@ -99,7 +105,11 @@ class AllocatedGaussian(Loss):
         return down, up
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
-        """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this."""
+        """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this.
+
+        It is for the record that is added alone, mostly the direction that costs less, so that a
+        certificate need not integrate it.
+        """
         if not (self.added and INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]):
             return False
         bound = chernoff_absent(self.mu, self.steps, np.array([epsilon]))
@@ -107,9 +117,8 @@ class AllocatedGaussian(Loss):
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
-        return np.clip(
-            self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0
-        ).reshape(np.shape(epsilon))
+        lower, upper = self.profile_bounds(np.ravel(epsilon))
+        return np.clip(lower if self.below else upper, 0.0, 1.0).reshape(np.shape(epsilon))
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
@@ -143,7 +152,7 @@ class AllocatedGaussian(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Composition uses the profile, which both directions have."""
+        """Composition discretises the profile: there are no exact cumulants."""
         return NUMERICS
 
     @property
@@ -161,29 +170,32 @@ class AllocatedGaussian(Loss):
         """Return the inverse of the profile, by a secant on its logarithm.
 
         It is rounded up, also where ``below`` is set: `closed_form`, which takes the lower end of a
-        certificate from it, asks for the inverse at a larger delta, and lowers it.
+        certificate from it, asks for the inverse at a larger delta, and lowers it.  The secant's
+        start and slope are rough: they decide how long the search takes.
         """
-        target = math.log(delta) - (0.0 if self.below else ACCURACY)
+        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
+            return 0.0 if self.below else Loss.inverse_profile(self, delta)
+        log_target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
         @functools.cache
         def excess(epsilon: float) -> float:
-            return float(self.log_profile(np.array([epsilon]))[0]) - target
+            return float(self.log_profile(np.array([epsilon]))[0]) - log_target
 
-        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
-            return 0.0 if self.below else Loss.inverse_profile(self, delta)
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
-        # The slope of ln delta there, as if the loss were normal, of one step or of many.
+        # Minus the slope of ln delta there.  A normal loss of variance v has a delta of about
+        # e^{-eps^2 / (2 v)} over a power of eps: the slope is about eps / v + 1 / eps, where v is
+        # mu^2 of a single step, or mu^2 / t of a mean of many.
         terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
         slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
-        # The search asks for epsilon = 0, which needs lines or lattices of its own.  The excess is
-        # positive there if it is so at some larger epsilon.
-        value = excess(start)
-        probe = start if value > 0 else start + (value - MARGIN) / slope
-        is_positive = probe > 0 and excess(probe) > 0
+        # The search may ask for epsilon = 0, where an integral takes long.  The excess falls with
+        # epsilon, so it is positive at 0 if it is so at a probe a little before the root.
+        excess_at_start = excess(start)
+        probe = start if excess_at_start > 0 else start + (excess_at_start - MARGIN) / slope
+        is_positive_at_zero = probe > 0 and excess(probe) > 0
 
         def excess_unless_known(epsilon: float) -> float:
-            return math.inf if epsilon == 0 and is_positive else excess(epsilon)
+            return math.inf if epsilon == 0 and is_positive_at_zero else excess(epsilon)
 
-        root = falling_root(excess_unless_known, start, slope, limit)[0]
+        root, _ = falling_root(excess_unless_known, start, slope, limit)
         return round_up(root, 16)

@@ -13,15 +13,16 @@ as e^{-2 pi d / step}, where d is the half-width (`STRIP`) of a strip of complex
 c.
 
 A rule is a `Line`: points x, losses ln r(x), logarithms of weights times n(x), and what bounds the
-error.  The cumulants of releases whose largest outputs are cut off use these rules
-(`sampled_gaussian_tail`).  Proof: `docs/proofs/sampled_gaussian.md`, the cut.
+error.  Its *nats* are 2 pi d / step, minus the logarithm of its relative error.  The cumulants of
+releases whose largest outputs are cut off use these rules (`sampled_gaussian_tail`).  Proof:
+`docs/proofs/sampled_gaussian.md`, the cut.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,25 +36,36 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_mixture_at, logsumexp
 
-STRIP = 0.97 * math.pi / 4  # d, half-width in Im t; Re x <= c on strips of up to pi / 4 (h = w)
-STRIP_NATS = 45.0  # 2 pi d / step: the rule errs by about e^-45 = 3e-20 of integrals on its edges
+# d, half-width in Im t: a little less than pi / 4, up to which Re x <= c (where h = w).
+STRIP = 0.97 * math.pi / 4
+STRIP_NATS = 45.0  # the rule errs by about e^-45 = 3e-20 of integrals on the edges of its strip
 LAST_PARAMETER = 36.0  # the largest t of a rule: x is then within w e^-36 of the cut
 # The largest |Im x| on a strip, where |n| is up to e^{2.5^2 / 2} = 23 n(Re x): a larger one allows
-# wider curves, with fewer points, and adds to the bounds on errors.
+# wider curves, with fewer points, and adds to the bounds on errors.  `cut_line` keeps it below, and
+# so do the callers of `cut_curve` and `places_to_cut`, which choose their heights.
 STRIP_DEPTH = 2.5
-# ln r(c)^p for the largest real power p that the rule on the real line is made for.  The last point
-# of the rule depends on p; e^250 is far above all moments that are asked for.
+# The rule on the real line is made for powers p with p ln r(c) <= LOG_PEAK, on which its last point
+# depends; e^250 is far above all moments that are asked for.
 LOG_PEAK = 250.0
 ROUGH_STRIDE = 3  # a rule for estimates has every third point, and so errs by about e^-15
+
+
+class CurveShape(NamedTuple):
+    """What is chosen of a curve, and of the strip around it that decides the error of its rule."""
+
+    width: float  # w
+    height: float  # h
+    strip: float  # d, half-width in Im t
 
 
 @functools.lru_cache(maxsize=1024)
 def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
-    # With h = 0, Re x <= c holds on a strip twice as wide, where |Im x| <= w |Im t| < pi / mu.
+    # With h = 0, Re x <= c holds on a strip twice as wide.  There |Im x| <= w |Im t|, which is kept
+    # a tenth below pi / mu, where r(x) may be 0 and ln r(x) is not analytic.
     width = min(STRIP_DEPTH, 0.9 * math.pi / mu) / (2 * STRIP)
     power = LOG_PEAK / max(log_ratio(mu, rate, cut), 1e-300)
-    return _rule_to(mu, rate, cut, (width, 0.0, 2 * STRIP), power)
+    return _rule_to(mu, rate, cut, CurveShape(width, height=0.0, strip=2 * STRIP), power)
 
 
 @functools.lru_cache(maxsize=4)
@@ -61,7 +73,8 @@ def short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
     """Return losses and log-masses of every third point of the real line's rule, for estimates."""
     line = cut_line(mu, rate, cut)
     log_mass = line.log_mass[::ROUGH_STRIDE]
-    # Estimates raise the sum to powers, so that its total must be exact: 1 - P(N(0, 1) > c).
+    # Estimates raise the sum to the number of releases, which multiplies its relative error: so
+    # its total is made exact, 1 - P(N(0, 1) > c).
     log_mass = log_mass - logsumexp(log_mass) + math.log1p(-line.lost)
     return line.loss[::ROUGH_STRIDE], log_mass
 
@@ -69,13 +82,11 @@ def short_rule(mu: float, rate: float, cut: float) -> tuple[Array, Array]:
 @functools.lru_cache(maxsize=512)
 def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -> Line:
     """Return the rule on the curve whose width and height are equal, for ``Re s = power``."""
-    return _rule_to(mu, rate, cut, (height, height, STRIP), power)
+    return _rule_to(mu, rate, cut, CurveShape(width=height, height=height, strip=STRIP), power)
 
 
-def _rule_to(
-    mu: float, rate: float, cut: float, shape: tuple[float, float, float], power: float
-) -> Line:
-    """Return the rule on the curve of a shape (w, h, d), for powers about this one.
+def _rule_to(mu: float, rate: float, cut: float, shape: CurveShape, power: float) -> Line:
+    """Return the rule on the curve of a shape, for powers about this one.
 
     The error of its sum has two parts: `Line.missed` times the integral of |n r^s dx/dt| on the
     edges Im t = +-d of the strip, which is summed over the same t, and what lies beyond the last
@@ -91,6 +102,7 @@ def _rule_to(
         x, speed, sides, edge_count = x.real, speed.real, sides[:1], 2.0
     edge_x, edge_speed = place_on_curve(t + 1j * sides, cut, width, height)
     loss, share = loss_and_share(mu, rate, edge_x.real)
+    # `log_growth` bounds ln |r(x + iy)| - ln r(x).
     edge = loss + log_growth(loss, share, rate, mu * edge_x.imag)
     # ln |n(x)|, with |e^{-x^2/2}| = e^{(Im^2 x - Re^2 x) / 2}
     edge_mass = (edge_x.imag**2 - edge_x.real**2 - math.log(2 * math.pi)) / 2
@@ -123,8 +135,9 @@ def places_to_cut(
     leftmost = -(cut + TAIL_DEVIATIONS) / width
     t: Any = leftmost + step * np.arange(math.ceil((LAST_PARAMETER - leftmost) / step) + 1)
     # From t on, on the curve and on both edges: |dx| <= 2 w dt / (1 + e^t), so that the path has at
-    # most the length 2 w l with l = ln(1 + e^-t); and Re x >= c - w (l + min(l, 0.35)), where the
-    # second term is what Im t may move the curve to the left.
+    # most the length 2 w l with l = ln(1 + e^-t); and Re x >= c - w (l + min(l, 0.35)).  The second
+    # term is for the edges: Re ln(1 + e^-(t + id)) <= l, and the rise turned by d, Re i / (1 +
+    # e^(t + id)), moves them to the left by that much at most.
     softplus = np.logaddexp(0.0, -t)
     least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
     log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + STRIP_DEPTH**2 / 2

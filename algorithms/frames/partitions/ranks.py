@@ -23,9 +23,9 @@ from algorithms.frames.partitions.reduction import (
     Quiet,
     Reading,
     added_up,
-    raised,
+    checked,
     reduced,
-    worked_on,
+    tasks_of,
 )
 from algorithms.statistics.quantile_scores import (
     PLACE_BITS,
@@ -102,7 +102,7 @@ def asking_workers(frame: Any, reading: Reading, work: Callable[[Any], Any]) -> 
     """Return what asks tables of points that stay with the workers of a Dask frame."""
     import dask
 
-    tables = worked_on(frame, reading, work)
+    tables = tasks_of(frame, reading, work)
     join = dask.delayed(Quiet(partial(reduce, PointCounts.joined)))
     # Few joined tables need few tasks for each question.
     groups = [tables[at::TABLES] for at in range(min(TABLES, len(tables)))]
@@ -110,7 +110,7 @@ def asking_workers(frame: Any, reading: Reading, work: Callable[[Any], Any]) -> 
 
     def ask(question: Question, add: Callable[[Any, Any], Any]) -> Any:
         task = dask.delayed(Quiet(question))
-        return raised(dask.compute(added_up([task(table) for table in joined_tables], add))[0])
+        return checked(dask.compute(added_up([task(table) for table in joined_tables], add))[0])
 
     return ask
 

@@ -1,8 +1,10 @@
 """Rows of a frame reduced where they lie: of a Dask frame, sums alone leave the workers.
 
-The rows that may count go to other workers by a hash of their person, in the order of the frame:
-all rows of a person meet, and the same of them count as of a frame in one piece.  Sums of whole
-numbers have no round-off, so they are the same for any partitions.
+Of each person only the first rows count, as many as the schema says.  So each partition is split
+by a hash of the persons, the pieces with one hash are joined on one worker in the order of the
+frame, which has all rows of its persons then, and the results of the joined pieces are added up.
+The same rows count as of a frame in one piece.  Sums of whole numbers have no round-off, so they
+are the same for any partitions.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, 
 from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
-FEW_PARTS = 16  # parts by persons' names, if so many partitions exist; see `worked_on`
+FEW_PARTS = 16  # the least number of parts by the hash of persons, if as many partitions exist
 PORTION = 2**20  # rows of a lazy frame that are read at once
 Work = Callable[[Rows], Any]
 
@@ -33,12 +35,12 @@ Work = Callable[[Rows], Any]
 class Reading(NamedTuple):
     """Which rows a worker reads, and as what."""
 
-    used: tuple[str, ...]
-    where: Condition | None
+    used: tuple[str, ...]  # the columns that the statistics need
+    where: Condition | None  # which rows are asked for; None for all
     schema: Schema
 
     def of(self, frame: Any) -> DeclaredRows:
-        """Return the rows of a frame, or of a partition, that may count."""
+        """Return the rows of a frame, or of a partition, that count if it is all there is."""
         return DeclaredRows(frame, self.used, self.where, self.schema)
 
     @property
@@ -62,7 +64,7 @@ def reduced(
         return work(reading.of(frame))
     import dask
 
-    return raised(dask.compute(added_up(worked_on(frame, reading, work), add))[0])
+    return checked(dask.compute(added_up(tasks_of(frame, reading, work), add))[0])
 
 
 def portions(frame: Any, reading: Reading) -> Iterator[Any]:
@@ -72,15 +74,15 @@ def portions(frame: Any, reading: Reading) -> Iterator[Any]:
     person = reading.schema.person
     selected = frame.select(reading.columns or list(frame.collect_schema())[:1])
     rows = selected.select(pl.len()).collect().item()
-    portion_count, name = max(1, -(-rows // PORTION)), pl.col(person or "")
+    portion_count = max(1, -(-rows // PORTION))
     for at in range(portion_count):
         if person is None:
             yield selected.slice(at * PORTION, PORTION).collect()
-        else:  # The rows of each portion keep the order of the frame.
-            yield selected.filter(name.hash() % portion_count == at).collect()
+        else:  # Polars hashes a name alike in every portion; rows keep the order of the frame.
+            yield selected.filter(pl.col(person).hash() % portion_count == at).collect()
 
 
-def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
+def tasks_of(frame: Any, reading: Reading, work: Work) -> list[Any]:
     """Return a task for each partition, or for the persons of each hash, that does the work."""
     from dask import delayed
 
@@ -92,7 +94,7 @@ def worked_on(frame: Any, reading: Reading, work: Work) -> list[Any]:
             delayed(Quiet(partial(work_of_rows, reading, work)))(partition)
             for partition in partitions
         ]
-    # With more parts each part is smaller, but there are more tasks.
+    # With more parts each part is smaller, but each takes a piece of every partition.
     parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
     cut = delayed(Quiet(partial(split_by_person, reading, parts)))
     split = [cut(partition) for partition in partitions]
@@ -110,7 +112,7 @@ def added_up(tasks: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
     return tasks[0]
 
 
-def raised(outcome: Any) -> Any:
+def checked(outcome: Any) -> Any:
     """Return a result; raise where a worker failed."""
     if isinstance(outcome, Failed):
         raise PrivateValueError("a partition", f"readable as declared: it gave {outcome.name}")
@@ -177,26 +179,27 @@ def work_of_rows(reading: Reading, work: Work, partition: Any) -> Any:
 def split_by_person(reading: Reading, parts: int, partition: Any) -> list[Piece]:
     """Return the rows of a partition that may count, by a hash of their person.
 
-    Of each person it returns at most the first rows that may count in total.
+    They are the first `Schema.rows_per_person` rows of each person in this partition; earlier
+    partitions may have more of that person, which is looked at when the pieces are joined.
     """
     values, person_column = reading.of(partition).of_persons()
     persons = person_names(person_column)
-    part = hashes(persons) % np.uint64(parts)
+    part = hash_persons(persons) % np.uint64(parts)
     order = np.argsort(part, kind="stable")
     ends = np.searchsorted(part[order], np.arange(parts + 1, dtype=np.uint64))
-    shorter = {name: narrow(column) for name, column in values.items()}
+    shorter = {name: to_int16(column) for name, column in values.items()}
     where = [order[a:b] for a, b in pairwise(ends)]
     return [Piece({n: c[rows] for n, c in shorter.items()}, persons[rows]) for rows in where]
 
 
 def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
-    """Return the result of ``work`` on the rows of some persons, in the order of partitions."""
+    """Return the result of ``work`` on the first rows of each person in all partitions' pieces."""
     persons = np.concatenate([piece.persons for piece in pieces])
-    codes = numbered(persons) if persons.dtype != object else named(persons)
+    codes = numbered(persons) if persons.dtype != object else number_strings(persons)
     keep = np.ones(codes.size, dtype=bool)
     keep[places_beyond(codes, schema.rows_per_person)] = False
     values = {
-        name: wide(np.concatenate([piece.values[name] for piece in pieces])[keep])
+        name: from_int16(np.concatenate([piece.values[name] for piece in pieces])[keep])
         for name in pieces[0].values
     }
     return work(GatheredRows(values, codes[keep]))
@@ -205,8 +208,8 @@ def work_of_pieces(schema: Schema, work: Work, pieces: Sequence[Piece]) -> Any:
 def person_names(series: nw.Series[Any]) -> NDArray[Any]:
     """Return persons as whole numbers or strings: of one type in all partitions.
 
-    The bytes of a string stand for it, as letters, where it has others than those of ASCII: every
-    string has such, also one that is no text.
+    A string with letters beyond ASCII is replaced by its UTF-8 bytes, each read as one letter, so
+    that it can be hashed also where it has a lone surrogate, which is no text.
     """
     if series.dtype.is_integer():
         return series.to_numpy().astype(np.int64)
@@ -220,21 +223,21 @@ def person_names(series: nw.Series[Any]) -> NDArray[Any]:
     return names
 
 
-def named(persons: NDArray[Any]) -> NDArray[np.intp]:
+def number_strings(persons: NDArray[Any]) -> NDArray[np.intp]:
     """Return a number for each of some strings."""
     codes: dict[str, int] = {}
     return np.array([codes.setdefault(person, len(codes)) for person in persons], dtype=np.intp)
 
 
-def hashes(persons: NDArray[Any]) -> NDArray[np.uint64]:
+def hash_persons(persons: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a hash of each person that is the same on every worker."""
     from pandas.util import hash_array
 
     return np.asarray(hash_array(persons, categorize=False), dtype=np.uint64)
 
 
-def narrow(column: NDArray[Any]) -> NDArray[Any]:
-    """Return the index of labels in few bytes, for the way to another worker.
+def to_int16(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the index of labels in two bytes, for the way to another worker, where it fits.
 
     Columns of integers are such indices, at least -1 for no label; numbers are floats here.
     """
@@ -243,6 +246,6 @@ def narrow(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(np.int16)
 
 
-def wide(column: NDArray[Any]) -> NDArray[Any]:
-    """Return the index of labels as before the way."""
+def from_int16(column: NDArray[Any]) -> NDArray[Any]:
+    """Return the index of labels as before `to_int16`; other columns stay."""
     return column.astype(np.intp) if column.dtype.kind == "i" else column

@@ -2,7 +2,8 @@
 
 The larger of two bounds is taken.  One is by pairs of labels: a secret sign says which label of a
 pair is likelier, and reports carry little information about it.  The other is by van Trees'
-inequality, with a bound on the information of a report.
+inequality, with a bound on the information of a report.  The *ratio* of a report z at a label x is
+P(z | x) / P(z); two ratios of one report differ by a factor of at most E = e^epsilon.
 
 Proofs: `docs/proofs/minimax_histogram.md`.  References: Duchi, Jordan & Wainwright (2018) for the
 pairs; Ye & Barg (2018), whose subset selection attains the constant for many users.
@@ -26,7 +27,8 @@ from audits.minimax.families.paired_shares import (
 from audits.minimax.information.sign_information import sign_error
 from audits.minimax.information.theorem_domains import USERS
 
-# The relative shifts of pairs, and the widths of priors, that are tried; each gives a valid bound.
+# The relative shifts of pairs, and the widths of priors, that are tried, both from 0 to 1.  Each
+# gives a valid bound.
 SHIFTS = np.geomspace(1e-6, 1.0, 500)
 
 
@@ -84,7 +86,7 @@ def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
     """``max_d floor(k/2) 2 d^2 / k^2 (1 - m^2)`` over relative shifts d of pairs, and its d.
 
     m is the largest root mean square correlation of an estimate with a pair's sign that the reports
-    allow (`sign_error`).
+    allow; `sign_error` is 1 - m^2.  It holds for users who report once, without interaction.
     """
     informations = np.array([report_information(k, float(d), epsilon) for d in SHIFTS])
     risks = k // 2 * 2 * SHIFTS**2 / k**2 * sign_error(n * informations / (k // 2))
@@ -96,10 +98,11 @@ def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
 def by_information(n: int, k: int, epsilon: float) -> tuple[float, float]:
     """``max_w (k-1)^2 / (n k V_w / (1-w) + 4 pi^2 k^3 / w^2)`` and its w, by van Trees' inequality.
 
-    V_w is the largest variance of a report's ratio if shares are within ``(1 +- w) / k``.  It holds
-    for sequential interaction, too.
+    V_w is the largest variance of a report's ratio if shares are within ``(1 +- w) / k``, and the
+    last term is the information of the prior, with a density of cos^2 on that range.  It holds for
+    sequential interaction, too.
     """
-    widths = SHIFTS[:-1]
+    widths = SHIFTS[:-1]  # without 1, as 1 - w divides
     variance = np.array([variance_near(k, float(w), epsilon) for w in widths])
     prior = 4 * math.pi**2 * k**3 / widths**2
     risks = (k - 1) ** 2 / (n * k * variance / (1 - widths) + prior)
@@ -115,7 +118,8 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     """
     # The variance has one peak over the share, at 1 / (e^epsilon + 1).
     peak = 1 / (1 + math.exp(min(epsilon, 700.0)))
-    # The nearest range is the last that begins before the peak, or one next to that.
+    # If ``count`` labels have the larger ratio, their share is within (1 +- width) count / k.  The
+    # range nearest to the peak is the last that begins before the peak, or one next to that.
     count = integers_near(k * peak / (1 - width), k - 1)
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)

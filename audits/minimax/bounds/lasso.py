@@ -1,16 +1,18 @@
 """The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
 The data are w rows of signs with label 1, and k rows with label 0, the *orthogonal rows*: a part of
-a Hadamard matrix, whose first min(k, p) columns are orthogonal.  The sign rows are random: the mean
-of each column is drawn from a Beta(a, a) law.  A fit of them must correlate with
-the means of the rows more than with the means that were drawn.  Privacy forbids that unless the
-coefficients are large, and large coefficients fit the orthogonal rows badly.  The proof stands with
-the formulas below.
+a Hadamard matrix, whose first min(k, p) columns are orthogonal (further columns are 0 everywhere).
+They are scaled so that each column has the squared length ``weight``, and cost ``weight |theta|^2``
+in all.  The sign rows are random: the mean of each column is drawn from a Beta(a, a) law.  A fit of
+them must correlate with the means of the rows more than with the means that were drawn.  Privacy
+forbids that unless the coefficients are large, and large coefficients fit the orthogonal rows
+badly.  The steps of the proof stand with the formulas below.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,16 @@ _RECORDS = IntegerRange(1, 10**15)
 _PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)  # the parameters a that are tried
 # Probability that fewer columns agree than `_consensus_loss` counts with; it is added to the loss.
 _RARE = 1e-6
+
+
+class _Construction(NamedTuple):
+    """The data of the proof, and the bound that they show; those with the largest are taken."""
+
+    value: float
+    sign_rows: int  # w
+    order: int  # k
+    weight: float
+    prior: float  # a
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
@@ -68,32 +80,28 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
     delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
-    # The value of the bound, w, k, the weight and a; each choice of them gives a valid bound.  The
-    # number k of orthogonal rows is the order of a Hadamard matrix, one of the last eight powers of
-    # two below n and up to about 4 p.
-    best = (0.0, 0, 0, 0.0, 0.0)
-    orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
+    # Each construction gives a valid bound, so that the grids below only decide how sharp it is and
+    # how long the search takes.  The orders are the last eight powers of two up to n - 1 and 4 p.
+    best = _Construction(0.0, 0, 0, 0.0, 0.0)
+    orders = [2**i for i in range(min(n - 1, 4 * p).bit_length())][-8:]
     for order in orders:
         max_rows = min(n - order, 10**7)
         rows = np.unique(np.geomspace(1, max_rows, 160).astype(int)).astype(float)
-        # The orthogonal rows may be shorter than rows of signs, so smaller weights are tried too.
+        # Unscaled rows of signs have the weight k; shorter ones have smaller weights.
         for weight in order * 2.0 ** -np.arange(0.0, 6.0):
             for prior in _PRIORS:
                 loss = _private_loss(rows, weight, prior, epsilon, delta)
                 worth = rows / n * (loss - _consensus_loss(rows, min(order, p), weight, prior))
                 index = int(np.argmax(worth))
-                best = max(best, (float(worth[index]), int(rows[index]), order, weight, prior))
-    value, w, order, weight, prior = best
-    search_text = (
-        f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
-    )
-    search_text += f" of weight {weight:g} in all"
+                value, sign_rows = float(worth[index]), int(rows[index])
+                best = max(best, _Construction(value, sign_rows, order, weight, prior))
+    value, law = best.value, f"Beta({best.prior:g}, {best.prior:g})"
+    search_text = f"{best.sign_rows:,} sign rows of {law} columns, {best.order:,} orthogonal rows"
+    search_text += f" of weight {best.weight:g} in all"
     two_point_value, copies = _two_point_bound(n, epsilon, delta)
     if two_point_value > value:
-        value, search_text = (
-            two_point_value,
-            f"{copies:,} equal records, and the same with the other label",
-        )
+        value = two_point_value
+        search_text = f"{copies:,} equal records, and the same with the other label"
     return LowerBound(
         value=round_down(value),
         published=None,
@@ -111,11 +119,12 @@ def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
 
     A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one 0.
     """
-    log_two, small = math.log(2), max(epsilon, 1e-300)
+    # Two data sets; epsilon must be positive there, and a larger one lowers the bound.
+    log_points, positive = math.log(2), max(epsilon, 1e-300)
     # Each number of copies gives a valid bound; 1.3^129 is above 10^14.
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
     candidates = [
-        (m / n * (1 - most_right_at_distance(log_two, m, small, delta)), m) for m in counts
+        (m / n * (1 - most_right_at_distance(log_points, m, positive, delta)), m) for m in counts
     ]
     return max(candidates)
 
@@ -123,15 +132,20 @@ def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
 def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: float) -> Array:
     """The least ``E sum / w`` of ``sum_i (<x_i, theta> - 1)^2 + weight ||theta||^2`` under DP.
 
-    With r = E <theta, xbar> and q = E ||theta||^2 it is at least ``(1 - r)^2 + (weight / w) q``;
-    ``E <theta, xbar - mu> = b r``, ``b = 2a / (w + 2a)``, is the posterior mean of mu; and DP
-    allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
+    With xbar the mean of the sign rows, r = E <theta, xbar> and q = E ||theta||^2 it is at least
+    ``(1 - r)^2 + (weight / w) q``.  The posterior mean of mu is ``(1 - b) xbar``, ``b = 2a / (w +
+    2a)``, so that the mean score is ``E <theta, xbar - mu> = b r``.  DP allows a mean score of at
+    most ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
+    # Let A = <theta, x - mu> be the score of one sign row, |A| <= 2, and E' the mean if that row is
+    # exchanged for a fresh one.  Then E' A = 0, so that E' A+ = E' A- = E'|A| / 2 <= sqrt(q) / 2,
+    # and by DP E A = E A+ - E A- <= e^eps E' A+ - e^-eps E' A- + 2 delta (1 + e^-eps).
     pull = 2 * prior / (w + 2 * prior)
     # The condition of DP allows an r of at most `free_score` with q = 0.
     free_score = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
-    # With f = free_score the minimum over r >= f of (1 - r)^2 + c (r - f)^2 is
-    # (1 - f)^2 c / (1 + c), computed from 1 / c, which is 0 where a small epsilon underflows.
+    # So q >= (b (r - f) / sinh eps)^2 with f = free_score.  With c = (weight / w) (b / sinh eps)^2
+    # the minimum over r >= f of (1 - r)^2 + c (r - f)^2 is (1 - f)^2 c / (1 + c), computed from
+    # 1 / c, which is 0 where a small epsilon underflows.
     inverse_cost = w / weight * (math.sinh(epsilon) / pull) ** 2
     loss: Array = (1 - free_score) ** 2 / (1 + inverse_cost)
     return loss
@@ -140,7 +154,8 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
 def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Array:
     """An upper bound on the mean of the least loss / w: all weight on columns whose w signs agree.
 
-    A share c on m of them costs ``w (1 - c)^2 + weight c^2 / m``: ``weight / (weight + w m)``.
+    Coefficients of sum s, equal on m such columns, cost ``w (1 - s)^2 + weight s^2 / m``, of which
+    the least is w times ``weight / (weight + w m)``.
     """
     from scipy.special import gammaln
     from scipy.stats import binom
@@ -149,7 +164,8 @@ def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Arra
     # P(w draws of a Beta(a, a) coin agree) = 2 G(a + w) G(2a) / (G(a) G(2a + w))
     log_agree = math.log(2) + gammaln(a + w) - gammaln(2 * a + w)
     agree = np.minimum(np.exp(log_agree + gammaln(2 * a) - gammaln(a)), 1.0)
-    # Fewer columns agree with probability `_RARE` at most, and then the loss is at most 1.
+    # Fewer columns agree with probability `_RARE` at most, and then the loss is at most 1.  The
+    # chance that is lowered and the column less are for the round-off of the quantile.
     fewest = np.maximum(binom.ppf(_RARE, columns, agree * (1 - 1e-9)) - 1, 0.0)
     loss: Array = weight / (weight + w * fewest) + _RARE
     return loss

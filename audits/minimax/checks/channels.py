@@ -3,6 +3,9 @@
 A channel is an epsilon-LDP randomiser of a point of the cube {-1, 1}^p: one row per input, one
 column per report.  With p small, mutual information and the best decoding are sums, so a check can
 compare them with the bounds that a theorem states.  The shape of each matrix is in parentheses.
+
+The hard laws are those of `SignedBasis`: signs x and a label y of size a, whose law is uniform but
+for a factor 1 + lean * (sign of v) * (y x_j / a) at the point v = +-e_j.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ def coordinate_response(p: int, at: int, epsilon: float) -> Array:
 def translation_channel(members: Array, epsilon: float) -> Array:
     """Report z is likelier by ``e^eps`` if ``w z`` is among the members: (2^p, 2^p).
 
-    ``members`` marks points of the cube; every set of them is a channel.
+    ``members`` marks points of the cube.  Every set of them is an eps-LDP channel: each row has the
+    same weights in another order, and so the same sum.
     """
     number = np.arange(len(members))
     # w z has a 1 bit where w and z agree

@@ -295,6 +295,6 @@ def test_renyi_orders_that_cannot_be_the_best_are_left_out(monkeypatch):
     monkeypatch.setattr(RDP, "curve", curve)
     found = RDP().epsilon(plan, 1e-6)
     assert max(asked) < 1e4
-    monkeypatch.setattr("accountant.accountants.rdp.DEAR_ORDERS", ())
+    monkeypatch.setattr("accountant.accountants.rdp.COSTLY_ORDERS", ())
     assert RDP().epsilon(plan, 1e-6) == found
     assert max(asked) > 1e8
