@@ -12,7 +12,7 @@ from mechanisms import Mechanism
 from mechanisms.base.values import Categories, Reals, Scores
 from mechanisms.families.additive import AdditiveNoise
 from mechanisms.laplace import Laplace
-from tests.laws.common import every_density, every_mechanism, neighbouring_values
+from tests.laws.common import INSTANCES, every_density, neighbouring_values
 from tests.laws.test_hockey_stick import profile
 
 EPSILONS = (0.0, 0.3, 0.7, 0.9)
@@ -103,11 +103,10 @@ def test_no_searched_neighbours_exceed_the_profile(mechanism):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
-@every_mechanism
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "mechanism", [one for one in INSTANCES if isinstance(one.values, Scores)], ids=repr
+)
 def test_longer_climbs_find_nothing_either(mechanism, seed):
-    if isinstance(mechanism.values, Scores):
-        for delta, epsilon, where in hill_climbed_pair(mechanism, seed, longer=10):
-            assert delta <= profile(mechanism, epsilon) + 1e-9, where
-    else:
-        assert violation(mechanism) == ""
+    for delta, epsilon, where in hill_climbed_pair(mechanism, seed, longer=4):
+        assert delta <= profile(mechanism, epsilon) + 1e-9, where
