@@ -23,6 +23,7 @@ from accountant.book.book_ledger import BookLedger
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
+from accountant.book.clock import ClockCorrection, confirmed_until, correct_clock
 from accountant.book.dataset_terms import (
     DatasetTerms,
     close_dataset,
@@ -98,6 +99,7 @@ class Book(TableDisplay):
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
         verified: bool = False,
+        clock: str | datetime | None = None,
     ) -> Self:
         """Open or create a book.
 
@@ -120,6 +122,10 @@ class Book(TableDisplay):
         verified : bool
             Whether data sets are opened with ``verified=True``, and plans of all others also only
             with a proof, by this object.
+        clock : str or datetime, optional
+            A day or a time, UTC, up to which the clock is right, or "trusted" where it is always
+            kept right, as by NTP.  Without it no window opens by a clock that is more than one day
+            ahead of the log.  The clock is this machine's, or the PostgreSQL server's.
 
         Returns
         -------
@@ -139,7 +145,10 @@ class Book(TableDisplay):
         named_author = None if author is None else checked_name("author", author)
         head_pin = None if pin is None else HeadPin(pin)
         signing_key = None if key is None else SigningKey(key)
-        return cls(Log.open(url, head_pin, named_author, wait, create, signing_key), verified)
+        confirmed = confirmed_until(clock)
+        log = Log.open(url, head_pin, named_author, wait, create, signing_key)
+        log.confirmed = confirmed
+        return cls(log, verified)
 
     def close(self) -> None:
         """Close the connection to the database."""
@@ -207,9 +216,10 @@ class Book(TableDisplay):
         people : str, optional
             A name for those whom the data are about: budgets of data sets of one name add up in
             `people`.
-        window : {"month", "30 days"}, optional
-            The budget is of each calendar month, or of any 30 days in a row (UTC, by the times of
-            the log): it protects a person's data of one window, if each release reads data of its
+        window : str, optional
+            "day", "week" (ISO, from Monday), "month", "quarter" or "year", or any number of days
+            in a row such as "30 days" (UTC, by the times of the log).  The budget is of each such
+            window: it protects a person's data of one window, if each release reads data of its
             own window only.
         carry : int, optional
             How many windows before leave what they did not spend to a later one; 0 by default.
@@ -425,7 +435,7 @@ class Book(TableDisplay):
         account = self._account(name)
         with self._log.reading():
             notion, total = account.standing()
-            if account.terms.is_over(self._log.latest):
+            if account.terms.is_over(self._log.times.latest):
                 return 0
             free = account.free_runs(as_plan(plan))
         try:
@@ -606,6 +616,30 @@ class Book(TableDisplay):
         account = self._account(name)
         change(account, *stated, checked_name("reason", reason))
         return self.status(name)
+
+    def correct_clock(self, reason: str) -> ClockCorrection:
+        """Set the log's time back to the clock's, where a wrong clock has moved it ahead.
+
+        Call it where the clock is right.  Charges that are later by the log count from now on in
+        the window that is open; earlier ones count as they did.  Expired data sets stay expired
+        until `expire` moves their end.
+
+        Parameters
+        ----------
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        ClockCorrection
+            Both times, the data sets whose windows count by the new one, and those that expired.
+
+        Raises
+        ------
+        ParameterError
+            If the log's time is not ahead, or came there in steps of at most one day.
+        """
+        return correct_clock(self._log, reason)
 
     # --- what was spent, and whether the log is intact
 

@@ -12,7 +12,6 @@ is the last entry with keys, or in old logs, which have none, through a column o
 
 from __future__ import annotations
 
-import datetime
 import getpass
 import os
 import threading
@@ -22,11 +21,11 @@ from itertools import pairwise
 from typing import Any, Self
 
 from accountant.book.chain.entries import (
-    CHARGING_KINDS,
     FIRST_PREDECESSOR,
     TERMS,
     ChainHead,
     LogEntry,
+    LogTimes,
     canonical_json,
     charge_key,
     digest,
@@ -40,7 +39,7 @@ from accountant.book.chain.signing_key import SigningKey, format_head, without_s
 from accountant.book.databases.connection import connect
 from accountant.book.databases.database_files import MissingBook
 from accountant.book.databases.storage import Question, Storage
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.errors import LedgerClockAhead, LedgerCorrupt, ParameterError
 
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
@@ -56,7 +55,7 @@ ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 class Log:
     """The entries of a book in a database, read and appended inside transactions.
 
-    ``latest`` is the latest time that the log has seen, as clocks may run back.
+    ``confirmed`` is the time up to which the caller of `Book.open` says that the clock is right.
     """
 
     def __init__(
@@ -74,7 +73,8 @@ class Log:
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
-        self._time = self.latest = ""  # times of the open transaction, and the latest in the log
+        self.confirmed = ""
+        self._times: LogTimes | None = None  # of the open transaction; None until it is asked for
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @property
@@ -138,12 +138,11 @@ class Log:
                 # The database answers this question together with the lock.
                 hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
-                    self._time = self.latest = _now()
+                    self._times = None
                     if self.storage.empty:
                         self._create()
                     else:
                         self._head = self._checked_head(self._pinned())
-                        self.latest = max(self._time, self._head.latest)
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -163,8 +162,7 @@ class Log:
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
-                self._head = self._checked_head(pinned)
-                self.latest = max(_now(), self._head.latest)
+                self._head, self._times = self._checked_head(pinned), None
                 yield
             self.last_seen_head = self.head.chain_head
 
@@ -199,6 +197,22 @@ class Log:
             self.append("index", {"at": seq}, also=key)
 
     # --- the end of the log
+
+    @property
+    def times(self) -> LogTimes:
+        """Return the times of the open transaction: what its entries state."""
+        if self._times is None:
+            self._times = LogTimes.after(self._head, _now(self.storage), self.confirmed)
+        return self._times
+
+    @times.setter
+    def times(self, corrected: LogTimes) -> None:
+        self._times = corrected
+
+    def refuse_clock_ahead(self) -> None:
+        """Raise `LedgerClockAhead` if windows do not follow the clock; inside a transaction."""
+        if self.times.clock_is_ahead:
+            raise LedgerClockAhead(self.name, self.times.window, self.times.clock)
 
     @property
     def head(self) -> LogEntry:
@@ -270,13 +284,12 @@ class Log:
             "dataset": dataset,
             "key": key,
             "seq": seq + 1,
-            "time": self._time,
+            **self.times.facts(),
             "author": self.author,
         }
-        if self.latest > self._time:  # the clock ran back: expired budgets stay expired
-            entry_facts["latest"] = self.latest
-        keys = LogEntry(seq + 1, "", entry_facts).own_keys + ([] if also is None else [also])
-        if kind in CHARGING_KINDS and dataset is not None:
+        unchained_entry = LogEntry(seq + 1, "", entry_facts)
+        keys = unchained_entry.own_keys + ([] if also is None else [also])
+        if unchained_entry.states_charges and dataset is not None:
             last_charge = self.last_charge(dataset)
             entry_facts["before"] = 0 if last_charge is None else last_charge.seq
         root = 0 if self._head is None else self._head.index_root or 0
@@ -372,7 +385,7 @@ class Log:
             entry = self.entry_with_key(charge_key(dataset))
         if entry is None:
             return None
-        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
+        if entry.facts["dataset"] != dataset or not entry.states_charges:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
@@ -499,8 +512,8 @@ class Log:
             raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+def _now(storage: Storage) -> str:
+    return storage.now().isoformat(timespec="microseconds")
 
 
 def _user() -> str:

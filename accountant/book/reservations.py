@@ -99,7 +99,9 @@ class Reservations:
                 "cost": notion.encode(cost),
                 **stated,
                 **self._within_quota(
-                    Charge(notion, lambda total: notion.add(total, cost), who, self._log.latest)
+                    Charge(
+                        notion, lambda total: notion.add(total, cost), who, self._log.times.window
+                    )
                 ),
                 **account.counting(notion),
                 **users.facts(),
@@ -198,7 +200,7 @@ class Reservations:
                 return total
             return account.total_after_plan(notion, total, plan, entry_facts)
 
-        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.latest))
+        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.times.window))
         return self._log.append("plan", entry_facts, account.name, key)
 
     def reserve_step(
@@ -216,8 +218,8 @@ class Reservations:
         key = step_key(facts["run"], facts["step"]) if named else None
         with self._log.writing():
             if account.window is not None:  # a step of an earlier window would read later data
-                paid_in = account.window.label(self._log.entry(facts["run"]).latest)
-                if paid_in != account.window.label(self._log.latest):
+                paid_in = account.window.label(account.paid_at(facts["run"]))
+                if paid_in != account.window.label(self._log.times.window):
                     why = f"this run was paid for in {paid_in}; "
                     why += "a new run is paid for in the open window"
                     raise OffPlan(mechanism, None, why)
@@ -278,8 +280,16 @@ class Reservations:
             self.account.read_ahead()
 
     def _refuse_if_over(self) -> None:
-        """Refuse to spend or to read data after the end; call it inside the transaction."""
-        self.account.follow_terms().refuse_if_over(self.account.name, self._log.latest)
+        """Refuse to spend or to read data after the end; call it inside the transaction.
+
+        With windows it is also refused while the clock is far ahead of the log.
+        """
+        account, times = self.account, self._log.times
+        account.follow_terms().refuse_if_over(
+            account.name, times.latest, times.difference(times.latest)
+        )
+        if account.window is not None:
+            self._log.refuse_clock_ahead()
 
     def refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.
@@ -313,7 +323,9 @@ class Reservations:
         def spend(total: Total[Any]) -> Total[Any]:
             after = total_after(notion, total)
             if notion.refuses(total, after):
-                raise notion.refusal(total, total_after(notion, notion.zero), mechanism)
+                raise self._refusal(
+                    notion.refusal(total, total_after(notion, notion.zero), mechanism)
+                )
             return after
 
         if account.buckets is not None:  # the people of a bucket pay for releases of its data
@@ -330,7 +342,7 @@ class Reservations:
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if account.window is not None:
-            charge = Charge(notion, partial(total_after, notion), None, self._log.latest)
+            charge = Charge(notion, partial(total_after, notion), None, self._log.times.window)
             parts = charge.parts_after(account.window, account.parts_at(last_charge))
             stated["parts"] = encoded(notion, parts)
         return notion, stated
@@ -368,8 +380,21 @@ class Reservations:
             before = account.total_of(notion, authors.parts(author))
             after = largest_total([before, *authors.user_totals_after(author, charge)])
             parts = {WHOLE: after}
-        account.terms.refuse_over_quota(author, notion, before, after)
+        try:
+            account.terms.refuse_over_quota(author, notion, before, after)
+        except BudgetExceeded as refusal:
+            raise self._refusal(refusal) from None
         return {"own": encoded(notion, parts)}
+
+    def _refusal(self, refusal: RuntimeError) -> RuntimeError:
+        """Return a refusal which says, with windows, where the log's time and the clock differ."""
+        times = self._log.times
+        said = "" if self.account.window is None else times.difference(times.window)
+        if not said or not isinstance(refusal, BudgetExceeded):
+            return refusal
+        spent, asked, budget, unit, limit, remedy = refusal.args
+        remedies = "; ".join(filter(None, [remedy, said]))
+        return BudgetExceeded(spent, asked, budget, unit, limit, remedies)
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

@@ -118,5 +118,8 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.log_time is not None and status.clock is not None:
+        times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
+        yield f"  {times} (UTC)"
     for quota in status.quotas:
         yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

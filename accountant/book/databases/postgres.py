@@ -18,6 +18,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -52,6 +53,8 @@ IS_FLUSHED = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN true "
     "ELSE pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn() END"
 )
+# microseconds since 1970 by the server's clock, which all writers of a book share
+TIME: Question = ("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", {})
 # characters or bytes: an insertion with a shorter body is held back, and sent in one message with
 # the next statement, mostly the commit; one with a longer body is sent at once
 LONGEST_WORDS = 1 << 16
@@ -132,7 +135,7 @@ class Postgres:
     @contextmanager
     def writing(self, ahead: Sequence[Question] = ()) -> Iterator[None]:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
-        known_table = self._table
+        known_table, ahead = self._table, [*ahead, TIME]
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"):
             self._hold(ahead if known_table else ())
             # Until now this object knew of no tables, so it holds the lock to create them.  If they
@@ -237,6 +240,11 @@ class Postgres:
                 self._db.execute("ROLLBACK")
         if self._db.info.transaction_status != idle:
             self._db.close()
+
+    def now(self) -> datetime:
+        """Return the time of the server's clock; in writing transactions, as the lock was taken."""
+        [(microseconds,)] = self.ask(TIME[0])
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
     def note_length(self, length: int) -> None:
         """Note nothing: the server's own log brings back what it committed."""

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,10 @@ class SQLite:
                 time.sleep(random.uniform(2e-4, 2e-3))
             else:
                 return
+
+    def now(self) -> datetime:
+        """Return the time of this machine's clock."""
+        return datetime.now(UTC)
 
     def note_length(self, length: int) -> None:
         """Note the number of entries in the file's header; inside a transaction."""
