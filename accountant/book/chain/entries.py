@@ -168,7 +168,10 @@ class LogTimes(NamedTuple):
         if abs(apart) < timedelta(minutes=1):
             return ""
         # the first 19 characters of a time are those up to its second
-        return f"the log's time is {log_time[:19]}, the clock says {self.clock[:19]} (UTC)"
+        said = f"the log's time is {log_time[:19]}, the clock says {self.clock[:19]} (UTC)"
+        if log_time > self.clock:
+            said += "; where the clock is right, Book.correct_clock sets the log's time"
+        return said
 
 
 def is_jump(before: str, after: str) -> bool:

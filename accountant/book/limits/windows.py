@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
-from functools import cache, reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 from accountant.book.chain.entries import window_time_of
@@ -92,11 +92,15 @@ CALENDAR = {
 }
 
 
-@cache
 def window_kind(name: object) -> WindowKind | None:
     """Return the kind of windows with this name, such as "month" or "30 days"; None for others."""
-    if not isinstance(name, str) or name in CALENDAR:
-        return CALENDAR.get(str(name))
+    if not isinstance(name, str):
+        return None
+    return CALENDAR.get(name) or _rolling_kind(name)
+
+
+@lru_cache(maxsize=100)
+def _rolling_kind(name: str) -> WindowKind | None:
     rolling = ROLLING.fullmatch(name)
     if rolling is None or int(rolling[1]) > DAYS.high:
         return None
