@@ -49,7 +49,7 @@ class AccountsCheck:
         if self._to_correct:
             expected = self._to_correct.pop(0)
             if not is_counted_anew or entry.facts["dataset"] != expected:
-                self._refuse("comes before all windows were counted by a corrected clock", entry)
+                self._refuse("comes before all windows are counted by a corrected clock", entry)
         if entry.kind == CLOCK:
             for check in self._checks.values():
                 check.check_end_after(entry)
@@ -67,8 +67,7 @@ class AccountsCheck:
     def check_last_charges(self) -> None:
         """Check that a spend would find the last charge of each data set through the index."""
         if self._to_correct:
-            why = "ends before all windows were counted by a corrected clock"
-            raise LedgerCorrupt(self._log.name, why)
+            raise LedgerCorrupt(self._log.name, "ends before all windows are counted anew")
         for name, check in self._checks.items():
             indexed_charge = self._log.last_charge(name)
             if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):

@@ -32,6 +32,7 @@ from accountant.book.chain.entries import (
     next_hash,
     parse_facts,
     terms_key,
+    times_after,
 )
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.key_index import Node, descend, new_nodes
@@ -202,7 +203,7 @@ class Log:
     def times(self) -> LogTimes:
         """Return the times of the open transaction: what its entries state."""
         if self._times is None:
-            self._times = LogTimes.after(self._head, _now(self.storage), self.confirmed)
+            self._times = times_after(self._head, _now(self.storage), self.confirmed)
         return self._times
 
     @times.setter

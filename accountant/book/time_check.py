@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from datetime import datetime
 
-from accountant.book.chain.entries import BELIEVED_STEP, CLOCK, EVERY_CLOCK, LogEntry, LogTimes
+from accountant.book.chain.entries import BELIEVED_STEP, CLOCK, EVERY_CLOCK, LogEntry, times_after
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
 
@@ -54,7 +54,7 @@ class TimeCheck:
         if stated == clock > before.window_time:  # whoever wrote it may have confirmed the clock
             return
         followed, kept = (
-            LogTimes.after(before, clock, confirmed).window for confirmed in (EVERY_CLOCK, "")
+            times_after(before, clock, confirmed).window for confirmed in (EVERY_CLOCK, "")
         )
         if stated not in (followed, kept):
             self._refuse("counts windows by neither the clock nor the entry before", entry)

@@ -39,25 +39,43 @@ PinFile = Annotated[
 KeyFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
 ]
+ClockTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME|trusted",
+        help="Confirm that the clock is right up to the day or time TIME (UTC), or 'trusted': "
+        "always.",
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
 @contextmanager
 def open_book(
-    book: str, pin: str | None, create: bool = False, key: str | None = None
+    book: str,
+    pin: str | None,
+    create: bool = False,
+    key: str | None = None,
+    clock: str | None = None,
 ) -> Iterator[Book]:
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url
-    from accountant.errors import BudgetExceeded, DatasetClosed, LedgerBusy, LedgerCorrupt
+    from accountant.errors import (
+        BudgetExceeded,
+        DatasetClosed,
+        LedgerBusy,
+        LedgerClockAhead,
+        LedgerCorrupt,
+    )
 
     try:
-        with Book.open(book_url(book), pin=pin, create=create, key=key) as opened_book:
+        with Book.open(book_url(book), pin=pin, create=create, key=key, clock=clock) as opened_book:
             yield opened_book
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerClockAhead) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 
@@ -120,6 +138,7 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  expires {status.expires[:19]} (UTC)"
     if status.log_time is not None and status.clock is not None:
         times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
-        yield f"  {times} (UTC)"
+        unconfirmed = "; no later window opens until the clock is confirmed"
+        yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
     for quota in status.quotas:
         yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

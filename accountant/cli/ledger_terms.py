@@ -1,4 +1,4 @@
-"""``python -m accountant ledger open|close|raise|expire|quota|buckets``: terms of a data set.
+"""``python -m accountant ledger open|close|raise|expire|quota|...``: terms of a data set.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  These
 commands set the terms on which a data set may be spent: its budget, the time at which it expires,
@@ -15,6 +15,7 @@ import typer
 from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
     BookName,
+    ClockTime,
     DatasetName,
     JsonFlag,
     KeyFile,
@@ -22,6 +23,7 @@ from accountant.cli.ledger_options import (
     open_book,
     print_json,
     print_statuses,
+    wrapped,
 )
 from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
 
@@ -58,7 +60,9 @@ AsideRuns = Annotated[
 Window = Annotated[
     str | None,
     typer.Option(
-        metavar="W", help="Give the whole budget to each 'month', or to any '30 days' in a row."
+        metavar="W",
+        help="Give the whole budget to each 'day', 'week', 'month', 'quarter' or 'year', or to any "
+        "'30 days' (or another number) in a row.",
     ),
 ]
 Carry = Annotated[
@@ -149,6 +153,7 @@ def open_(
     people: People = None,
     proof: AsideProof = None,
     verified: Verified = False,
+    clock: ClockTime = None,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -191,7 +196,7 @@ def open_(
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.
-    with open_book(book, pin, create=True, key=key) as opened_book:
+    with open_book(book, pin, create=True, key=key, clock=clock) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
 
@@ -296,6 +301,34 @@ def expire(
     """
     with open_book(book, pin, key=key) as opened_book:
         print_statuses([opened_book.expire(name, when, reason)], json)
+
+
+def correct_clock(
+    book: BookName,
+    reason: Reason,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Set a book's time back to the clock's, where a wrong clock has moved it ahead.
+
+    Do it where the clock is right: what was spent by the wrong one counts in the open windows.
+
+    Example: python -m accountant ledger correct-clock book.db --reason "the battery was empty"
+    """
+    with open_book(book, pin, key=key) as opened_book:
+        correction = opened_book.correct_clock(reason)
+    if json:
+        print_json(correction._asdict())
+        return
+    # the first 19 characters of a time are those up to its second
+    print(
+        f"the time of the book was {correction.log_time[:19]}; it is {correction.clock[:19]} (UTC)"
+    )
+    for name in correction.windows:
+        print(wrapped(f"{name}: what was spent later counts in the window that is open"))
+    for name in correction.expired:
+        print(wrapped(f"{name}: stays expired until `expire` moves its end"))
 
 
 def quota(

@@ -138,16 +138,6 @@ class LogTimes(NamedTuple):
     latest: str
     window: str
 
-    @classmethod
-    def after(cls, head: LogEntry | None, clock: str, confirmed: str) -> LogTimes:
-        """Return the times after the last entry; clocks up to the time ``confirmed`` are right."""
-        if head is None:
-            return cls(clock, clock, clock)
-        latest, window = max(clock, head.latest), head.window_time
-        if clock > window and (clock <= confirmed or not is_jump(window, clock)):
-            window = clock
-        return cls(clock, latest, window)
-
     @property
     def clock_is_ahead(self) -> bool:
         """Return whether the clock is so far ahead that windows do not follow it."""
@@ -172,6 +162,16 @@ class LogTimes(NamedTuple):
         if log_time > self.clock:
             said += "; where the clock is right, Book.correct_clock sets the log's time"
         return said
+
+
+def times_after(head: LogEntry | None, clock: str, confirmed: str) -> LogTimes:
+    """Return the times after the last entry; clocks up to the time ``confirmed`` are right."""
+    if head is None:
+        return LogTimes(clock, clock, clock)
+    latest, window = max(clock, head.latest), head.window_time
+    if clock > window and (clock <= confirmed or not is_jump(window, clock)):
+        window = clock
+    return LogTimes(clock, latest, window)
 
 
 def is_jump(before: str, after: str) -> bool:

@@ -3,8 +3,8 @@
 import pytest
 
 from accountant import Book, Budget
-from accountant.ledger.totals import Spending
 from accountant.book.limits.windows import window_kind
+from accountant.ledger.totals import Spending
 from accountant.reports.history_page import history_page
 from accountant.reports.ledger_totals import LedgerTotals
 from mechanisms import Gaussian, Laplace
