@@ -638,6 +638,8 @@ class Book(TableDisplay):
         ------
         ParameterError
             If the log's time is not ahead, or came there in steps of at most one day.
+        LedgerClockAhead
+            If the clock is more than one day ahead of what the log was before, and not confirmed.
         """
         return correct_clock(self._log, reason)
 

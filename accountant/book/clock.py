@@ -25,7 +25,7 @@ from accountant.book.limits.charges import AuthorTotals
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import Parts, encoded
 from accountant.book.log import Log
-from accountant.errors import ParameterError
+from accountant.errors import LedgerClockAhead, ParameterError
 
 TRUSTED = "trusted"
 DAY = len("2026-11-28")
@@ -143,18 +143,24 @@ class WindowSums:
         self._time = now
 
     def refuse_unless_jumped(self, times: LogTimes) -> None:
-        """Raise `ParameterError` unless the log's time came after the clock's by a jump."""
-        if times.latest <= times.clock:
-            allowed = f"one whose time is ahead of the clock's, {times.clock[:19]} (UTC)"
-            raise ParameterError("book", self._log.name, allowed)
-        if self._time > times.clock and not any(
-            start <= times.clock < end for start, end in self._jumps
-        ):
+        """Raise `ParameterError` unless the log's time came after the clock's by a jump.
+
+        Raise `LedgerClockAhead` where the clock itself is far ahead of what was before the jump.
+        """
+        now, name = times.clock, self._log.name
+        if times.latest <= now:
+            allowed = f"one whose time is ahead of the clock's, {now[:19]} (UTC)"
+            raise ParameterError("book", name, allowed)
+        jumps_over_now = [start for start, end in self._jumps if start <= now < end]
+        if self._time > now and not jumps_over_now:
             allowed = (
-                f"one whose time jumped ahead of the clock's: from {times.clock[:19]} to "
+                f"one whose time jumped ahead of the clock's: from {now[:19]} to "
                 f"{self._time[:19]} (UTC) it went in steps of at most one day"
             )
-            raise ParameterError("book", self._log.name, allowed)
+            raise ParameterError("book", name, allowed)
+        last_before = min([self._time, *jumps_over_now])
+        if now > self._log.confirmed and last_before and is_jump(last_before, now):
+            raise LedgerClockAhead(name, last_before, now)
 
     def corrected(self, account: Account, now: str) -> dict[str, Any]:
         """Return what an entry states of a data set with windows after the correction."""

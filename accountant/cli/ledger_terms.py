@@ -306,6 +306,7 @@ def expire(
 def correct_clock(
     book: BookName,
     reason: Reason,
+    clock: ClockTime = None,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -316,7 +317,7 @@ def correct_clock(
 
     Example: python -m accountant ledger correct-clock book.db --reason "the battery was empty"
     """
-    with open_book(book, pin, key=key) as opened_book:
+    with open_book(book, pin, key=key, clock=clock) as opened_book:
         correction = opened_book.correct_clock(reason)
     if json:
         print_json(correction._asdict())

@@ -573,6 +573,7 @@ PATCHED = {
         books.believes_a_step_of_two_days: ("day", 0),
         books.spends_by_a_clock_that_is_ahead: ("month", 0),
         books.corrects_what_was_reached_step_by_step: ("day", 0),
+        books.corrects_by_a_clock_that_is_ahead: ("month", 0),
         books.gives_back_what_a_wrong_clock_spent: ("7 days", 0),
         books.corrects_what_the_last_charge_states: ("month", 0),
     },

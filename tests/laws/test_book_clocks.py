@@ -83,12 +83,14 @@ class Model:
         here = part_of(self.kind, window)
         return sum(c.tenths for c in self.charges if part_of(self.kind, c.at) == here)
 
-    def can_correct(self, clock):
-        """Whether the log's time is ahead, by one step of more than a day."""
+    def can_correct(self, clock, confirmed):
+        """Whether the log's time is ahead, by one step of more than a day, and the clock is not."""
         if self.latest <= clock:
             return False
         before = [hour for hour in self.entries if hour <= clock]
         after = [hour for hour in self.entries if hour > clock]
+        if before and clock - max(before) > DAY and not confirmed:
+            return False
         return not (before and after) or min(after) - max(before) > DAY
 
     def correct(self, clock):
@@ -126,11 +128,11 @@ def acted(book, model, action, hour, clock):
     if action.what == "correct":
         try:
             book.correct_clock("it was wrong")
-        except ParameterError:
-            assert not model.can_correct(clock)
+        except (ParameterError, LedgerClockAhead):
+            assert not model.can_correct(clock, action.confirmed)
             assert book.head == head
         else:
-            assert model.can_correct(clock)
+            assert model.can_correct(clock, action.confirmed)
             model.was_right &= action.offset >= 0
             model.correct(clock)
     elif action.what == "other":

@@ -223,6 +223,13 @@ def corrects_what_was_reached_step_by_step(patch):
     patch.setattr(clock.WindowSums, "refuse_unless_jumped", lambda *_: None)
 
 
+def corrects_by_a_clock_that_is_ahead(patch):
+    """Sets the log's time to that of a clock which nobody confirmed."""
+    edit(
+        patch, clock.WindowSums, "refuse_unless_jumped", "now > self._log.confirmed and", "False and",
+    )  # fmt: skip
+
+
 def gives_back_what_a_wrong_clock_spent(patch):
     """Forgets the charges that a correction moves."""
     edit(

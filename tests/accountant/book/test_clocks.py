@@ -302,6 +302,11 @@ def test_an_old_book_with_an_entry_of_2099_is_opened_again(sqlite_book, clock):
     with Book.open(sqlite_book.url) as book:
         spend(book, loss=PureLoss(1.0))  # in January 2099
         assert book.status("d").window == "2099-01"
+        before = sqlite_book.hash_rows()
+        with pytest.raises(LedgerClockAhead, match=r"2026-11-12T12.* time, 2026-11-10T12"):
+            book.correct_clock("an entry of 2099")
+        assert sqlite_book.hash_rows() == before
+    with Book.open(sqlite_book.url, clock="2026-11-12") as book:
         book.correct_clock("an entry of 2099")
         assert facts_of(book)["parts"] == {"2026-11": ["1.5", "0.0"]}
         book.verify()
@@ -372,11 +377,11 @@ def test_a_correction_brings_no_expired_data_set_back(sqlite_book, clock):
         book.close_dataset("closed", "over")
         clock("2099-01-01")
         spend(book, "later")
-        clock("2026-11-12")
+        clock("2026-11-11")
         made = book.correct_clock("2099")
         assert made.expired == ("ends",)
-        assert book.status("ends").expires == noon("2026-11-12")
-        with pytest.raises(DatasetClosed, match="expired at 2026-11-12T12:00:00"):
+        assert book.status("ends").expires == noon("2026-11-11")
+        with pytest.raises(DatasetClosed, match="expired at 2026-11-11T12:00:00"):
             spend(book, "ends")
         book.expire("ends", "2027-01-01", "it was the clock")
         spend(book, "ends")
