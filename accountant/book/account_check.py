@@ -33,10 +33,9 @@ CERTIFIED_ROUND_OFF = 1e-6
 class AccountsCheck:
     """Reads along the entries of a book, and checks what they state of each data set."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, log: Log, times: TimeCheck) -> None:
+        self._log, self._times = log, times
         self._checks: dict[str, ChargeCheck] = {}  # by data set
-        self._times = TimeCheck(log)
         # the data sets whose next entries must count windows anew, after a correction of the clock
         self._to_correct: list[str] = []
 
@@ -112,7 +111,7 @@ class ChargeCheck:
                 entry, self._standing, self._each_total(), self._last_charge
             )
             if entry.states_charges:
-                self._check_counted_anew(entry)
+                self.check_counted_anew(entry)
                 self._last_charge = entry
             return
         if entry.kind in CHARGING_KINDS:
@@ -133,7 +132,7 @@ class ChargeCheck:
         if terms.is_over(correction.facts["was"]) and not terms.is_over(correction.latest):
             self._refuse("brings an expired data set back to life")
 
-    def _check_counted_anew(self, entry: LogEntry) -> None:
+    def check_counted_anew(self, entry: LogEntry) -> None:
         """Check what a correction of the clock says of parts of time: all charges count in one."""
         account, notion = self._account, self._account.notion
         if account.window is None:
@@ -325,8 +324,8 @@ class TermsCheck:
             self._check_quota(entry, before)
         elif change == CLOCK:
             account.charge_author(self._authors, entry)
-            used = self._authors.encoded(before.notion) if terms.quotas else {}
-            self._check_used(entry, before.notion, used)
+            charged = self._authors.encoded(before.notion) if terms.quotas else {}
+            self._check_used(entry, before.notion, charged)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:

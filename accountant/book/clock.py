@@ -67,8 +67,14 @@ def correct_clock(log: Log, reason: str) -> ClockCorrection:
         before = log.times
         sums.refuse_unless_jumped(before)
         now = before.clock
-        expired = [account for account in sums.accounts if _is_revived(account, before)]
-        for account in expired:  # they expire now, not later
+        # What has expired by the log's time, and has not by the clock's, expires now.
+        expired = [
+            account
+            for account in sums.accounts
+            for terms in [account.follow_terms()]
+            if not terms.is_over(now) and terms.is_over(before.latest)
+        ]
+        for account in expired:
             append_change(account, "expires", {"expires": now}, reason)
         earlier = log.entry_with_key(CLOCK_KEY)
         log.times = LogTimes(now, now, now)
@@ -87,12 +93,6 @@ def correct_clock(log: Log, reason: str) -> ClockCorrection:
             append_change(account, CLOCK, sums.corrected(account, now), reason)
     names = (tuple(account.name for account in accounts) for accounts in (windowed, expired))
     return ClockCorrection(before.latest, now, *names)
-
-
-def _is_revived(account: Account, before: LogTimes) -> bool:
-    """Return whether a data set has expired by the log's time, and has not by the clock's."""
-    terms = account.follow_terms()
-    return not terms.closed and terms.is_over(before.latest) and not terms.is_over(before.clock)
 
 
 def is_step_ahead(start: str, end: str) -> bool:
@@ -118,7 +118,7 @@ class WindowSums:
     def read_on(self) -> None:
         """Read the entries that are not read yet; call it inside a transaction."""
         for entry in self._log.entries_after(self._head):
-            self._note_time(entry)
+            self.note_time(entry)
             if entry.kind == "dataset":
                 account = Account(self._log, entry)
                 self.accounts.append(account)
@@ -130,7 +130,7 @@ class WindowSums:
                 account.charge_author(authors, entry)
             self._head = entry.chain_head
 
-    def _note_time(self, entry: LogEntry) -> None:
+    def note_time(self, entry: LogEntry) -> None:
         """Note a jump of the time for windows; a correction takes back what came later."""
         now = entry.window_time
         if entry.kind == CLOCK:

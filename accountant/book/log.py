@@ -203,7 +203,7 @@ class Log:
     def times(self) -> LogTimes:
         """Return the times of the open transaction: what its entries state."""
         if self._times is None:
-            self._times = times_after(self._head, _now(self.storage), self.confirmed)
+            self._times = times_after(self._head, clock_time(self.storage), self.confirmed)
         return self._times
 
     @times.setter
@@ -513,7 +513,8 @@ class Log:
             raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
-def _now(storage: Storage) -> str:
+def clock_time(storage: Storage) -> str:
+    """Return what the clock says, as entries state times."""
     return storage.now().isoformat(timespec="microseconds")
 
 

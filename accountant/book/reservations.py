@@ -392,9 +392,9 @@ class Reservations:
         said = "" if self.account.window is None else times.difference(times.window)
         if not said or not isinstance(refusal, BudgetExceeded):
             return refusal
-        spent, asked, budget, unit, limit, remedy = refusal.args
+        spent, requested, budget, unit, limit, remedy = refusal.args
         remedies = "; ".join(filter(None, [remedy, said]))
-        return BudgetExceeded(spent, asked, budget, unit, limit, remedies)
+        return BudgetExceeded(spent, requested, budget, unit, limit, remedies)
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

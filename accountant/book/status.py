@@ -113,7 +113,7 @@ def status_of(account: Account) -> Status:
     protects = account.unit
     largest_budget = account.budget
     if window is not None:
-        protects = f"the data of {account.unit} in {window.kind.words} (UTC)"
+        protects = f"the data of {account.unit} in {window.kind.in_words} (UTC)"
         # An earlier window may have had a larger budget.
         largest_budget = Budget(terms.largest, account.budget.delta)
     elif account.buckets is not None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from accountant.book.chain.entries import BELIEVED_STEP, CLOCK, EVERY_CLOCK, LogEntry, times_after
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
 
-MICROSECONDS = 1_000_000  # of a second
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 class TimeCheck:
@@ -35,11 +35,17 @@ class TimeCheck:
         Entries that were written before any data set could expire did not note the latest time.
         """
         if entry.kind == CLOCK:
-            self._check_correction(entry)
+            self.check_correction(entry)
         elif self._timed and self._before is not None:
             if entry.latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
-            self._check_window_time(entry, self._before)
+            clock, stated = entry.facts["time"], entry.window_time
+            # Whoever wrote the entry may have confirmed the clock, or may have not.
+            if not stated == clock > self._before.window_time and stated not in {
+                times_after(self._before, clock, confirmed).window
+                for confirmed in (EVERY_CLOCK, "")
+            }:
+                self._refuse("counts windows by neither the clock nor the entry before", entry)
         self._latest = max(entry.latest, entry.facts["time"])
         self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
         if self._before is None or entry.window_time != self._before.window_time:
@@ -48,18 +54,7 @@ class TimeCheck:
                 self._window_times.append(moment)
         self._before = entry
 
-    def _check_window_time(self, entry: LogEntry, before: LogEntry) -> None:
-        """Check that windows count by the clock, or by the entry before if that is allowed."""
-        clock, stated = entry.facts["time"], entry.window_time
-        if stated == clock > before.window_time:  # whoever wrote it may have confirmed the clock
-            return
-        followed, kept = (
-            times_after(before, clock, confirmed).window for confirmed in (EVERY_CLOCK, "")
-        )
-        if stated not in (followed, kept):
-            self._refuse("counts windows by neither the clock nor the entry before", entry)
-
-    def _check_correction(self, entry: LogEntry) -> None:
+    def check_correction(self, entry: LogEntry) -> None:
         """Check that a correction sets back a time that ran ahead, to where it has jumped over."""
         facts, now = entry.facts, entry.facts["time"]
         if not facts["reason"]:
@@ -74,14 +69,15 @@ class TimeCheck:
         first_later = bisect_right(times, moment)
         if 0 < first_later < len(times):
             step = times[first_later] - times[first_later - 1]
-            if step <= BELIEVED_STEP.total_seconds() * MICROSECONDS:
+            if step <= BELIEVED_STEP // MICROSECOND:
                 self._refuse("corrects a time to which the log came step by step", entry)
         del times[first_later:]
         self._corrections.append(entry)
 
     def window_time_now(self, entry: LogEntry) -> str:
         """Return the time by which windows count an earlier entry, as corrections left it."""
-        later = [other.window_time for other in self._corrections if other.seq > entry.seq]
+        corrections = (correction for correction in self._corrections if correction.seq > entry.seq)
+        later = [correction.window_time for correction in corrections]
         return min([entry.window_time, *later])
 
     def _refuse(self, why: str, entry: LogEntry) -> None:
@@ -90,5 +86,4 @@ class TimeCheck:
 
 def _microseconds(time: str) -> int:
     """Return a time in microseconds since 1970."""
-    moment = datetime.fromisoformat(time)
-    return int(moment.timestamp()) * MICROSECONDS + moment.microsecond
+    return (datetime.fromisoformat(time) - EPOCH) // MICROSECOND

@@ -16,6 +16,7 @@ from accountant.book.chain.entries import FIRST_PREDECESSOR, ChainHead, LogEntry
 from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.chain.signing_key import parse_head
 from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.time_check import TimeCheck
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
 
@@ -68,7 +69,7 @@ class LogCheck:
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0  # the number of the entry that is checked
-        self._accounts = AccountsCheck(log)
+        self._accounts = AccountsCheck(log, TimeCheck(log))
         self._attached: dict[int, str] = {}  # the digests of attached bytes, by entry
         self._reserved: set[int] = set()
 

@@ -167,6 +167,7 @@ def open_(
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
     from accountant.book.chain.entries import checked_name
+    from accountant.book.clock import confirmed_until
     from accountant.book.dataset_terms import DatasetTerms
     from accountant.errors import ParameterError
 
@@ -174,6 +175,7 @@ def open_(
         None if text is None else parse_number(text) for text in (order, users, runs, carry)
     )
     checked_name("name", name)
+    confirmed_until(clock)  # a wrong time is refused before the cost of a plan is computed
     if proof is not None and plan is None:
         raise ParameterError("--proof", proof, "given with --plan")
     whole_plan, budget, proved = _plan_and_budget(epsilon, delta, plan, run_count, proof)

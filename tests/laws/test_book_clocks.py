@@ -109,7 +109,7 @@ def follows_the_model(kind, actions):
         return time.isoformat(timespec="microseconds")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_now", now)
+        patch.setattr(log, "clock_time", now)
         with opened_book(budget=Budget(1.0), window=kind) as book:
             book.dataset("other", Budget(1e6))
             for action in actions:

@@ -26,7 +26,7 @@ EARLY, LATE, BACK = (f"2026-0{month}-01T00:00:00.000000+00:00" for month in (1, 
 @pytest.mark.parametrize("how", ["closed", "expired", "set back"])
 def test_after_its_end_nothing_is_spent_in_any_process(how):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_now", lambda _: EARLY)
+        patch.setattr(log, "clock_time", lambda _: EARLY)
         with opened_book(budget=Budget(1.0)) as book:
             with (
                 Book.open(f"sqlite:///{book._log.name}") as other,
@@ -37,10 +37,10 @@ def test_after_its_end_nothing_is_spent_in_any_process(how):
                     book.close_dataset("d", "the end")
                 else:
                     book.expire("d", BACK, "the end")
-                    patch.setattr(log, "_now", lambda _: LATE)
+                    patch.setattr(log, "clock_time", lambda _: LATE)
                 if how == "set back":
                     book.dataset("seen later", Budget(1.0))
-                    patch.setattr(log, "_now", lambda _: EARLY)
+                    patch.setattr(log, "clock_time", lambda _: EARLY)
                 with pytest.raises(DatasetClosed):
                     ledger.release(Laplace(10.0), np.sum)
             assert book.spent("d") == 0.1
@@ -144,7 +144,7 @@ def test_no_window_holds_more_than_its_budget(kind, carry):
             when = datetime.datetime(2025, 9, 1, 12, tzinfo=datetime.UTC)
             return (when + datetime.timedelta(days=day)).isoformat(timespec="microseconds")
 
-        patch.setattr(log, "_now", time)
+        patch.setattr(log, "clock_time", time)
         with opened_book(budget=Budget(1.0), window=kind, carry=carry) as book:
             book._log.confirmed = EVERY_CLOCK
             ledger = book.ledger("d", DATA)

@@ -154,8 +154,8 @@ class LogTimes(NamedTuple):
 
     def difference(self, log_time: str) -> str:
         """Return the log's time and the clock's in words, where they are a minute apart or more."""
-        apart = datetime.fromisoformat(log_time) - datetime.fromisoformat(self.clock)
-        if abs(apart) < timedelta(minutes=1):
+        gap = datetime.fromisoformat(log_time) - datetime.fromisoformat(self.clock)
+        if abs(gap) < timedelta(minutes=1):
             return ""
         # the first 19 characters of a time are those up to its second
         said = f"the log's time is {log_time[:19]}, the clock says {self.clock[:19]} (UTC)"

@@ -33,10 +33,10 @@ class WindowKind(NamedTuple):
 
     ``number`` counts the parts of time: it returns that of the part in which a day is.  ``label``
     is the name of this part, and ``first_day`` returns the first day of a label.  A window is
-    ``length`` parts in a row; ``words`` says it, and ``later`` what the next part of time brings.
+    ``length`` parts in a row, in words ``in_words``; ``later`` says what the next part brings.
     """
 
-    words: str
+    in_words: str
     number: Callable[[date], int]
     label: Callable[[date], str]
     first_day: Callable[[str], date]
@@ -57,9 +57,9 @@ def _calendar(
     label: Callable[[date], str],
     first_day: Callable[[str], date],
 ) -> WindowKind:
-    words = "one day" if name == "day" else f"one calendar {name}"
+    in_words = "one day" if name == "day" else f"one calendar {name}"
     later = f"the next {name} has a budget of its own"
-    return WindowKind(words, number, label, first_day, 1, later)
+    return WindowKind(in_words, number, label, first_day, 1, later)
 
 
 CALENDAR = {
@@ -96,11 +96,12 @@ def window_kind(name: object) -> WindowKind | None:
     """Return the kind of windows with this name, such as "month" or "30 days"; None for others."""
     if not isinstance(name, str):
         return None
-    return CALENDAR.get(name) or _rolling_kind(name)
+    return CALENDAR.get(name) or rolling_kind(name)
 
 
 @lru_cache(maxsize=100)
-def _rolling_kind(name: str) -> WindowKind | None:
+def rolling_kind(name: str) -> WindowKind | None:
+    """Return the kind of windows of some days in a row, such as "30 days"; None for others."""
     rolling = ROLLING.fullmatch(name)
     if rolling is None or int(rolling[1]) > DAYS.high:
         return None

@@ -73,7 +73,7 @@ def write_corrected(path, key=None):
     """Write a book whose time ran ahead twice, by a clock that was wrongly confirmed."""
     day = "2026-11-10"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_now", lambda _: f"{day}T12:00:00.000000+00:00")
+        patch.setattr(log, "clock_time", lambda _: f"{day}T12:00:00.000000+00:00")
         with Book.open(path, author="ada", key=key, clock="trusted") as book:
             for name, options in {
                 "month": {"window": "month", "carry": 1}, "days": {"window": "30 days"},

@@ -33,7 +33,7 @@ def noon(day):
 def clock(monkeypatch):
     """A clock that is set to noon of a day, or to an hour."""
     times = [noon("2026-11-10")]
-    monkeypatch.setattr(log, "_now", lambda _: times[0])
+    monkeypatch.setattr(log, "clock_time", lambda _: times[0])
     return lambda day: times.__setitem__(0, noon(day))
 
 

@@ -28,7 +28,7 @@ QUARTER = Laplace(4.0)
 def clock(monkeypatch):
     """A clock that is set to noon of a day."""
     times = ["2026-01-10T12:00:00.000000+00:00"]
-    monkeypatch.setattr(log, "_now", lambda _: times[0])
+    monkeypatch.setattr(log, "clock_time", lambda _: times[0])
     return lambda day: times.__setitem__(0, f"{day}T12:00:00.000000+00:00")
 
 

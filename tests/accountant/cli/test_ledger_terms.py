@@ -218,7 +218,7 @@ def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
 
 def test_a_clock_is_confirmed_and_corrected_on_the_command_line(tmp_path, monkeypatch, capsys):
     clock, book = ["2026-11-10T12:00:00.000000+00:00"], tmp_path / "b.db"
-    monkeypatch.setattr(log, "_now", lambda _: clock[0])
+    monkeypatch.setattr(log, "clock_time", lambda _: clock[0])
     week = ("--epsilon", 1, "--window", "week")
     assert run("open", book, "w", *week) == 0
     assert run("open", book, "e", "--epsilon", 1, "--expires", "2027-01-01") == 0
