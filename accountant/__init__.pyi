@@ -52,6 +52,7 @@ from .errors import DatasetClosed as DatasetClosed
 from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
 from .errors import LargeDeltaWarning as LargeDeltaWarning
 from .errors import LedgerBusy as LedgerBusy
+from .errors import LedgerClockAhead as LedgerClockAhead
 from .errors import LedgerCorrupt as LedgerCorrupt
 from .errors import LedgerNewer as LedgerNewer
 from .errors import LedgerUnwritable as LedgerUnwritable

@@ -299,6 +299,39 @@ class LedgerBusy(RuntimeError):
         return f"{self.book} was locked by others for {self.seconds:g} s; nothing was spent, retry"
 
 
+class LedgerClockAhead(RuntimeError):
+    """The clock is far ahead of a book's log, so no window is opened by it: nothing was spent.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    log_time : str
+        The time by which the log counts windows.
+    clock : str
+        What the clock says.
+
+    Examples
+    --------
+    >>> from accountant import LedgerClockAhead
+    >>> LedgerClockAhead("book.db", "2026-01-31T12:00:00", "2026-03-01T08:00:00").clock
+    '2026-03-01T08:00:00'
+    """
+
+    def __init__(self, book: str, log_time: str, clock: str) -> None:
+        self.book, self.log_time, self.clock = book, log_time, clock
+        super().__init__(book, log_time, clock)
+
+    def __str__(self) -> str:
+        # the first 19 characters of a time are those up to its second, the first 10 its day
+        return (
+            f"{self.book}: the clock says {self.clock[:19]}, more than one day after the log's "
+            f"time, {self.log_time[:19]} (UTC); nothing was spent, read or drawn; if the clock is "
+            f"right, open the book with clock={self.clock[:10]!r}, or with clock='trusted' where "
+            "the clock is always kept right"
+        )
+
+
 class LedgerCorrupt(RuntimeError):
     """A book was changed or damaged after it was written.
 

@@ -28,7 +28,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import (
-    CHARGING_KINDS,
+    CLOCK_KEY,
     FIRST_PREDECESSOR,
     PAID,
     TERMS,
@@ -113,7 +113,7 @@ class RunningSums(Generic[Sums]):
         """Add the next entries, all of them for None, and return the sums; inside a transaction."""
         try:
             for entry in islice(self._log.entries_after(self._head), max_entries):
-                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self._dataset:
+                if entry.states_charges and entry.facts["dataset"] == self._dataset:
                     self._add(account, self._sums, entry)
                 self._head = entry.chain_head
         except BaseException:
@@ -190,11 +190,14 @@ class Account:
         mark = "" if last_terms is None else last_terms.hash
         if mark != self._terms_mark:
             self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
-            changed = [] if last_terms is None else unknown_terms(last_terms.facts)
-            self._unknown = [*self._unknown_at_opening, *changed]
+            self.note_unknown_terms({} if last_terms is None else last_terms.facts)
             self._terms_mark = mark
             self._terms_seq = 0 if last_terms is None else last_terms.seq
         return self.terms
+
+    def note_unknown_terms(self, facts: dict[str, Any]) -> None:
+        """Note what the terms in force, or the opening, state that this version does not know."""
+        self._unknown = [*self._unknown_at_opening, *unknown_terms(facts)]
 
     def refuse_unknown_terms(self) -> None:
         """Raise `LedgerNewer` if newer code limits the data set by what this code does not know."""
@@ -279,10 +282,10 @@ class Account:
         """Return the notion and the total after a charge; the total is zero where that is None.
 
         With a window, the total is of the window that is open ``now``, by default at the log's
-        latest time.
+        time for windows.
         """
         if self.window is not None:
-            when = self.log.latest if now is None else now
+            when = self.log.times.window if now is None else now
             parts = self.parts_at(last_charge)
             notion = self.window.notion(self.notion, parts, when)
             return Standing(notion, self.window.spent(notion, parts, when))
@@ -303,7 +306,7 @@ class Account:
         The time is that of the log where it is not given as ``now``.
         """
         if self.window is not None:
-            return self.window.spent(notion, parts, self.log.latest if now is None else now)
+            return self.window.spent(notion, parts, self.log.times.window if now is None else now)
         return parts.get(WHOLE, notion.zero)
 
     def total_after_plan(
@@ -313,6 +316,24 @@ class Account:
         if "certified" in facts:
             return certified_total(facts["certified"])
         return notion.after(total, plan)
+
+    def note_parts(self, parts: Parts, entry: LogEntry) -> None:
+        """Add what an entry states of parts of time to what those before it stated of all parts."""
+        if self.window is not None:
+            if entry.kind == TERMS:
+                self.window.correct(self.notion, parts, entry.window_time)
+            parts.update(self.parts_at(entry))
+
+    def paid_at(self, run: int) -> str:
+        """Return the time by which windows count the entry that paid for a run."""
+        paid_at = self.log.entry(run).window_time
+        correction = self.log.entry_with_key(CLOCK_KEY)
+        while correction is not None and correction.seq > run:
+            paid_at = min(paid_at, correction.window_time)
+            # a damaged entry cannot lead in a circle
+            earlier = min(correction.facts["earlier"], correction.seq - 1)
+            correction = self.log.entry(earlier) if earlier else None
+        return paid_at
 
     # --- runs of a plan that was set aside
 
@@ -349,18 +370,18 @@ class Account:
         """
         facts, notion = entry.facts, self.notion_in(entry.facts)
         if PAID in facts:
-            return Charge(notion, unchanged, None, entry.latest)
+            return Charge(notion, unchanged, None, entry.window_time)
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
             return Charge(
                 notion,
                 lambda total: self.total_after_plan(notion, total, plan, facts),
                 None,
-                entry.latest,
+                entry.window_time,
             )
         cost = notion.decode(facts["cost"])
         who = None if self.users is None else self.users_of(entry)
-        return Charge(notion, lambda total: notion.add(total, cost), who, entry.latest)
+        return Charge(notion, lambda total: notion.add(total, cost), who, entry.window_time)
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""
@@ -430,9 +451,15 @@ class Account:
         return AuthorTotals(self.users, self.window)
 
     def charge_author(self, authors: AuthorTotals, entry: LogEntry) -> None:
-        """Add a charge to its author's totals; a plan that was set aside counts for no author."""
+        """Add a charge to its author's totals; a plan that was set aside counts for no author.
+
+        An entry of a corrected clock moves those of all authors to other windows.
+        """
+        if entry.kind == TERMS:
+            authors.correct(self.notion, entry.window_time)
+            return
         charge = (
-            Charge(self.notion_in(entry.facts), unchanged, None, entry.latest)
+            Charge(self.notion_in(entry.facts), unchanged, None, entry.window_time)
             if "runs" in entry.facts
             else self.charge_of(entry)
         )

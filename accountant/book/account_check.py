@@ -8,17 +8,19 @@ set: its budget, its end, and the quotas of authors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from accountant.accountants.tight import Tight
 from accountant.book.account import START, Account, Standing
-from accountant.book.chain.entries import CHARGING_KINDS, PAID, TERMS, LogEntry
+from accountant.book.chain.entries import CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
+from accountant.book.time_check import TimeCheck
 from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
@@ -32,48 +34,57 @@ CERTIFIED_ROUND_OFF = 1e-6
 class AccountsCheck:
     """Reads along the entries of a book, and checks what they state of each data set."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, log: Log, times: TimeCheck) -> None:
+        self._log, self._times = log, times
         self._checks: dict[str, ChargeCheck] = {}  # by data set
         # What breaks the terms of a data set, and in which entry.  The others are checked further.
         self._violations: dict[str, tuple[str, int]] = {}
-        self._latest, self._timed = "", False  # whether some terms depend on the time
+        # the data sets whose next entries must count windows anew, after a correction of the clock
+        self._to_correct: list[str] = []
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check what an entry states about the account of a data set, if it states anything."""
-        self.check_time(entry)
-        if entry.kind == "dataset":
+        self._times.check_entry(entry)
+        is_counted_anew = entry.kind == TERMS and entry.facts["change"] == CLOCK
+        if is_counted_anew and not self._to_correct:
+            self._refuse("counts windows anew where no clock was corrected", entry)
+        if self._to_correct:
+            expected = self._to_correct.pop(0)
+            if not is_counted_anew or entry.facts["dataset"] != expected:
+                self._refuse("comes before all windows are counted by a corrected clock", entry)
+        if entry.kind == CLOCK:
+            for name, check in self._checks.items():
+                self._check(name, check.check_end_after, entry)
+            self._to_correct = [
+                name for name, check in self._checks.items() if check.has_moved_windows
+            ]
+        elif entry.kind == "dataset":
             name = entry.facts["dataset"]
             if name in self._checks:  # what it spent before would be forgotten
-                raise LedgerCorrupt(self._log.name, "opens a data set for a second time", entry.seq)
-            self._checks[name] = ChargeCheck(self._log, entry)
+                self._refuse("opens a data set for a second time", entry)
+            self._checks[name] = ChargeCheck(self._log, entry, self._times)
         elif entry.kind in {*CHARGING_KINDS, TERMS, "step"}:
             name = entry.facts["dataset"]
-            if name not in self._violations:
-                try:
-                    self._checks[name].check_entry(entry)
-                except PlanFileError:  # it may be a kind that is declared elsewhere
-                    raise
-                except LedgerCorrupt as violation:
-                    self._violations[name] = violation.why, violation.entry or entry.seq
-                except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-                    why = f"an entry does not say what it must: {type(error).__name__}"
-                    self._violations[name] = why, entry.seq
+            self._check(name, self._checks[name].check_entry, entry)
 
-    def check_time(self, entry: LogEntry) -> None:
-        """Check that the time which decides on what has expired does not run back.
-
-        Entries that were written before any data set could expire did not note the latest time.
-        """
-        if self._timed and entry.latest < self._latest:
-            raise LedgerCorrupt(
-                self._log.name, "its time is before that of the entry before", entry.seq
-            )
-        self._latest = max(entry.latest, entry.facts["time"])
-        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
+    def _check(self, name: str, check: Callable[[LogEntry], None], entry: LogEntry) -> None:
+        """Check what an entry means for a data set, unless terms of it are broken already."""
+        if name in self._violations:
+            return
+        try:
+            check(entry)
+        except PlanFileError:  # it may be a kind that is declared elsewhere
+            raise
+        except LedgerCorrupt as violation:
+            self._violations[name] = violation.why, violation.entry or entry.seq
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            why = f"an entry does not say what it must: {type(error).__name__}"
+            self._violations[name] = why, entry.seq
 
     def check_last_charges(self) -> None:
         """Check that a spend would find the last charge of each data set through the index."""
+        if self._to_correct:
+            raise LedgerCorrupt(self._log.name, "ends before all windows are counted anew")
         for name, check in self._checks.items():
             if name in self._violations:
                 continue
@@ -94,20 +105,25 @@ class AccountsCheck:
             intact = len(self._checks) - len(self._violations)
             raise LedgerViolated(self._log.name, self._violations, intact)
 
+    def _refuse(self, why: str, entry: LogEntry) -> None:
+        raise LedgerCorrupt(self._log.name, why, entry.seq)
+
 
 class ChargeCheck:
     """Recomputes what one data set spent, from the entry that opened it on."""
 
-    def __init__(self, log: Log, opened: LogEntry) -> None:
+    def __init__(self, log: Log, opened: LogEntry, times: TimeCheck) -> None:
         self._log, self._seq = log, opened.seq  # the number of the entry that is checked
         self._account = account = Account(log, opened)
-        self._terms = TermsCheck(account)
+        account.refuse_unknown_terms()
+        self._terms = TermsCheck(account, times)
         self._standing = account.standing_after(None)
         self._last_charge: LogEntry | None = None
         self._users: UserTotals | None = None
         if account.users is not None:
             self._users = UserTotals(account.users, account.notion.zero)
         self._bucket_totals: dict[str, Total[Any]] = {}
+        self._all_parts: Parts = {}  # what was spent in every part of time since the opening
         # the entry that set runs aside, and how many runs were made since
         self._runs: tuple[LogEntry | None, int] = None, 0
         self._costs: dict[tuple[str | None, str], tuple[list[str], Total[Any]]] = {}
@@ -122,24 +138,54 @@ class ChargeCheck:
     def check_entry(self, entry: LogEntry) -> None:
         """Check a charge, a step of a plan or a change of the terms, and take it into account."""
         self._seq = entry.seq
+        if entry.states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
+            self._refuse("does not name the charge before it")
         if entry.kind == TERMS:
             self._standing = self._terms.check_change(
                 entry, self._standing, self._each_total(), self._last_charge
             )
+            if entry.states_charges:
+                self.check_counted_anew(entry)
+                self._last_charge = entry
             return
         if entry.kind in CHARGING_KINDS:
-            if entry.facts.get("before", self.last_seq) != self.last_seq:
-                self._refuse("does not name the charge before it")
             self._add(entry)
             self._last_charge = entry
         self._terms.check_spend(entry)
+
+    @property
+    def has_moved_windows(self) -> bool:
+        """Return whether a correction of the clock must be followed by new sums of windows."""
+        account = self._account
+        has_charges = account.window is not None and self._last_charge is not None
+        return has_charges and not account.terms.closed
+
+    def check_end_after(self, correction: LogEntry) -> None:
+        """Check that a correction of the clock brings no expired data set back."""
+        self._seq, terms = correction.seq, self._account.terms
+        if terms.is_over(correction.facts["was"]) and not terms.is_over(correction.latest):
+            self._refuse("brings an expired data set back to life")
+
+    def check_counted_anew(self, entry: LogEntry) -> None:
+        """Check what a correction of the clock says of parts of time: all charges count in one."""
+        account, notion = self._account, self._account.notion
+        if account.window is None:
+            return
+        account.window.correct(notion, self._all_parts, entry.window_time)
+        parts = account.window.live(self._all_parts, entry.window_time)
+        if decoded(notion, entry.facts["parts"]) != parts:
+            self._refuse("its parts are not the sums by the corrected clock")
+        if notion.decode(entry.facts["total"]) != account.total_of(
+            notion, parts, entry.window_time
+        ):
+            self._refuse("its total is not that of the open window by the corrected clock")
 
     def _add(self, entry: LogEntry) -> None:
         """Check that the total an entry states is the previous total plus its cost."""
         account, facts = self._account, entry.facts
         before_notion, before = self._standing
         if account.window is not None:  # what was spent in the window of the entry's time
-            before_notion, before = account.standing_after(self._last_charge, entry.latest)
+            before_notion, before = account.standing_after(self._last_charge, entry.window_time)
         notion = before_notion if account.window else account.notion_in(facts)
         changes = notion is not before_notion
         if changes != ("certified" in facts) or (changes and before != before_notion.zero):
@@ -214,11 +260,12 @@ class ChargeCheck:
     def _check_parts(self, entry: LogEntry, spend: Spend) -> None:
         """Check what a charge says of each month, or of each day."""
         account = self._account
-        charge = Charge(account.notion, spend, None, entry.latest)
+        charge = Charge(account.notion, spend, None, entry.window_time)
         ends = charge.parts_after(account.window, account.parts_at(self._last_charge))
         stated = entry.facts["parts"]
         if stated != encoded(charge.notion, ends) and decoded(charge.notion, stated) != ends:
             self._refuse("its parts are not the sums of what was spent in them")
+        self._all_parts.update(ends)
 
     def _check_runs(self, facts: dict[str, Any], entry: LogEntry) -> None:
         """Check that only as many runs of a plan were free as were set aside and paid for."""
@@ -284,8 +331,9 @@ class ChargeCheck:
 class TermsCheck:
     """Folds the terms of one data set in the order of its entries, and what each author charged."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, times: TimeCheck) -> None:
         self._account, self._authors = account, account.uncharged_authors()
+        self._times = times
 
     def check_change(
         self,
@@ -296,6 +344,8 @@ class TermsCheck:
     ) -> Standing:
         """Check an entry that changes the terms, adopt them, and return the standing under them."""
         account = self._account
+        account.note_unknown_terms(entry.facts)
+        account.refuse_unknown_terms()
         old_terms, terms = account.terms, Terms.of(entry.facts)
         if old_terms.closed:
             self._refuse("changes the terms of a data set that was closed", entry)
@@ -308,6 +358,10 @@ class TermsCheck:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
             self._check_quota(entry, before)
+        elif change == CLOCK:
+            account.charge_author(self._authors, entry)
+            charged = self._authors.encoded(before.notion) if terms.quotas else {}
+            self._check_used(entry, before.notion, charged)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
@@ -318,12 +372,14 @@ class TermsCheck:
             self._refuse("does not say the largest budget that a window had", entry)
         after_plan = account.counts_after_plan(before.notion)
         if account.window is not None:
-            before = account.standing_after(last_charge, entry.latest)
+            before = account.standing_after(last_charge, entry.window_time)
         account.adopt(terms)
         notions = account.notions_of(terms.budget)
-        notion = account.limit_under(notions, after_plan, last_charge, entry.latest)
+        notion = account.limit_under(notions, after_plan, last_charge, entry.window_time)
         after = Standing(notion, before.total)
-        if exceeds_every_way(*after, class_totals):
+        # after a correction of the clock a window may have spent more than any budget
+        has_changed = terms.budget != old_terms.budget
+        if has_changed and exceeds_every_way(*after, class_totals):
             self._refuse("lowers the budget below what was spent", entry)
         return after
 
@@ -337,8 +393,8 @@ class TermsCheck:
         if entry.kind in CHARGING_KINDS:
             self._check_own(entry)
         elif account.window is not None:
-            paid = account.log.entry(entry.facts["run"]).latest
-            if account.window.label(paid) != account.window.label(entry.latest):
+            paid_at = self._times.window_time_now(account.log.entry(entry.facts["run"]))
+            if account.window.label(paid_at) != account.window.label(entry.window_time):
                 self._refuse("was made in another window than the one that paid for it", entry)
 
     def _check_own(self, entry: LogEntry) -> None:
@@ -352,7 +408,7 @@ class TermsCheck:
         notion, after = account.notion_in(facts), self._authors.parts(author)
         if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
             self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.total_of(notion, after, entry.latest)
+        spent = account.total_of(notion, after, entry.window_time)
         if account.terms.is_over_quota(author, notion, spent):
             self._refuse("spends more than the quota of its author", entry)
 
@@ -369,8 +425,13 @@ class TermsCheck:
                     break
                 if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
                     account.charge_author(self._authors, earlier)
-        stated = facts.get("used", {})
-        spent = {} if quotas else self._authors.encoded(notion)
+        self._check_used(entry, notion, {} if quotas else self._authors.encoded(notion))
+
+    def _check_used(
+        self, entry: LogEntry, notion: CompositionNotion[Any], spent: dict[str, Any]
+    ) -> None:
+        """Check that an entry of terms says what each author spent, where it must."""
+        stated = entry.facts.get("used", {})
         if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
             self._refuse("does not say what each author spent before", entry)
 

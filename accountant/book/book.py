@@ -24,6 +24,7 @@ from accountant.book.book_ledger import BookLedger
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.signing_key import SigningKey
+from accountant.book.clock import ClockCorrection, confirmed_until, correct_clock
 from accountant.book.dataset_terms import (
     DatasetTerms,
     close_dataset,
@@ -100,6 +101,7 @@ class Book(TableDisplay):
         key: bytes | str | os.PathLike[str] | None = None,
         verified: bool = False,
         accept_restored: str | None = None,
+        clock: str | datetime | None = None,
     ) -> Self:
         """Open a book that is there; `create` makes one.
 
@@ -129,6 +131,10 @@ class Book(TableDisplay):
         accept_restored : str, optional
             Why a book that was put back from a backup is to be spent from, though the spends since
             are lost from it.  An entry says so, and the pin follows.
+        clock : str or datetime, optional
+            A day or a time, UTC, up to which the clock is right, or "trusted" where it is always
+            kept right, as by NTP.  Without it no window opens by a clock that is more than one day
+            ahead of the log.  The clock is this machine's, or the PostgreSQL server's.
 
         Returns
         -------
@@ -154,7 +160,7 @@ class Book(TableDisplay):
                 stacklevel=2,
             )
             make = Make.IF_MISSING if create else Make.NEVER
-        return cls._opened(url, make, pin, wait, author, key, verified, accept_restored)
+        return cls._opened(url, make, pin, wait, author, key, verified, accept_restored, clock)
 
     @classmethod
     def create(
@@ -166,6 +172,7 @@ class Book(TableDisplay):
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
         verified: bool = False,
+        clock: str | datetime | None = None,
     ) -> Self:
         """Make a new book and open it.
 
@@ -183,6 +190,8 @@ class Book(TableDisplay):
             As in `open`.
         verified : bool
             As in `open`.
+        clock : str or datetime, optional
+            As in `open`.
 
         Returns
         -------
@@ -194,7 +203,7 @@ class Book(TableDisplay):
         ParameterError
             If there is a book already, or a file without bytes.
         """
-        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None)
+        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None, clock)
 
     @classmethod
     def _opened(
@@ -207,6 +216,7 @@ class Book(TableDisplay):
         key: bytes | str | os.PathLike[str] | None,
         verified: bool,
         accept_restored: str | None,
+        clock: str | datetime | None,
     ) -> Self:
         """Return the book, made as ``make`` says; arguments are those of `open`."""
         if not isinstance(verified, bool):
@@ -216,7 +226,9 @@ class Book(TableDisplay):
             checked_name("accept_restored", accept_restored)
         head_pin = None if pin is None else HeadPin(pin)
         signing_key = None if key is None else SigningKey(key)
+        confirmed = confirmed_until(clock)
         log = Log.open(url, head_pin, named_author, wait, make, signing_key, accept_restored)
+        log.confirmed = confirmed
         return cls(log, verified)
 
     def close(self) -> None:
@@ -285,9 +297,10 @@ class Book(TableDisplay):
         people : str, optional
             A name for those whom the data are about: budgets of data sets of one name add up in
             `people`.
-        window : {"month", "30 days"}, optional
-            The budget is of each calendar month, or of any 30 days in a row (UTC, by the times of
-            the log): it protects a person's data of one window, if each release reads data of its
+        window : str, optional
+            "day", "week" (ISO, from Monday), "month", "quarter" or "year", or any number of days
+            in a row such as "30 days" (UTC, by the times of the log).  The budget is of each such
+            window: it protects a person's data of one window, if each release reads data of its
             own window only.
         carry : int, optional
             How many windows before leave what they did not spend to a later one; 0 by default.
@@ -504,7 +517,7 @@ class Book(TableDisplay):
         with self._log.reading():
             notion, total = account.standing()
             account.refuse_unknown_terms()
-            if account.terms.is_over(self._log.latest):
+            if account.terms.is_over(self._log.times.latest):
                 return 0
             free = account.free_runs(as_plan(plan))
         try:
@@ -685,6 +698,32 @@ class Book(TableDisplay):
         account = self._account(name)
         change(account, *stated, checked_name("reason", reason))
         return self.status(name)
+
+    def correct_clock(self, reason: str) -> ClockCorrection:
+        """Set the log's time back to the clock's, where a wrong clock has moved it ahead.
+
+        Call it where the clock is right.  Charges that are later by the log count from now on in
+        the window that is open; earlier ones count as they did.  Expired data sets stay expired
+        until `expire` moves their end.
+
+        Parameters
+        ----------
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        ClockCorrection
+            Both times, the data sets whose windows count by the new one, and those that expired.
+
+        Raises
+        ------
+        ParameterError
+            If the log's time is not ahead, or came there in steps of at most one day.
+        LedgerClockAhead
+            If the clock is more than one day ahead of what the log was before, and not confirmed.
+        """
+        return correct_clock(self._log, reason)
 
     # --- what was spent, and whether the log is intact
 

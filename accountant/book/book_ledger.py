@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import os
 import random
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -39,9 +40,10 @@ from accountant.book.label_claim import (
     is_gone,
     process_here,
 )
-from accountant.book.reservations import FreshnessCheck, Reservations, StepTaken
+from accountant.book.reservations import STEPS_IN_PROGRESS, FreshnessCheck, Reservations
 from accountant.book.stored_values import decode_answer, encode_answer, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
+from accountant.ledger.gate import QUESTION
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery
 from accountant.ledger.ledger import Ledger, warn_of_large_delta
@@ -81,7 +83,7 @@ class BookLedger(Ledger):
             reservations,
             self._noise_fingerprint,
             lambda: self._answering,
-            lambda: {"question": self._question} if self._question else {},
+            lambda: {"question": QUESTION.get()} if QUESTION.get() else {},
             rng is not None,
             buckets,
         )
@@ -93,7 +95,7 @@ class BookLedger(Ledger):
             reservations.mark_seed(self._noise_fingerprint())
         else:
             warn_of_large_delta(account.budget.delta, self._users)
-        self._verified = verified
+        self._verified, self._one_plan_at_a_time = verified, threading.RLock()
         if self._plan is not None:
             self._follow(self._plan, run, proof)
 
@@ -123,12 +125,13 @@ class BookLedger(Ledger):
             return
         copy = self._copies.of_plan(as_plan(plan))
         self._refuse_other_process(copy)
-        with self._lock:
-            self._refuse_within_a_query(copy)
-            meter.refuse_closed(copy)
-            meter.fail_waiting()
-            name = None if label is None else checked_name("label", label)
-            coin_words, coins = self.coin_words, self.coins
+        with self._one_plan_at_a_time:  # and not the lock of releases: threads may make these
+            with self._lock:
+                self._refuse_within_a_query(copy)
+                meter.refuse_closed(copy)
+                meter.fail_waiting()
+                name = None if label is None else checked_name("label", label)
+                coin_words, coins = self.coin_words, self.coins
             try:
                 self._follow(copy, name, None)
                 yield
@@ -172,7 +175,9 @@ class BookLedger(Ledger):
         with self._lock:
             self._refuse_within_a_query(copy)
             self._charge(copy, users)
-            self._book_meter.waiting.clear()
+            waiting = self._book_meter.waiting
+            while waiting:
+                STEPS_IN_PROGRESS.discard(waiting.popleft().entry.hash)
 
     def close(self) -> None:
         """Close the gate; it refuses further releases."""
@@ -216,9 +221,13 @@ class BookLedger(Ledger):
             if run is not None and run.has_recorded_steps:
                 yield from (self._answer(mechanism, query, who) for who in charged)
                 return
+            if run is not None:
+                run.waits = False  # the answers of another process would come between these blocks
             for output in super()._answer_blocks(mechanism, query, charged, executor):
                 yield self._store_answer(waiting.popleft(), output)
         finally:
+            if run is not None:
+                run.waits = True
             self._book_meter.executor = ""
             self._book_meter.fail_waiting()
 
@@ -227,6 +236,7 @@ class BookLedger(Ledger):
         entry = self._book_meter.reservations.answer(
             reserved.entry, encode_answer(output), reserved.key
         )
+        STEPS_IN_PROGRESS.discard(reserved.entry.hash)
         if entry.facts["of"] == reserved.entry.seq:
             return output
         return self._stored_answer(entry, reserved.entry.facts["mechanism"])
@@ -326,7 +336,8 @@ class BookMeter:
             reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
         else:
             entry = self.reservations.reserve(mechanism, who, facts, self.fingerprint, label)
-            reserved = ReservedRelease(entry, None if label is None else label.key)
+            label_key = None if label is None else label.key
+            reserved = ReservedRelease(entry, label_key, label_key)
         self.waiting.append(reserved)
 
     def refuse_closed(self, plan: Plan | Releasable) -> None:
@@ -346,8 +357,8 @@ class BookMeter:
         # The cost stays spent with this entry or without it, so an error in writing it is ignored:
         # the caller is to see the error that made the release fail.
         with contextlib.suppress(RuntimeError, OSError):
-            key = reserved.key if reserved.entry.facts.get("label") is not None else None
-            self.reservations.fail(reserved.entry, key)
+            self.reservations.fail(reserved.entry, reserved.failed_key)
+        STEPS_IN_PROGRESS.discard(reserved.entry.hash)
 
     def close(self) -> None:
         """Close the meter; it refuses further charges."""
@@ -357,11 +368,13 @@ class BookMeter:
 class ReservedRelease(NamedTuple):
     """A paid release: the entry of its reservation, and the key under which to store its answer.
 
-    ``stored`` is the entry of its answer if it was released before.
+    ``stored`` is the entry of its answer if it was released before.  ``failed_key`` is the key that
+    a failure is found by: that of its label, or of its step in a named run.
     """
 
     entry: LogEntry
     key: str | None = None
+    failed_key: str | None = None
     stored: LogEntry | None = None
 
 
@@ -403,7 +416,8 @@ class PlanRun:
         self._last_recorded = 0
         if self._named:
             self._look_again()
-        self._opened_at = self._last_recorded
+        # whether a step that another process makes is waited for
+        self.waits = True
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._cursor = PlanCursor(plan, users)
         self._charged: list[tuple[Releasable, Users | None]] = []
@@ -458,34 +472,45 @@ class PlanRun:
         """
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        # A run without a name is never resumed, so its steps need no keys.
-        key = answer_key(self._seq, step) if self._named else None
+        if not self._named:  # a run without a name is never resumed, so its steps need no keys
+            entry = self._reservations.reserve_step(
+                mechanism, who, facts, freshness_check, named=False
+            )
+            return ReservedRelease(entry)
+        keys = step_key(self._seq, step), answer_key(self._seq, step)
         give_up = time.monotonic() + self._log.wait
         while True:
-            earlier, answer = self._recorded(step)
-            if earlier is None:
-                try:
+            last_entry, answer = self._recorded(step)
+            try:
+                if last_entry is None:
                     entry = self._reservations.reserve_step(
-                        mechanism, who, facts, freshness_check, self._named
+                        mechanism, who, facts, freshness_check, named=True
                     )
-                except StepTaken:
-                    self._look_again()
-                    continue
-                return ReservedRelease(entry, key)
-            self._refuse_another_step(earlier, mechanism, who)
-            if answer is not None:
-                return ReservedRelease(earlier, key, answer)
-            holder = earlier.facts.get("holder")
-            # This process gave the step up before it opened the run anew.
-            is_given_up = earlier.seq <= self._opened_at and holder == process_here(os.getpid())
-            if holder is None or is_given_up or is_gone(holder) or time.monotonic() >= give_up:
-                break
-            time.sleep(random.uniform(1e-3, 2e-2))  # seconds, as for labels
+                    return ReservedRelease(entry, keys[1], keys[0])
+                self._refuse_another_step(last_entry, mechanism, who)
+                if answer is not None and self.waits:
+                    return ReservedRelease(last_entry, keys[1], stored=answer)
+                if answer is None and (self._is_over(last_entry) or time.monotonic() >= give_up):
+                    # The data may have been read for no answer, so a second read is paid.
+                    claim = LabelClaim("", keys[0], last_entry.seq, process_here(os.getpid()))
+                    entry = self._reservations.reserve(
+                        mechanism, who, facts, freshness_check, claim
+                    )
+                    return ReservedRelease(entry, keys[1], keys[0])
+                if not self.waits:
+                    raise OffPlan(mechanism, None, "this run goes on in another process")
+                time.sleep(random.uniform(1e-3, 2e-2))  # seconds, as for labels
+            except LabelTaken:
+                if not self.waits:
+                    raise OffPlan(mechanism, None, "this run goes on in another process") from None
             self._look_again()
-        # It was reserved and never answered: the data may have been read, so a second read is paid.
-        return ReservedRelease(
-            self._reservations.reserve(mechanism, who, facts, freshness_check), key
-        )
+
+    def _is_over(self, last_entry: LogEntry) -> bool:
+        """Return whether nobody makes the step any more: it failed, or its process gave it up."""
+        holder = last_entry.facts.get("holder")
+        if last_entry.kind == "failed" or holder is None or is_gone(holder):
+            return True
+        return holder == process_here(os.getpid()) and last_entry.hash not in STEPS_IN_PROGRESS
 
     def _look_again(self) -> None:
         """Take what other processes have recorded meanwhile for recorded."""
@@ -493,14 +518,18 @@ class PlanRun:
             self._last_recorded = self._log.head.seq
 
     def _refuse_another_step(
-        self, earlier: LogEntry, mechanism: Releasable, who: Users | None
+        self, last_entry: LogEntry, mechanism: Releasable, who: Users | None
     ) -> None:
         """Raise `OffPlan` unless the recorded step is this one."""
+        stated = last_entry.facts
+        if last_entry.kind == "failed":
+            with self._log.reading():
+                stated = self._log.entry(stated["of"]).facts
         requested = {
             "mechanism": self._reservations.account.description_of(mechanism),
             **encode_users(who).facts(),
         }
-        if any(earlier.facts[name] != stated for name, stated in requested.items()):
+        if any(stated[name] != value for name, value in requested.items()):
             raise OffPlan(mechanism, None, "this run released something else here")
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:

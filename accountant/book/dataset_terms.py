@@ -58,7 +58,7 @@ class DatasetTerms(NamedTuple):
     idealised: bool | None = None  # whether noise may be drawn in floats
     expires: str | datetime | None = None  # from this time on nothing is spent
     people: str | None = None  # a name for those whom the data are about
-    window: str | None = None  # each "month", or any "30 days", has the budget
+    window: str | None = None  # each "month", say, or any "30 days", has the budget
     carry: int | None = None  # earlier windows that leave what they did not spend
     buckets: str | None = None  # each bucket of people has the budget; this says what one is
     plan: Plan | None = None  # one run of the plan that is set aside
@@ -147,6 +147,8 @@ class DatasetTerms(NamedTuple):
         with log.writing():
             if log.entry_with_key(dataset_key(name)) is not None:
                 return
+            if self.window is not None:
+                log.refuse_clock_ahead()
             opened = log.append("dataset", facts, name, dataset_key(name))
             if self.plan is not None:
                 Reservations(Account(log, opened)).set_aside(
@@ -184,7 +186,7 @@ class DatasetTerms(NamedTuple):
             ("idealised", self.idealised, account.idealised),
             ("verified", self.verified, account.verified),
             ("people", self.people, account.people),
-            ("window", self.window, account.window and account.window.kind),
+            ("window", self.window, account.window and account.window.name),
             ("carry", self.carry, account.window and account.window.carry),
             ("buckets", self.buckets, account.buckets),
             (
@@ -242,7 +244,7 @@ def close_dataset(account: Account, reason: str) -> None:
     """Close a data set for good, unless it is closed."""
     with account.log.writing():
         if not account.follow_terms().closed:
-            _append_change(account, "closed", {}, reason)
+            append_change(account, "closed", {}, reason)
 
 
 def raise_budget(account: Account, budget: Budget, reason: str) -> None:
@@ -269,23 +271,21 @@ def raise_budget(account: Account, budget: Budget, reason: str) -> None:
             notions,
             account.counts_after_plan(before.notion),
             account.last_charge(),
-            account.log.latest,
+            account.log.times.window,
         )
         if exceeds_every_way(after, before.total, account.each_total()):
             unit, spent, limit = after.shown(before.total)
             allowed = f"one that holds what was spent, {unit} {format_upper(spent)}"
             allowed += f" (its limit is {format_lower(limit)})"
             raise ParameterError("budget", budget, allowed)
-        _append_change(
-            account, "raised", {"epsilon": budget.epsilon, "delta": budget.delta}, reason
-        )
+        append_change(account, "raised", {"epsilon": budget.epsilon, "delta": budget.delta}, reason)
 
 
 def set_expiry(account: Account, when: str, reason: str) -> None:
     """Set the time from which on nothing is spent; it may be later than the one before."""
     with account.log.writing():
         account.follow_terms()
-        _append_change(account, "expires", {"expires": when}, reason)
+        append_change(account, "expires", {"expires": when}, reason)
 
 
 def set_quota(account: Account, author: str, quota: object, reason: str) -> None:
@@ -299,7 +299,7 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
         facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
         if not quotas:  # from now on each charge states its author's total
             facts["used"] = account.author_totals().encoded(account.standing().notion)
-        _append_change(account, "quota", facts, reason)
+        append_change(account, "quota", facts, reason)
 
 
 def _checked_quota(account: Account, quota: object) -> float:
@@ -320,10 +320,12 @@ def _checked_quota(account: Account, quota: object) -> float:
     return epsilon
 
 
-def _append_change(account: Account, change: str, facts: dict[str, Any], reason: str) -> None:
+def append_change(account: Account, change: str, facts: dict[str, Any], reason: str) -> None:
     """Append the whole terms with a change; a closed data set takes none."""
     terms: Terms = account.terms
     account.refuse_unknown_terms()
+    if change != "closed":
+        account.last_charge()  # it raises where the charge broke terms that a change would hide
     terms.refuse_if_closed(account.name)
     changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
     if account.window is not None:  # an earlier window may have spent this much

@@ -320,7 +320,10 @@ class LineReader:
         self._change_notion(None)
         self._spent = self._notion.encode(self._notion.zero)
         self._charge = 0  # the number of the last charge
-        before = self._last_until(after, "'plan', 'reserve'") if after else None
+        stating = "'plan', 'reserve'" if account.window is None else "'plan', 'reserve', 'terms'"
+        before = self._last_until(after, stating) if after else None
+        while before is not None and not before.states_charges:
+            before = self._last_until(before.seq - 1, stating)
         if before is not None:
             self._spent, self._charge = before.facts["total"], before.seq
             self._change_notion(before.facts.get("counting"))
@@ -422,10 +425,14 @@ class LineReader:
         facts, account, spent = entry.facts, self._account, self._spent
         self._budget = Terms.of(facts).budget
         self._change_notion(self._counting)
+        if entry.states_charges:
+            self._charge = entry.seq
         # At the time of this entry another window may be open than at the last charge.
         if account.window is not None and self._charge:
             last_charge = self._log.entry(self._charge)
-            spent = self._notion.encode(account.standing_after(last_charge, entry.latest).total)
+            spent = self._notion.encode(
+                account.standing_after(last_charge, entry.window_time).total
+            )
         return Line(
             seq=spend.seq,
             time=spend.time,

@@ -26,7 +26,7 @@ Holder = list[Any]  # who reserved: the machine, the process, and when that was 
 
 
 class LabelTaken(Exception):
-    """Another process reserved or answered the label first: nothing was charged."""
+    """Another process reserved or answered the label, or the step, first: nothing was charged."""
 
 
 class LabelClaim(NamedTuple):

@@ -12,7 +12,6 @@ is the last entry with keys, or in old logs, which have none, through a column o
 
 from __future__ import annotations
 
-import datetime
 import getpass
 import os
 import threading
@@ -23,12 +22,12 @@ from itertools import pairwise
 from typing import Any, Self
 
 from accountant.book.chain.entries import (
-    CHARGING_KINDS,
     FIRST_PREDECESSOR,
     FORMAT,
     TERMS,
     ChainHead,
     LogEntry,
+    LogTimes,
     canonical_json,
     charge_key,
     digest,
@@ -37,14 +36,15 @@ from accountant.book.chain.entries import (
     parse_facts,
     refuse_newer_format,
     terms_key,
+    times_after,
 )
-from accountant.book.chain.head_pin import HeadPin, own_pin
+from accountant.book.chain.head_pin import HeadPin, OwnPin, own_pin
 from accountant.book.chain.key_index import Node, descend, new_nodes
 from accountant.book.chain.signing_key import SigningKey, format_head, without_signature
 from accountant.book.databases.connection import connect
 from accountant.book.databases.database_files import MAKE_ONE, MissingBook
 from accountant.book.databases.storage import Question, Storage
-from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.errors import LedgerClockAhead, LedgerCorrupt, ParameterError
 
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
@@ -57,6 +57,10 @@ ENTRIES_KEPT = 4096
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
+# How an operator goes on from a book that was put back.
+ACCEPT = "Book.open(..., accept_restored=REASON), or `ledger accept-restored`,"
+
+
 class Make(Enum):
     """Whether opening a book makes it: never, only where none is, or in both cases."""
 
@@ -66,7 +70,7 @@ class Make(Enum):
 class Log:
     """The entries of a book in a database, read and appended inside transactions.
 
-    ``latest`` is the latest time that the log has seen, as clocks may run back.
+    ``confirmed`` is the time up to which the caller of `Book.open` says that the clock is right.
     """
 
     def __init__(
@@ -81,12 +85,17 @@ class Log:
         self._head: LogEntry | None = None
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
-        self.pin, self.wait = pin, wait
+        self.wait = wait
+        # The pin that the caller named is compared always, this machine's own before a write.
+        self._pin = pin
+        self._own_pin: OwnPin | None = None
         self.is_new = False  # whether this object made the book
+        self._refuses_older_versions = False  # whether it has asked the database for that
         self.author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
-        self._time = self.latest = ""  # times of the open transaction, and the latest in the log
+        self.confirmed = ""
+        self._times: LogTimes | None = None  # of the open transaction; None until it is asked for
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @property
@@ -107,8 +116,7 @@ class Log:
     ) -> Self:
         """Open the log of a book, or make it, and check its last entries; as `Book.open`.
 
-        Without ``pin`` the book's own pin on this machine is used.  ``restored_because`` is why the
-        book may have fewer entries than the pin says.
+        ``restored_because`` is why the book may have fewer entries than its pins say.
         """
         # a book that was pinned is not made anew where it is missing
         has_pinned_head = pin is not None and pin.read() is not None
@@ -129,33 +137,42 @@ class Log:
                 with log.writing():
                     pass
             if make is Make.NEW and not log.is_new:
-                allowed = "of no book yet: Book.open opens the one that is there"
+                allowed = (
+                    "of no book yet: Book.open, or `ledger open` without --new, opens this one"
+                )
                 raise ParameterError("url", log.name, allowed)  # noqa: TRY301
             log.check_last_entries()
-            pin = own_pin(str(log.first_facts.get("id", ""))) if pin is None else pin
+            own = own_pin(str(log.first_facts.get("id", "")))
             if restored_because is not None:
-                log.accept_restored(pin, restored_because)
-            log.pin = pin
+                log.accept_restored([one for one in (pin, own) if one], restored_because)
+            log._pin, log._own_pin = pin, own
             if log.is_new:
-                log.advance_pin()
+                log.advance_pins()
         except BaseException:
             log.close()
             raise
         return log
 
-    def accept_restored(self, pin: HeadPin | None, reason: str) -> None:
-        """Let the pin follow a book that was put back from a backup; an entry says so, and why."""
-        pinned = None if pin is None else pin.read()
+    def accept_restored(self, pins: list[HeadPin | OwnPin], reason: str) -> None:
+        """Let the pins follow a book that was put back from a backup; an entry says so, and why."""
+        lost = [(pin, head) for pin in pins for head in [pin.read()] if head is not None]
         with self.writing():
-            try:
-                self.refuse_unless_there(pinned or ChainHead(0, FIRST_PREDECESSOR), self.head)
-            except LedgerCorrupt:
-                self.append("restored", {"reason": reason, "known": str(pinned)})
-            else:
+            lost = [(pin, head) for pin, head in lost if not self._has(head)]
+            if not lost:
                 allowed = "None: this book goes on from its pin, so it was not put back"
                 raise ParameterError("accept_restored", reason, allowed)
-        if pin is not None:
-            pin.advance(self.last_seen_head, accepted=True)
+            known = max(head for _, head in lost)
+            self.append("restored", {"reason": reason, "known": str(known)})
+        for pin, head in lost:
+            pin.advance(self.last_seen_head, instead_of=head)
+
+    def _has(self, link: ChainHead) -> bool:
+        """Return whether the chain passes through ``link``; inside a transaction."""
+        try:
+            self.refuse_unless_there(link, self.head)
+        except LedgerCorrupt:
+            return False
+        return True
 
     def check_last_entries(self) -> None:
         """Raise `LedgerCorrupt` if the last entries do not fit together."""
@@ -179,13 +196,11 @@ class Log:
                 # The database answers this question together with the lock.
                 hash_question: Question = (HASH_OF, {"seq": self.last_seen_head.seq})
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
-                    self._time = self.latest = _now()
+                    self._times = None
                     if self.storage.empty:
                         self._create()
                     else:
-                        pinned = None if self.pin is None else self.pin.read()
-                        self._head = self._checked_head(pinned)
-                        self.latest = max(self._time, self._head.latest)
+                        self._head = self._checked_head(self._pinned(own_too=True))
                         for facts in (self.first_facts, self._head.facts):
                             refuse_newer_format(self.name, facts)
                     if self.head.index_root is None:
@@ -194,9 +209,10 @@ class Log:
                     self.storage.note_length(self.head.seq)
             except BaseException:
                 self.forget_entries()  # an entry in the cache may not be committed
+                self._refuses_older_versions = False
                 raise
             self.last_seen_head = self.head.chain_head
-            self.advance_pin()
+            self.advance_pins()
 
     @contextmanager
     def reading(self, own_pin_too: bool = False) -> Iterator[None]:
@@ -204,14 +220,11 @@ class Log:
         with self._lock:
             self._refuse_other_process()
             # The pin is read before the entries, which may be older than a later pin.
-            pinned = None
-            if self.pin is not None and (own_pin_too or not self.pin.is_own):
-                pinned = self.pin.read()
+            pinned = self._pinned(own_pin_too)
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
-                self._head = self._checked_head(pinned)
-                self.latest = max(_now(), self._head.latest)
+                self._head, self._times = self._checked_head(pinned), None
                 yield
             self.last_seen_head = self.head.chain_head
 
@@ -219,6 +232,8 @@ class Log:
         """Close the connection to the database."""
         with self._lock:
             self._closed = True
+            if self._own_pin is not None:
+                self._own_pin.close()
             self.storage.close()
 
     def _refuse_other_process(self) -> None:
@@ -229,7 +244,7 @@ class Log:
             raise ParameterError("book", self.name, allowed)
 
     def _create(self) -> None:
-        if self.last_seen_head.seq or (self.pin is not None and self.pin.read() is not None):
+        if self.last_seen_head.seq or self._pinned(own_too=True):
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
         self._head, self.is_new = None, True
@@ -248,6 +263,22 @@ class Log:
     # --- the end of the log
 
     @property
+    def times(self) -> LogTimes:
+        """Return the times of the open transaction: what its entries state."""
+        if self._times is None:
+            self._times = times_after(self._head, clock_time(self.storage), self.confirmed)
+        return self._times
+
+    @times.setter
+    def times(self, corrected: LogTimes) -> None:
+        self._times = corrected
+
+    def refuse_clock_ahead(self) -> None:
+        """Raise `LedgerClockAhead` if windows do not follow the clock; inside a transaction."""
+        if self.times.clock_is_ahead:
+            raise LedgerClockAhead(self.name, self.times.window, self.times.clock)
+
+    @property
     def head(self) -> LogEntry:
         """Return the last entry; call it inside a transaction."""
         if self._head is None:
@@ -258,12 +289,20 @@ class Log:
         """Return the head in words, signed where there is a key; inside a transaction."""
         return format_head(self.head.chain_head, self.signing_key)
 
-    def advance_pin(self) -> None:
-        """Write the last head that was read to the pin, if there is one."""
-        if self.pin is not None and self.pin.read() != self.last_seen_head:
-            self.pin.advance(self.last_seen_head)
+    def _pinned(self, own_too: bool) -> list[ChainHead]:
+        """Return the pinned heads."""
+        pins = (self._pin, self._own_pin if own_too else None)
+        heads = [None if pin is None else pin.read() for pin in pins]
+        return [head for head in heads if head is not None]
 
-    def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
+    def advance_pins(self) -> None:
+        """Write the last head that was read to the pins."""
+        if self._own_pin is not None:
+            self._own_pin.advance(self.last_seen_head)
+        if self._pin is not None and self._pin.read() != self.last_seen_head:
+            self._pin.advance(self.last_seen_head)
+
+    def _checked_head(self, pinned: list[ChainHead]) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
         last_rows = self.storage.ask(LAST_ENTRIES)
         head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
@@ -272,8 +311,8 @@ class Log:
             if row[0] == head.index_root == before[0] + 1:
                 self._cached_entries[row[0]] = self._checked([row, before], row[0])
         self.refuse_unless_there(self.last_seen_head, head)
-        if pinned is not None:
-            self.refuse_unless_there(pinned, head, "; accept_restored= goes on from a backup")
+        for link in pinned:
+            self.refuse_unless_there(link, head, f"; {ACCEPT} goes on from a backup")
         if head.index_root is not None and not self.storage.has_length(head.seq):
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
@@ -316,18 +355,18 @@ class Log:
             "dataset": dataset,
             "key": key,
             "seq": seq + 1,
-            "time": self._time,
+            **self.times.facts(),
             "author": self.author,
             "format": FORMAT,
         }
         if kind in {"dataset", TERMS}:
             entry_facts["needs"] = limits_of(facts)
-        if self._head is None or "format" not in self._head.facts:
+        if not self._refuses_older_versions:
             self.storage.refuse_older_versions()
-        if self.latest > self._time:  # the clock ran back: expired budgets stay expired
-            entry_facts["latest"] = self.latest
-        keys = LogEntry(seq + 1, "", entry_facts).own_keys + ([] if also is None else [also])
-        if kind in CHARGING_KINDS and dataset is not None:
+            self._refuses_older_versions = True
+        unchained_entry = LogEntry(seq + 1, "", entry_facts)
+        keys = unchained_entry.own_keys + ([] if also is None else [also])
+        if unchained_entry.states_charges and dataset is not None:
             last_charge = self.last_charge(dataset)
             entry_facts["before"] = 0 if last_charge is None else last_charge.seq
         root = 0 if self._head is None else self._head.index_root or 0
@@ -423,7 +462,7 @@ class Log:
             entry = self.entry_with_key(charge_key(dataset))
         if entry is None:
             return None
-        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
+        if entry.facts["dataset"] != dataset or not entry.states_charges:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
@@ -550,8 +589,9 @@ class Log:
             raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+def clock_time(storage: Storage) -> str:
+    """Return what the clock says, as entries state times."""
+    return storage.now().isoformat(timespec="microseconds")
 
 
 def _user() -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from accountant.book.account import MOST_READ_IN_LOCK, Account
 from accountant.book.chain.entries import PAID, LogEntry, digest, step_key
-from accountant.book.label_claim import LabelClaim, process_here
+from accountant.book.label_claim import LabelClaim, LabelTaken, process_here
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import (
     proof_for,
@@ -53,8 +53,9 @@ FreshnessCheck = Callable[[], str]  # returns the fingerprint of fresh noise
 ATTEMPTS = 3
 
 
-class StepTaken(Exception):
-    """Another process was first to record this step of a run."""
+# The hashes of the reservations of steps of named runs that threads of this process are answering.
+# Another thread that opens the same run waits for these, and not for what an exception left behind.
+STEPS_IN_PROGRESS: set[str] = set()
 
 
 class Reservations:
@@ -104,7 +105,9 @@ class Reservations:
                 "cost": notion.encode(cost),
                 **stated,
                 **self._within_quota(
-                    Charge(notion, lambda total: notion.add(total, cost), who, self._log.latest)
+                    Charge(
+                        notion, lambda total: notion.add(total, cost), who, self._log.times.window
+                    )
                 ),
                 **account.counting(notion),
                 **users.facts(),
@@ -114,6 +117,7 @@ class Reservations:
                 raise UnhealthyRandomness("this book has an earlier release with the same")
             label_key = None if label is None else label.key
             entry = self._log.append("reserve", entry_facts, account.name, noise_key, label_key)
+            STEPS_IN_PROGRESS.add(entry.hash)  # before others can see the entry
             if users.raw is not None:
                 self._log.attach(entry, users.raw)
         return entry
@@ -203,7 +207,7 @@ class Reservations:
                 return total
             return account.total_after_plan(notion, total, plan, entry_facts)
 
-        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.latest))
+        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.times.window))
         return self._log.append("plan", entry_facts, account.name, key)
 
     def reserve_step(
@@ -216,7 +220,7 @@ class Reservations:
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data.
 
-        It raises `StepTaken` if another process recorded the step of a ``named`` run first.
+        It raises `LabelTaken` if another process recorded the step of a ``named`` run first.
         """
         account = self.account
         self.refuse_idealised(mechanism)
@@ -224,13 +228,13 @@ class Reservations:
         key = step_key(facts["run"], facts["step"]) if named else None
         with self._log.writing():
             if account.window is not None:  # a step of an earlier window would read later data
-                paid_in = account.window.label(self._log.entry(facts["run"]).latest)
-                if paid_in != account.window.label(self._log.latest):
+                paid_in = account.window.label(account.paid_at(facts["run"]))
+                if paid_in != account.window.label(self._log.times.window):
                     why = f"this run was paid for in {paid_in}; "
                     why += "a new run is paid for in the open window"
                     raise OffPlan(mechanism, None, why)
             if key is not None and self._log.entry_with_key(key) is not None:
-                raise StepTaken
+                raise LabelTaken
             self._refuse_if_over()
             entry_facts = {
                 **facts,
@@ -241,6 +245,7 @@ class Reservations:
             if named:
                 entry_facts["holder"] = process_here(os.getpid())
             entry = self._log.append("step", entry_facts, account.name, key)
+            STEPS_IN_PROGRESS.add(entry.hash)  # before others can see the entry
             if users.raw is not None:
                 self._log.attach(entry, users.raw)
         return entry
@@ -288,10 +293,16 @@ class Reservations:
             self.account.read_ahead()
 
     def _refuse_if_over(self) -> None:
-        """Refuse to spend or to read data after the end; call it inside the transaction."""
-        terms = self.account.follow_terms()
-        self.account.refuse_unknown_terms()
-        terms.refuse_if_over(self.account.name, self._log.latest)
+        """Refuse to spend or to read data after the end; call it inside the transaction.
+
+        With windows it is also refused while the clock is far ahead of the log.
+        """
+        account, times = self.account, self._log.times
+        terms = account.follow_terms()
+        account.refuse_unknown_terms()
+        terms.refuse_if_over(account.name, times.latest, times.difference(times.latest))
+        if account.window is not None:
+            self._log.refuse_clock_ahead()
 
     def refuse_idealised(self, plan: Any) -> None:
         """Refuse noise that floats decide, unless the data set was opened to take it.
@@ -325,7 +336,9 @@ class Reservations:
         def spend(total: Total[Any]) -> Total[Any]:
             after = total_after(notion, total)
             if notion.refuses(total, after):
-                raise notion.refusal(total, total_after(notion, notion.zero), mechanism)
+                raise self._refusal(
+                    notion.refusal(total, total_after(notion, notion.zero), mechanism)
+                )
             return after
 
         if account.buckets is not None:  # the people of a bucket pay for releases of its data
@@ -342,7 +355,7 @@ class Reservations:
             return notion, {"total": notion.encode(largest_total([before, *ends.values()]))}
         stated: dict[str, Any] = {"total": notion.encode(spend(before))}
         if account.window is not None:
-            charge = Charge(notion, partial(total_after, notion), None, self._log.latest)
+            charge = Charge(notion, partial(total_after, notion), None, self._log.times.window)
             parts = charge.parts_after(account.window, account.parts_at(last_charge))
             stated["parts"] = encoded(notion, parts)
         return notion, stated
@@ -380,8 +393,21 @@ class Reservations:
             before = account.total_of(notion, authors.parts(author))
             after = largest_total([before, *authors.user_totals_after(author, charge)])
             parts = {WHOLE: after}
-        account.terms.refuse_over_quota(author, notion, before, after)
+        try:
+            account.terms.refuse_over_quota(author, notion, before, after)
+        except BudgetExceeded as refusal:
+            raise self._refusal(refusal) from None
         return {"own": encoded(notion, parts)}
+
+    def _refusal(self, refusal: RuntimeError) -> RuntimeError:
+        """Return a refusal which says, with windows, where the log's time and the clock differ."""
+        times = self._log.times
+        said = "" if self.account.window is None else times.difference(times.window)
+        if not said or not isinstance(refusal, BudgetExceeded):
+            return refusal
+        spent, requested, budget, unit, limit, remedy = refusal.args
+        remedies = "; ".join(filter(None, [remedy, said]))
+        return BudgetExceeded(spent, requested, budget, unit, limit, remedies)
 
     def _relation(self, last_charge: LogEntry | None, released: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

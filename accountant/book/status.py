@@ -47,6 +47,9 @@ class StatusFields(NamedTuple):
     protects: str
     most: float
     window: str | None
+    windows: str | None
+    log_time: str | None
+    clock: str | None
     buckets: str | None
     runs: tuple[int, int] | None
     verified: bool
@@ -57,9 +60,10 @@ class Status(TableDisplay, StatusFields):
 
     ``epsilon`` is what was spent as an epsilon at the budget's delta.  ``sums`` are all sums that
     the composition ``notion`` keeps, exactly; ``after_plan`` says that epsilons are added to that
-    of a certified plan.  With a ``window``, a month or some days, each window has a budget of its
-    own; with ``buckets`` each bucket has one.  ``total``, ``limit`` and ``epsilon`` are those of
-    the window that is open, and of the bucket that spent most.
+    of a certified plan.  With windows, each of them has a budget of its own: ``windows`` is their
+    kind, "month" say, and ``window`` the one that is open.  With ``buckets`` each bucket has one.
+    ``total``, ``limit`` and ``epsilon`` are those of the open window, and of the bucket that spent
+    most.
 
     ``protects`` says in words whose data the budget protects, and ``most`` is the largest epsilon
     that a budget can have: more than ``budget`` where a window takes over what earlier ones left,
@@ -67,6 +71,8 @@ class Status(TableDisplay, StatusFields):
 
     ``expires`` is the time from which on nothing can be spent, ``closed`` the time when the data
     set was closed for good, ``reason`` the stated reason of the last change of its terms.
+    ``log_time`` is the log's time that counts for windows, or for the end, and ``clock`` what the
+    clock says; both are None where they are less than a minute apart, or nothing depends on them.
     ``quotas`` has the authors who have one, ``people`` is the name of those whom the data are
     about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
     that each plan must be opened with a proof of its cost.
@@ -94,10 +100,20 @@ def status_of(account: Account) -> Status:
     terms, window = account.terms, account.window
     last_charge = account.last_charge()
     shown = shown_total(notion.budget, notion, total)
+    # The sums may be those of different users; no single user exceeds the admitted epsilon.
+    epsilon = min(notion.epsilon(total), notion.budget.admitted_epsilon)
+    # After a correction of the clock the open window may have spent more than its budget.
+    if window is not None and notion.exceeds(total):
+        shown, epsilon = notion.shown(total), notion.epsilon(total)
+    times = account.log.times
+    is_windowed = window is not None and not terms.is_over(times.latest)
+    log_time = times.window if is_windowed else times.latest
+    has_time = window is not None or terms.expires is not None
+    differs = has_time and bool(times.difference(log_time))
     protects = account.unit
     largest_budget = account.budget
     if window is not None:
-        protects = f"the data of {account.unit} in {window.length} (UTC)"
+        protects = f"the data of {account.unit} in {window.kind.in_words} (UTC)"
         # An earlier window may have had a larger budget.
         largest_budget = Budget(terms.largest, account.budget.delta)
     elif account.buckets is not None:
@@ -118,8 +134,7 @@ def status_of(account: Account) -> Status:
         counts=shown.unit,
         total=shown.amount,
         limit=shown.limit,
-        # The sums may be those of different users; no single user exceeds the admitted epsilon.
-        epsilon=min(notion.epsilon(total), notion.budget.admitted_epsilon),
+        epsilon=epsilon,
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
         sums=tuple(notion.encode(total)),
@@ -131,7 +146,10 @@ def status_of(account: Account) -> Status:
         people=account.people,
         protects=protects,
         most=account.shown_notion(largest_budget, after_plan).budget.epsilon,
-        window=None if window is None else window.label(account.log.latest),
+        window=None if window is None else window.label(times.window),
+        windows=None if window is None else window.name,
+        log_time=log_time if differs else None,
+        clock=times.clock if differs else None,
         buckets=account.buckets,
         runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,

@@ -12,10 +12,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from accountant.book.account_check import AccountsCheck
-from accountant.book.chain.entries import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.chain.entries import (
+    FIRST_PREDECESSOR,
+    ChainHead,
+    LogEntry,
+    digest,
+    refuse_newer_format,
+)
 from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.chain.signing_key import parse_head
 from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.time_check import TimeCheck
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
 
@@ -38,6 +45,8 @@ def verify_log(log: Log, head: str | None) -> Verified:
     with log.reading(own_pin_too=True):
         if known_head is not None:
             log.refuse_unless_there(known_head, log.head)
+        for facts in (log.entry(1).facts, log.head.facts):
+            refuse_newer_format(log.name, facts)
         log.storage.check_integrity()
         log.forget_entries()
         check, index, rows = LogCheck(log), IndexCheck(log), RowCheck(log)
@@ -63,7 +72,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
             problem = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, problem, check.seq) from None
         verified = Verified(log.head.seq, log.signed_head())
-    log.advance_pin()
+    log.advance_pins()
     return verified
 
 
@@ -72,7 +81,7 @@ class LogCheck:
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0  # the number of the entry that is checked
-        self.accounts = AccountsCheck(log)
+        self.accounts = AccountsCheck(log, TimeCheck(log))
         self._attached: dict[int, str] = {}  # the digests of attached bytes, by entry
         self._reserved: set[int] = set()
 

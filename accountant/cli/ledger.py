@@ -364,6 +364,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "raise": ledger_terms.raise_,
     "expire": ledger_terms.expire,
     "quota": ledger_terms.quota,
+    "correct-clock": ledger_terms.correct_clock,
     "buckets": ledger_terms.buckets,
 }
 app = typer.Typer(

@@ -39,6 +39,14 @@ PinFile = Annotated[
 KeyFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
 ]
+ClockTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME|trusted",
+        help="Confirm that the clock is right up to the day or time TIME (UTC), or 'trusted': "
+        "always.",
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
@@ -49,6 +57,7 @@ def open_book(
     new: bool = False,
     key: str | None = None,
     accept_restored: str | None = None,
+    clock: str | None = None,
 ) -> Iterator[Book]:
     """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
@@ -57,23 +66,24 @@ def open_book(
         BudgetExceeded,
         DatasetClosed,
         LedgerBusy,
+        LedgerClockAhead,
         LedgerCorrupt,
         LedgerNewer,
     )
 
     try:
         if new:
-            book_of_command = Book.create(book_url(book), pin=pin, key=key)
+            book_of_command = Book.create(book_url(book), pin=pin, key=key, clock=clock)
         else:
             book_of_command = Book.open(
-                book_url(book), pin=pin, key=key, accept_restored=accept_restored
+                book_url(book), pin=pin, key=key, accept_restored=accept_restored, clock=clock
             )
         with book_of_command as opened_book:
             yield opened_book
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed, LedgerNewer) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 
@@ -134,5 +144,9 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.log_time is not None and status.clock is not None:
+        times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
+        unconfirmed = "; no later window opens until the clock is confirmed"
+        yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
     for quota in status.quotas:
         yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

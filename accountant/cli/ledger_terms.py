@@ -1,4 +1,4 @@
-"""``python -m accountant ledger open|close|raise|expire|quota|buckets``: terms of a data set.
+"""``python -m accountant ledger open|close|raise|expire|quota|...``: terms of a data set.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  These
 commands set the terms on which a data set may be spent: its budget, the time at which it expires,
@@ -15,6 +15,7 @@ import typer
 from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
     BookName,
+    ClockTime,
     DatasetName,
     JsonFlag,
     KeyFile,
@@ -22,6 +23,7 @@ from accountant.cli.ledger_options import (
     open_book,
     print_json,
     print_statuses,
+    wrapped,
 )
 from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
 
@@ -58,7 +60,9 @@ AsideRuns = Annotated[
 Window = Annotated[
     str | None,
     typer.Option(
-        metavar="W", help="Give the whole budget to each 'month', or to any '30 days' in a row."
+        metavar="W",
+        help="Give the whole budget to each 'day', 'week', 'month', 'quarter' or 'year', or to any "
+        "'30 days' (or another number) in a row.",
     ),
 ]
 Carry = Annotated[
@@ -153,6 +157,7 @@ def open_(
     proof: AsideProof = None,
     verified: Verified = False,
     new: NewBook = False,
+    clock: ClockTime = None,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -166,6 +171,7 @@ def open_(
     python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
     from accountant.book.chain.entries import checked_name
+    from accountant.book.clock import confirmed_until
     from accountant.book.dataset_terms import DatasetTerms
     from accountant.errors import ParameterError
 
@@ -173,6 +179,7 @@ def open_(
         None if text is None else parse_number(text) for text in (order, users, runs, carry)
     )
     checked_name("name", name)
+    confirmed_until(clock)  # a wrong time is refused before the cost of a plan is computed
     if proof is not None and plan is None:
         raise ParameterError("--proof", proof, "given with --plan")
     whole_plan, budget, proved = _plan_and_budget(epsilon, delta, plan, run_count, proof)
@@ -195,7 +202,7 @@ def open_(
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.
-    with open_book(book, pin, new=new, key=key) as opened_book:
+    with open_book(book, pin, new=new, key=key, clock=clock) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
 
@@ -300,6 +307,35 @@ def expire(
     """
     with open_book(book, pin, key=key) as opened_book:
         print_statuses([opened_book.expire(name, when, reason)], json)
+
+
+def correct_clock(
+    book: BookName,
+    reason: Reason,
+    clock: ClockTime = None,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Set a book's time back to the clock's, where a wrong clock has moved it ahead.
+
+    Do it where the clock is right: what was spent by the wrong one counts in the open windows.
+
+    Example: python -m accountant ledger correct-clock book.db --reason "the battery was empty"
+    """
+    with open_book(book, pin, key=key, clock=clock) as opened_book:
+        correction = opened_book.correct_clock(reason)
+    if json:
+        print_json(correction._asdict())
+        return
+    # the first 19 characters of a time are those up to its second
+    print(
+        f"the time of the book was {correction.log_time[:19]}; it is {correction.clock[:19]} (UTC)"
+    )
+    for name in correction.windows:
+        print(wrapped(f"{name}: what was spent later counts in the window that is open"))
+    for name in correction.expired:
+        print(wrapped(f"{name}: stays expired until `expire` moves its end"))
 
 
 def quota(

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, final
 
 import numpy as np
@@ -40,6 +41,9 @@ from accountant.ledger.private_data import (
     take_rows,
 )
 from accountant.plans.plan import Plan, Sampler, Sequential, as_plan
+
+# What the releases of this thread answer, in words, which the log of a book notes.
+QUESTION: ContextVar[str] = ContextVar("QUESTION", default="")
 
 
 class Gate(ABC):
@@ -86,7 +90,6 @@ class Gate(ABC):
         self._process = os.getpid()
         self._answering, self._executor = False, ""
         self._reduce: Reduction | None = None
-        self._question = ""  # what the releases answer, in words, which the log of a book notes
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
@@ -155,12 +158,11 @@ class Gate(ABC):
         None
             The releases are made through the gate itself.
         """
-        with self._lock:
-            before, self._question = self._question, question
-            try:
-                yield
-            finally:
-                self._question = before
+        token = QUESTION.set(question)
+        try:
+            yield
+        finally:
+            QUESTION.reset(token)
 
     @contextmanager
     def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import Any, final
 
 from accountant.book.history import Line
+from accountant.book.limits.windows import window_kind
 from accountant.book.status import Status
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formatting import format_remaining, format_upper
@@ -76,18 +77,11 @@ def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
     if status.runs is not None and status.runs[0] < status.runs[1]:
         runs_made, paid = status.runs
         runs.append(("", f"{paid - runs_made:,} of {paid:,} runs of the plan that was set aside"))
-    dated = [("", "") if status.window is None else _next_window(status.window)]
+    dated = []
+    if status.window is not None and (kind := window_kind(status.windows)) is not None:
+        dated.append((f"{kind.next_day(status.window)}T00:00:00", kind.later))
     dated.append((status.expires or "", "the budget expires: nothing is spent from then on"))
     return [*runs, *sorted(event for event in dated if event[0])]
-
-
-def _next_window(label: str) -> tuple[str, str]:
-    """Return when a later window begins, by the time of the log, and what that means."""
-    if len(label) == len("2026-11"):
-        year, month = divmod(12 * int(label[:4]) + int(label[5:]), 12)
-        return f"{year:04}-{month + 1:02}-01T00:00:00", "the next month has a budget of its own"
-    tomorrow = date.fromisoformat(label) + timedelta(days=1)
-    return f"{tomorrow}T00:00:00", "what was spent on the oldest of the 30 days no longer counts"
 
 
 @final

@@ -27,6 +27,7 @@ from tests.laws import (
     test_adaptive_adversaries,
     test_agreement,
     test_audit_arguments,
+    test_book_clocks,
     test_book_terms,
     test_books,
     test_calibration,
@@ -567,6 +568,15 @@ PATCHED = {
         books.carries_for_ever: ("month", 2),
         books.carries_from_before_the_opening: ("30 days", 2),
     },
+    test_book_clocks.test_windows_count_by_the_definition_whatever_clocks_say: {
+        books.believes_every_clock: ("month", 0),
+        books.believes_a_step_of_two_days: ("day", 0),
+        books.spends_by_a_clock_that_is_ahead: ("month", 0),
+        books.corrects_what_was_reached_step_by_step: ("day", 0),
+        books.corrects_by_a_clock_that_is_ahead: ("month", 0),
+        books.gives_back_what_a_wrong_clock_spent: ("7 days", 0),
+        books.corrects_what_the_last_charge_states: ("month", 0),
+    },
     test_book_terms.test_each_bucket_pays_for_what_touches_it_and_for_nothing_else: {
         books.charges_one_bucket: (0,), books.adds_up_buckets: (0,),
         books.forgets_what_a_bucket_spent: (1,),
@@ -733,7 +743,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_audit_arguments, test_book_terms, test_books, test_directions, test_early_stops,
+        test_audit_arguments, test_book_clocks, test_book_terms, test_books, test_directions,
+        test_early_stops,
         test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")

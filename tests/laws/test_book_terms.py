@@ -15,6 +15,7 @@ from accountant import (
     PureLoss,
 )
 from accountant.book import log
+from accountant.book.chain.entries import EVERY_CLOCK, LogTimes
 from mechanisms import Laplace
 from tests.laws.test_books import append_charge, opened_book
 
@@ -25,7 +26,7 @@ EARLY, LATE, BACK = (f"2026-0{month}-01T00:00:00.000000+00:00" for month in (1, 
 @pytest.mark.parametrize("how", ["closed", "expired", "set back"])
 def test_after_its_end_nothing_is_spent_in_any_process(how):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "_now", lambda: EARLY)
+        patch.setattr(log, "clock_time", lambda _: EARLY)
         with opened_book(budget=Budget(1.0)) as book:
             with (
                 Book.open(f"sqlite:///{book._log.name}") as other,
@@ -36,10 +37,10 @@ def test_after_its_end_nothing_is_spent_in_any_process(how):
                     book.close_dataset("d", "the end")
                 else:
                     book.expire("d", BACK, "the end")
-                    patch.setattr(log, "_now", lambda: LATE)
+                    patch.setattr(log, "clock_time", lambda _: LATE)
                 if how == "set back":
                     book.dataset("seen later", Budget(1.0))
-                    patch.setattr(log, "_now", lambda: EARLY)
+                    patch.setattr(log, "clock_time", lambda _: EARLY)
                 with pytest.raises(DatasetClosed):
                     ledger.release(Laplace(10.0), np.sum)
             assert book.spent("d") == 0.1
@@ -85,7 +86,7 @@ def test_terms_that_were_not_kept_do_not_verify(what):
         else:
             append_terms(book, change="expires", expires="2999-01-01T00:00:00.000000+00:00")
             with book._log.writing():
-                book._log._time = book._log.latest = EARLY
+                book._log.times = LogTimes(EARLY, EARLY, EARLY)
                 book._log.append("seed", {}, "d")
         with pytest.raises(LedgerCorrupt):
             book.verify()
@@ -139,12 +140,13 @@ def test_no_window_holds_more_than_its_budget(kind, carry):
     day, latest, made = 9, 9, []
     with pytest.MonkeyPatch.context() as patch:
 
-        def time():
+        def time(_):
             when = datetime.datetime(2025, 9, 1, 12, tzinfo=datetime.UTC)
             return (when + datetime.timedelta(days=day)).isoformat(timespec="microseconds")
 
-        patch.setattr(log, "_now", time)
+        patch.setattr(log, "clock_time", time)
         with opened_book(budget=Budget(1.0), window=kind, carry=carry) as book:
+            book._log.confirmed = EVERY_CLOCK
             ledger = book.ledger("d", DATA)
             for step, cost in zip(steps.tolist(), costs.tolist(), strict=True):
                 day = max(day + step, 0)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, Parallel
+from accountant.book import log
 from accountant.book.databases import sqlite
 from mechanisms import Laplace
 from tests.laws.test_books import opened_book
@@ -119,6 +120,13 @@ def each(book, query):
         ledger.release_each(TENTH, query, [1, 3])
 
 
+def correct(book, query):
+    del query
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "clock_time", lambda _: "2001-01-01T00:00:00.000000+00:00")
+        book.correct_clock("the book began by a wrong clock")
+
+
 # how a book is written to, and how many transactions that takes: each is flushed once
 WRITES = {
     "release": (lambda book, query: book.ledger("d", DATA).release(TENTH, query), 2),
@@ -134,6 +142,7 @@ WRITES = {
     "dataset": (lambda book, query: book.dataset("e", Budget(1.0)), 1),
     "raise_budget": (lambda book, query: book.raise_budget("d", Budget(2.0), "more"), 1),
     "expire": (lambda book, query: book.expire("d", "2999-01-01", "the end"), 1),
+    "correct_clock": (correct, 1),
     "set_quota": (lambda book, query: book.set_quota("d", "ada", 0.5, "a half"), 1),
     "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
 }  # fmt: skip

@@ -1,13 +1,18 @@
 """Wrong totals and books: one coordinate, mixed neighbours, lines that are lost, terms."""
 
+import datetime
+
 from accountant.book import (
     account_check,
     book,
+    clock,
     dataset_terms,
     log,
     reservations,
+    time_check,
 )
 from accountant.book.account import Account
+from accountant.book.chain import entries
 from accountant.book.limits import terms, user_totals, windows
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
@@ -55,7 +60,7 @@ def keeps_the_terms_it_knew(patch):
 
 def trusts_the_clock(patch):
     """Lets a clock that is set back bring an expired data set to life."""
-    edit(patch, log.Log, "writing", "max(self._time, self._head.latest)", "self._time")
+    edit(patch, log, "times_after", "max(clock, head.latest)", "clock")
 
 
 def lowers_below_what_was_spent(patch):
@@ -78,7 +83,7 @@ def verifies_no_least_budget(patch):
 
 def verifies_no_time(patch):
     """Accepts times that run back."""
-    edit(patch, account_check.AccountsCheck, "check_time", "self._timed and", "False and")
+    edit(patch, time_check.TimeCheck, "check_entry", "self._timed and", "False and")
 
 
 def verifies_any_delta(patch):
@@ -168,12 +173,12 @@ def verifies_no_quota(patch):
 
 def trusts_the_clock_in_windows(patch):
     """Takes the time of the machine for that of the log."""
-    edit(patch, log.Log, "writing", "max(self._time, self._head.latest)", "self._time")
+    edit(patch, log, "times_after", "clock > window and", "clock <= window or")
 
 
 def counts_shorter_windows(patch):
     """Forgets a spend after 15 days."""
-    patch.setattr(windows, "DAYS", 15)
+    edit(patch, windows.Window, "age", "// kind.length", "// (kind.length // 2)")
 
 
 def carries_for_ever(patch):
@@ -191,7 +196,50 @@ def carries_from_before_the_opening(patch):
 
 def forgets_a_month(patch):
     """Counts only the month before as a month ago."""
-    edit(patch, windows.Window, "age", "12 * (this_year - year) + ", "")
+    months = windows.CALENDAR["month"]._replace(number=lambda day: day.month)
+    patch.setitem(windows.CALENDAR, "month", months)
+
+
+def believes_every_clock(patch):
+    """Opens a window by a clock that nobody confirmed."""
+    edit(patch, log, "times_after", "clock <= confirmed or not is_jump(window, clock)", "True")
+
+
+def believes_a_step_of_two_days(patch):
+    """Opens a window by a clock that is up to two days ahead."""
+    patch.setattr(entries, "BELIEVED_STEP", datetime.timedelta(2))
+
+
+def spends_by_a_clock_that_is_ahead(patch):
+    """Spends in the window before, and does not say that the clock is ahead."""
+    patch.setattr(log.Log, "refuse_clock_ahead", lambda _: None)
+
+
+def corrects_what_was_reached_step_by_step(patch):
+    """Gives back what was spent by a clock that was right."""
+    patch.setattr(clock.WindowSums, "refuse_unless_jumped", lambda *_: None)
+
+
+def corrects_by_a_clock_that_is_ahead(patch):
+    """Sets the log's time to that of a clock which nobody confirmed."""
+    edit(
+        patch, clock.WindowSums, "refuse_unless_jumped",
+        "now > self._log.confirmed and", "False and",
+    )  # fmt: skip
+
+
+def gives_back_what_a_wrong_clock_spent(patch):
+    """Forgets the charges that a correction moves."""
+    edit(
+        patch, windows.Window, "correct",
+        "notion.add(parts.get(here, notion.zero), parts.pop(label))",
+        "parts.pop(label) and parts.get(here, notion.zero)",
+    )  # fmt: skip
+
+
+def corrects_what_the_last_charge_states(patch):
+    """Does not look for what a wrong clock has dropped as too old."""
+    edit(patch, Account, "note_parts", "parts.update(", "parts.clear(); parts.update(")
 
 
 def charges_one_bucket(patch):

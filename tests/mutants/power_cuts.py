@@ -46,7 +46,7 @@ def pins_in_memory(patch):
 
 def pins_nothing(patch):
     """Writes no pin after a spend."""
-    patch.setattr(Log, "advance_pin", lambda self: None)
+    patch.setattr(Log, "advance_pins", lambda self: None)
 
 
 def checkpoints_unflushed(patch):

@@ -6,10 +6,11 @@ import textwrap
 
 from accountant.book import verification
 from accountant.book.account_check import AccountsCheck, ChargeCheck, TermsCheck
+from accountant.book.time_check import TimeCheck
 from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
-CHECKS = (LogCheck, AccountsCheck, ChargeCheck, TermsCheck, IndexCheck)
+CHECKS = (LogCheck, AccountsCheck, TimeCheck, ChargeCheck, TermsCheck, IndexCheck)
 
 
 def refusals():

@@ -7,8 +7,8 @@ The kinds of entries are "book", the first entry; "dataset", which opens a data 
 changes its terms; "reserve", which charges a release before it reads data, and "release" or
 "failed", which record its answer or its failure; "plan", which charges all releases of a plan, and
 "step", which records one of them; "seed", which names a seeded stream of noise; "restored", which
-accepts a book that was put back from a backup; "index", which
-adds the key of an old entry to the index of keys.
+accepts a book that was put back from a backup; "clock", which sets the log's time back to a clock
+that is right; "index", which adds the key of an old entry to the index of keys.
 
 The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
 entry may have several keys, and many entries may have the same key.  The last entry under a key
@@ -30,6 +30,7 @@ import hashlib
 import json
 import unicodedata
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,6 +40,13 @@ from accountant.errors import LedgerCorrupt, LedgerNewer, ParameterError
 FIRST_PREDECESSOR = "0" * 64  # stands for the hash before the first entry
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 TERMS = "terms"  # the kind of entries that change the terms of a data set
+# The kind of entries that correct the log's time, and the change of "terms" entries by which a data
+# set with windows states anew what was spent in each of them.
+CLOCK = "clock"
+# How far the clock may be ahead of the log and be believed.  Data sets that are spent from daily
+# need no more, and a wrong clock opens a window by at most this much too early.
+BELIEVED_STEP = timedelta(days=1)
+EVERY_CLOCK = "9999-12-31T24"  # a time up to which every clock is right: texts compare as times do
 # The exceptions that a decoder may raise for the text of an entry that it does not understand.
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
@@ -51,12 +59,10 @@ KNOWN_LIMITS = frozenset(
 )
 # All facts that an entry of terms, or of an opening, may state.
 KNOWN_TERMS = KNOWN_LIMITS | {
-    "author", "carry", "change", "dataset", "delta", "epsilon", "format", "index", "key", "kind",
-    "largest", "latest", "mac", "needs", "notion", "order", "people", "reason", "root", "seq",
-    "time", "unit", "used", "whose",
+    "author", "before", "carry", "change", "dataset", "delta", "epsilon", "format", "index", "key",
+    "kind", "largest", "latest", "mac", "needs", "notion", "order", "parts", "people", "reason",
+    "relation", "root", "seq", "time", "total", "unit", "used", "whose", "window_time",
 }  # fmt: skip
-# Part of the text of every entry from format 2 on.  In a word of a user its quotes are escaped.
-FORMAT_MARK = '"format":'
 # What the database says to a version that states no format.
 OLDER_VERSION = "this book needs a newer version of dp-attest; this one may only read it"
 
@@ -97,6 +103,16 @@ class LogEntry(NamedTuple):
         return str(self.facts.get("latest", self.facts["time"]))
 
     @property
+    def window_time(self) -> str:
+        """Return the time by which windows count after this entry."""
+        return window_time_of(self.facts)
+
+    @property
+    def states_charges(self) -> bool:
+        """Return whether the entry says what its data set has spent: a charge or a correction."""
+        return self.kind in CHARGING_KINDS or self.facts.get("change") == CLOCK
+
+    @property
     def index_root(self) -> int | None:
         """Return the number of the last entry, up to this one, that has keys: the index's root.
 
@@ -118,8 +134,70 @@ class LogEntry(NamedTuple):
             return [charge_key(dataset), *author_keys, *bucket_keys, *set_aside_keys, *keys]
         if self.kind == TERMS:
             author_keys = [author_key(dataset, author) for author in self.facts.get("used", ())]
-            return [terms_key(dataset), *author_keys, *keys]
-        return keys
+            charge_keys = [charge_key(dataset)] if self.states_charges else []
+            return [terms_key(dataset), *charge_keys, *author_keys, *keys]
+        return [CLOCK_KEY] if self.kind == CLOCK else keys
+
+
+# --- times
+
+
+def window_time_of(facts: dict[str, Any]) -> str:
+    """Return the time by which windows count after the entry with these facts."""
+    return str(facts.get("window_time", facts.get("latest", facts["time"])))
+
+
+class LogTimes(NamedTuple):
+    """The times at the end of a log: ISO 8601 in UTC, so that texts compare as times do.
+
+    ``clock`` is what the clock says.  ``latest`` is the latest time of all entries, by which data
+    sets expire.  ``window`` is the time by which windows count: a clock that is more than
+    `BELIEVED_STEP` ahead of it moves it only if the caller has confirmed the clock.
+    """
+
+    clock: str
+    latest: str
+    window: str
+
+    @property
+    def clock_is_ahead(self) -> bool:
+        """Return whether the clock is so far ahead that windows do not follow it."""
+        return self.clock > self.window
+
+    def facts(self) -> dict[str, str]:
+        """Return the times as an entry states them: no time that follows from the others."""
+        stated = {"time": self.clock}
+        if self.latest > self.clock:  # the clock ran back: expired budgets stay expired
+            stated["latest"] = self.latest
+        if self.window != self.latest:
+            stated["window_time"] = self.window
+        return stated
+
+    def difference(self, log_time: str) -> str:
+        """Return the log's time and the clock's in words, where they are a minute apart or more."""
+        gap = datetime.fromisoformat(log_time) - datetime.fromisoformat(self.clock)
+        if abs(gap) < timedelta(minutes=1):
+            return ""
+        # the first 19 characters of a time are those up to its second
+        said = f"the log's time is {log_time[:19]}, the clock says {self.clock[:19]} (UTC)"
+        if log_time > self.clock:
+            said += "; where the clock is right, Book.correct_clock sets the log's time"
+        return said
+
+
+def times_after(head: LogEntry | None, clock: str, confirmed: str) -> LogTimes:
+    """Return the times after the last entry; clocks up to the time ``confirmed`` are right."""
+    if head is None:
+        return LogTimes(clock, clock, clock)
+    latest, window = max(clock, head.latest), head.window_time
+    if clock > window and (clock <= confirmed or not is_jump(window, clock)):
+        window = clock
+    return LogTimes(clock, latest, window)
+
+
+def is_jump(before: str, after: str) -> bool:
+    """Return whether a time is more than `BELIEVED_STEP` after another."""
+    return datetime.fromisoformat(after) - datetime.fromisoformat(before) > BELIEVED_STEP
 
 
 def canonical_json(facts: dict[str, Any]) -> str:
@@ -198,6 +276,9 @@ def checked_name(argument: str, name: object) -> str:
         allowed = "without spaces at its ends and in Unicode's composed form (NFC)"
         raise ParameterError(argument, name, allowed)
     return name
+
+
+CLOCK_KEY = "clock"  # the key of all corrections of the log's time
 
 
 def dataset_key(name: str) -> str:

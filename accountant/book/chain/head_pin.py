@@ -1,11 +1,11 @@
-"""The pin of a book: a file in another place that has the head of the log.
+"""The pins of a book: files in other places that have the head of its log.
 
 The head is the number and the hash of the last entry.  If the book is replaced by an older copy,
-such as a backup, its log is shorter than the pin says, and the charges that are lost are noticed.
+such as a backup, its log is shorter than a pin says, and the charges that are lost are noticed.
 
 Every book has a pin on each machine that writes to it, beside the user's configuration, named by
-the book's id (`own_pin`).  It is compared before each write and not before a look, so that a
-backup can be read.  A pin that the caller names is compared both times, and flushed to its disk.
+the book's id (`OwnPin`).  It is compared before each write and not before a look, so that a backup
+can be read.  A pin that the caller names (`HeadPin`) is compared both times.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from accountant.book.chain.entries import ChainHead
 from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 
-# The variable that names the folder of pins; empty for none.
+# The variable that names the folder of the machine's own pins; empty for none.
 FOLDER_VARIABLE = "DP_ATTEST_PINS"
 # The digits of the number, and the bytes of the line "number:hash\n" with a hash of 64 digits.
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
@@ -29,44 +29,33 @@ class HeadPin:
     """A file of one line: the number and the hash of the last committed entry.
 
     Keep it on another disk or machine, so that restoring the book does not restore the pin too.
-    With ``is_own`` it is the pin that this machine has of every book.
     """
 
-    def __init__(self, path: str | os.PathLike[str], is_own: bool = False) -> None:
-        self._path, self.is_own = Path(path), is_own
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
         if self._path.is_dir() or not self._path.parent.is_dir():
             raise ParameterError("pin", str(path), "a file in a folder that exists")
 
     def read(self) -> ChainHead | None:
-        """Return the pinned head; None before the first pin, or where an own pin was cut off."""
+        """Return the pinned head; None before the first pin."""
         try:
             raw = self._path.read_bytes()
         except FileNotFoundError:
             return None
-        except OSError:
-            if self.is_own:
-                return None
-            raise
         return self._parse_head(raw)
 
-    def advance(self, head: ChainHead, accepted: bool = False) -> None:
-        """Pin ``head`` unless a later one is pinned; ``accepted`` pins it in any case.
+    def advance(self, head: ChainHead, instead_of: ChainHead | None = None) -> None:
+        """Pin ``head`` unless a later one is pinned; it is on disk on return.
 
-        It is on disk on return, but for the machine's own pin: a flush would double the time of a
-        spend, and a power cut leaves at worst an earlier head, which older backups still lack.
+        The pin goes back only from ``instead_of``, an end that the caller accepts as lost.
         """
-        try:
-            with self._locked() as handle:
-                before = None if accepted else self._parse_head(os.pread(handle, LENGTH + 1, 0))
-                if before is not None and before.seq >= head.seq:
-                    return
-                # The line is shorter than a sector, so a crash leaves the old or the new head.
-                os.pwrite(handle, f"{head.seq:0{DIGITS}d}:{head.hash}\n".encode(), 0)
-                if not self.is_own:
-                    os.fsync(handle)
-        except LedgerUnwritable:
-            if not self.is_own:  # no spend fails for a configuration that cannot be written
-                raise
+        with self._locked() as handle:
+            before = self._parse_head(os.pread(handle, LENGTH + 1, 0))
+            if is_before(head, before, instead_of):
+                return
+            # The line is shorter than a sector, so a crash leaves the old or the new head.
+            os.pwrite(handle, head_line(head), 0)
+            os.fsync(handle)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -85,26 +74,94 @@ class HeadPin:
     def _parse_head(self, raw: bytes) -> ChainHead | None:
         if not raw:
             return None
-        text = raw.decode("ascii", "replace")
-        number, _, mark = text.partition(":")
-        if len(raw) != LENGTH or not number.isdigit() or not mark.endswith("\n"):
-            if self.is_own:  # it is not flushed, so a power cut may leave zeros
-                return None
+        head = parsed_line(raw)
+        if head is None:
             raise LedgerCorrupt(str(self._path), "is no pin, or a damaged one")
-        return ChainHead(int(number), mark[:-1])
+        return head
+
+    def close(self) -> None:
+        """Close nothing: the file is open only while it is read or written."""
 
 
-def own_pin(book_id: str) -> HeadPin | None:
+class OwnPin:
+    """The pin that this machine keeps of a book; its methods never raise.
+
+    No spend fails, or waits, for a configuration that cannot be written.  The file is not flushed,
+    which would double the time of a spend: a power cut leaves at worst an earlier head, which
+    older backups still lack, or no line at all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None  # kept open: a spend reads and writes it in microseconds
+
+    def read(self) -> ChainHead | None:
+        """Return the pinned head; None before the first pin, or where there can be none."""
+        handle = self._opened(0)
+        return None if handle is None else self._line(handle)
+
+    def advance(self, head: ChainHead, instead_of: ChainHead | None = None) -> None:
+        """Pin ``head`` unless a later one is pinned; see `HeadPin.advance`."""
+        handle = self._opened(os.O_CREAT)
+        with suppress(OSError):  # where another process writes at this moment, its head is as good
+            if handle is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                try:
+                    if not is_before(head, self._line(handle), instead_of):
+                        os.pwrite(handle, head_line(head), 0)
+                finally:
+                    fcntl.flock(handle, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _opened(self, flags: int) -> int | None:
+        """Return the handle of the file, None where there is none; a file that is gone is left."""
+        if self._handle is not None and os.fstat(self._handle).st_nlink == 0:
+            self.close()
+        if self._handle is None:
+            with suppress(OSError):
+                self._handle = os.open(self._path, os.O_RDWR | flags, 0o644)
+        return self._handle
+
+    @staticmethod
+    def _line(handle: int) -> ChainHead | None:
+        try:
+            return parsed_line(os.pread(handle, LENGTH + 1, 0))
+        except OSError:
+            return None
+
+
+def own_pin(book_id: str) -> OwnPin | None:
     """Return this machine's pin of the book with an id; None where no folder can be made for it."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
     folder = os.environ.get(FOLDER_VARIABLE, os.path.join(home, "dp-attest", "pins"))
     if not folder or not book_id.isalnum():
         return None
-    path = Path(folder).expanduser()
     try:
+        path = Path(folder).expanduser()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(path, os.W_OK):
-            return None
     except (OSError, RuntimeError):  # a user without a home
         return None
-    return HeadPin(path / book_id, is_own=True)
+    return OwnPin(path / book_id)
+
+
+def is_before(head: ChainHead, pinned: ChainHead | None, instead_of: ChainHead | None) -> bool:
+    """Return whether a head is no later than the pinned one, and may not take its place."""
+    return pinned is not None and pinned != instead_of and pinned.seq >= head.seq
+
+
+def head_line(head: ChainHead) -> bytes:
+    """Return the line of a pin."""
+    return f"{head.seq:0{DIGITS}d}:{head.hash}\n".encode()
+
+
+def parsed_line(raw: bytes) -> ChainHead | None:
+    """Return the head that a line states; None if it is no such line."""
+    number, _, mark = raw.decode("ascii", "replace").partition(":")
+    if len(raw) != LENGTH or not number.isdigit() or not mark.endswith("\n"):
+        return None
+    return ChainHead(int(number), mark[:-1])

@@ -18,11 +18,12 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
+from accountant.book.chain.entries import OLDER_VERSION
 from accountant.book.databases.storage import TABLES, Question
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
@@ -35,11 +36,12 @@ APPEND_ONLY = (
 # A trigger that refuses the entries of versions that know no formats.  Only the owner of the table
 # can make it, so another writer of an old book goes on without it.
 NEEDS_FORMAT = f"""DO $do$ BEGIN
+    IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'entries'::regclass
+               AND tgname = 'entries_need_format') THEN RETURN; END IF;
     CREATE OR REPLACE FUNCTION entries_need_format() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION '{OLDER_VERSION}'; END $$;
-    DROP TRIGGER IF EXISTS entries_need_format ON entries;
     CREATE TRIGGER entries_need_format BEFORE INSERT ON entries FOR EACH ROW
-        WHEN (position('{FORMAT_MARK}' in NEW.body) = 0) EXECUTE FUNCTION entries_need_format();
+        WHEN (NEW.body::json ->> 'format' IS NULL) EXECUTE FUNCTION entries_need_format();
 EXCEPTION WHEN insufficient_privilege THEN NULL; END $do$"""
 # Number of the advisory lock under which the tables are created, so that of two writers who find no
 # tables one waits for the other.  It is "dpat" in ASCII; any number that no other program locks
@@ -62,6 +64,8 @@ IS_FLUSHED = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN true "
     "ELSE pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn() END"
 )
+# microseconds since 1970 by the server's clock, which all writers of a book share
+TIME: Question = ("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", {})
 # characters or bytes: an insertion with a shorter body is held back, and sent in one message with
 # the next statement, mostly the commit; one with a longer body is sent at once
 LONGEST_WORDS = 1 << 16
@@ -146,7 +150,7 @@ class Postgres:
     @contextmanager
     def writing(self, ahead: Sequence[Question] = ()) -> Iterator[None]:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
-        known_table = self._table
+        known_table, ahead = self._table, [*ahead, TIME]
         with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"):
             self._hold(ahead if known_table else ())
             # Until now this object knew of no tables, so it holds the lock to create them.  If they
@@ -251,6 +255,11 @@ class Postgres:
                 self._db.execute("ROLLBACK")
         if self._db.info.transaction_status != idle:
             self._db.close()
+
+    def now(self) -> datetime:
+        """Return the time of the server's clock; in writing transactions, as the lock was taken."""
+        [(microseconds,)] = self.ask(TIME[0])
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
 
     def note_length(self, length: int) -> None:
         """Note nothing: the server's own log brings back what it committed."""

@@ -16,10 +16,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from accountant.book.chain.entries import FORMAT_MARK, OLDER_VERSION
+from accountant.book.chain.entries import OLDER_VERSION
 from accountant.book.databases.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
@@ -36,7 +37,7 @@ APPEND_ONLY = tuple(
 # A trigger that refuses the entries of versions that know no formats.
 NEEDS_FORMAT = (
     "CREATE TRIGGER IF NOT EXISTS entries_need_format BEFORE INSERT ON entries "
-    f"WHEN instr(NEW.body, '{FORMAT_MARK}') = 0 "
+    "WHEN json_extract(NEW.body, '$.format') IS NULL "
     f"BEGIN SELECT RAISE(ABORT, '{OLDER_VERSION}'); END"
 )
 # The error codes of a file that cannot be written, with the error numbers of the operating system
@@ -198,6 +199,10 @@ class SQLite:
                 time.sleep(random.uniform(2e-4, 2e-3))
             else:
                 return
+
+    def now(self) -> datetime:
+        """Return the time of this machine's clock."""
+        return datetime.now(UTC)
 
     def note_length(self, length: int) -> None:
         """Note the number of entries in the file's header; inside a transaction."""

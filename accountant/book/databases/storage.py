@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any, Protocol
 
 # No spend relies on an index: entries lead to earlier ones by their numbers (`key_index`)
@@ -57,6 +58,13 @@ class Storage(Protocol):
 
     def reading(self) -> AbstractContextManager[None]:
         """Open a read-only transaction with one consistent view."""
+        ...
+
+    def now(self) -> datetime:
+        """Return the time in UTC by the clock that all writers of the book share, if there is one.
+
+        It is that of the server, or of this machine; call it inside a transaction.
+        """
         ...
 
     def note_length(self, length: int) -> None:

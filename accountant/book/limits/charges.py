@@ -19,7 +19,7 @@ from accountant.ledger.totals import CompositionNotion, Total
 class Charge(NamedTuple):
     """One charge: ``spend`` returns the total after it of each user in ``who`` (None: all users).
 
-    ``notion`` adds up the totals, and ``time`` is the latest time in the log, up to the charge.
+    ``notion`` adds up the totals, and ``time`` is the one by which windows count the charge.
     """
 
     notion: CompositionNotion[Any]
@@ -49,7 +49,9 @@ class AuthorTotals:
     def __init__(self, users: int | None, window: Window | None) -> None:
         self._users, self._window = users, window
         self._user_totals: dict[str, UserTotals] = {}
+        # what each author charged in the parts that count, and in all parts since the opening
         self._parts: dict[str, Parts] = {}
+        self._all_parts: dict[str, Parts] = {}
 
     @property
     def authors(self) -> list[str]:
@@ -60,10 +62,18 @@ class AuthorTotals:
         """Add a charge to those of its author."""
         if self._users is None:
             self._parts[author] = charge.parts_after(self._window, self._parts.get(author, {}))
+            self._all_parts.setdefault(author, {}).update(self._parts[author])
             return
         if author not in self._user_totals:
             self._user_totals[author] = UserTotals(self._users, charge.notion.zero)
         self._user_totals[author].add(charge.who, charge.spend)
+
+    def correct(self, notion: CompositionNotion[Any], now: str) -> None:
+        """Let every author's charges count by a corrected clock: later ones count now."""
+        if self._window is not None:
+            for author, parts in self._all_parts.items():
+                self._window.correct(notion, parts, now)
+                self._parts[author] = self._window.live(parts, now)
 
     def parts(self, author: str) -> Parts:
         """Return what an author charged in each part of time: none where there is no charge.

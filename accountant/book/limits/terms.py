@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.book.chain.entries import CLOCK
 from accountant.errors import BudgetExceeded, DatasetClosed, ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
@@ -20,6 +21,7 @@ CHANGES = {
     "raised": ("epsilon", "delta"),
     "expires": ("expires",),
     "quota": ("quotas",),
+    CLOCK: (),
 }
 
 
@@ -61,13 +63,16 @@ class Terms(NamedTuple):
         """Return whether nothing may be spent any more."""
         return bool(self.closed) or (self.expires is not None and now >= self.expires)
 
-    def refuse_if_over(self, dataset: str, now: str) -> None:
-        """Raise `DatasetClosed` if nothing may be spent any more."""
+    def refuse_if_over(self, dataset: str, now: str, times: str = "") -> None:
+        """Raise `DatasetClosed` if nothing may be spent any more.
+
+        ``times`` are the log's time and the clock's, in words, where they differ.
+        """
         self.refuse_if_closed(dataset)
         if self.is_over(now):
             # the first 19 characters of a time are those up to its second
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
-            raise DatasetClosed(dataset, why)
+            raise DatasetClosed(dataset, f"{why} ({times})" if times else why)
 
     def is_over_quota(
         self, author: str, notion: CompositionNotion[Any], own_total: Total[Any]
@@ -100,6 +105,7 @@ def changed_words(facts: dict[str, Any]) -> str:
     description = {
         "raised": f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}",
         "expires": f"expires {facts['expires']}",
+        CLOCK: f"windows counted anew by the corrected clock, {facts['time'][:19]}",
     }.get(change, "closed")
     if change == "quota":
         description = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"

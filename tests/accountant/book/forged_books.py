@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, PureLoss, Tight
-from accountant.book import verification
+from accountant.book import log, verification
 from accountant.book.chain.entries import FIRST_PREDECESSOR, canonical_json, next_hash
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
@@ -69,21 +69,55 @@ def write_honest(path, key=None):
         return book.verify().head
 
 
+def write_corrected(path, key=None):
+    """Write a book whose time ran ahead twice, by a clock that was wrongly confirmed."""
+    day = "2026-11-10"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "clock_time", lambda _: f"{day}T12:00:00.000000+00:00")
+        with Book.create(path, author="ada", key=key, clock="trusted") as book:
+            for name, options in {
+                "month": {"window": "month", "carry": 1}, "days": {"window": "30 days"},
+                "unspent": {"window": "day"}, "ended": {"window": "day"},
+                "ends": {"expires": "2027-01-01"}, "plain": {},
+            }.items():  # fmt: skip
+                book.dataset(name, Budget(2.0), notion="pure", **options)
+            for stepped in ("2026-11-11", "2026-11-12"):
+                day = stepped
+                for name in ("month", "days", "ended", "plain"):
+                    book.ledger(name, DATA).spend(TENTH)
+            book.set_quota("month", "ada", 1.5, "most")
+            book.close_dataset("ended", "over")
+            day = "2027-03-01"
+            ledger = book.ledger("days", DATA, 2 * TENTH, run="early")
+            ledger.release(TENTH, np.sum)
+            book.ledger("month", DATA).spend(TENTH)
+            day = "2026-11-13"
+            book.correct_clock("NTP was off")
+            ledger.release(TENTH, np.sum)
+            book.ledger("month", DATA).spend(TENTH)
+            day = "2027-05-01"
+            book.ledger("month", DATA).spend(TENTH)
+            day = "2026-11-14"
+            book.ledger("month", DATA).spend(TENTH)  # in May, by the log
+            book.correct_clock("NTP was off again")
+            return book.verify().head
+
+
 @functools.cache
-def honest_book(key=None):
-    """The file of the honest book, with or without signatures; nothing is ahead of it."""
+def honest_book(key=None, write=write_honest):
+    """The file of an honest book, with or without signatures; nothing is ahead of it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "book.db"
-        write_honest(path, key)
+        write(path, key)
         return path.read_bytes()
 
 
 class Forged:
     """A copy of a book, whose entries are changed and chained anew."""
 
-    def __init__(self, folder, key=None):
+    def __init__(self, folder, key=None, write=write_honest):
         self.path = folder / "forged.db"
-        self.path.write_bytes(honest_book(key))
+        self.path.write_bytes(honest_book(key, write))
         self.rows = self.ask("SELECT seq, body FROM entries ORDER BY seq")
         self.facts = [json.loads(body) for _, body in self.rows]
 
@@ -122,13 +156,13 @@ class Forged:
 
 def said(path, head=None, key=None, patch=None):
     """The sentence in which the log is refused; "" for a good one."""
-    log = Log(connect(path, 30.0, False), None, "eve", signing_key=key and SigningKey(key))
+    opened = Log(connect(path, 30.0, False), None, "eve", signing_key=key and SigningKey(key))
     try:
         if patch is not None:
-            patch(log)
-        verification.verify_log(log, head)
+            patch(opened)
+        verification.verify_log(opened, head)
     except (LedgerCorrupt, ParameterError) as error:
         return getattr(error, "why", str(error))
     finally:
-        log.close()
+        opened.close()
     return ""

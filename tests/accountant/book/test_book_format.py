@@ -61,6 +61,7 @@ def spend_as_before_terms(place, name):
     facts["time"] = datetime.now(UTC).isoformat(timespec="microseconds")
     for fact in ("format", "index", "own", "before"):
         facts.pop(fact, None)
+    facts["words of users"] = {"format": 1}
     body = canonical_json(facts)
     row = seq + 1, name, "reserve", facts["key"], body, next_hash(previous, body)
     with sqlite3.connect(place.path) as db:
@@ -108,8 +109,20 @@ def test_postgres_refuses_a_version_before_formats(postgres_server):
         spend(book, "ages")
     import psycopg
 
+    insertion = "INSERT INTO entries SELECT 99, dataset, kind, 'x', '{}', '' FROM entries"
     with pytest.raises(psycopg.errors.RaiseException, match=OLDER):
-        place.execute("INSERT INTO entries SELECT 99, dataset, kind, 'x', '{}', '' FROM entries")
+        place.execute(insertion)
+    # of a book that another than the owner has written to first
+    place.execute("DROP TRIGGER entries_need_format ON entries")
+    place.execute("CREATE ROLE ana LOGIN")
+    [(schema,)] = place.fetch("SELECT current_schema")
+    place.execute(f"GRANT USAGE ON SCHEMA {schema} TO ana")
+    place.execute(f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA {schema} TO ana")
+    for user in ("ana", "postgres"):
+        with Book.open(place.url.replace("postgres@", f"{user}@")) as book:
+            spend(book, "ages")
+    with pytest.raises(psycopg.errors.RaiseException, match=OLDER):
+        place.execute(insertion)
 
 
 @pytest.mark.parametrize("facts", [{"schema": FORMAT + 1}, {"format": FORMAT + 1}, {"schema": "x"}])
@@ -133,6 +146,8 @@ def test_a_newer_book_is_only_read(facts, any_book):
         ):
             with pytest.raises(LedgerNewer, match=r"has the format .*; update dp-attest"):
                 attempt()
+        with pytest.raises(LedgerNewer):
+            book.verify()
         assert any_book.hash_rows() == before
 
 
@@ -163,6 +178,8 @@ def test_a_data_set_of_unknown_terms_is_only_read(facts, of, any_book):
         ):
             with pytest.raises(LedgerNewer, match="limits the data set 'ages' by 'per day'"):
                 attempt()
+        with pytest.raises(LedgerNewer):
+            book.verify()
         assert any_book.hash_rows() == before
         spend(book, "others")
 
@@ -203,6 +220,14 @@ def test_charges_against_terms_are_reported_for_their_data_set_alone(first_forma
         for name in attacked:
             with pytest.raises((*REFUSED.values(), LedgerViolated)):
                 spend(book, name)
+        for change in (
+            lambda: book.expire("limited", "2999-01-01", "no end"),
+            lambda: book.raise_budget("limited", Budget(2.0), "more"),
+            lambda: book.set_quota("limited", "ada", 2.0, "more"),
+        ):  # after which the charge would be one of earlier terms
+            with pytest.raises(LedgerViolated):
+                change()
+        book.close_dataset("limited", "an older version spent from it")
         assert book.spent("open") == 0.25
         spend(book, "open")
     with pytest.raises(LedgerViolated) as raised:

@@ -2,11 +2,12 @@
 
 import os
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, ParameterError, Repeat
+from accountant import Book, Budget, OffPlan, Parallel, ParameterError, Repeat
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 from tests.child_processes import FRESH
@@ -148,3 +149,87 @@ def test_a_label_whose_release_failed_is_free_for_any_mechanism(stored_book):
             ledger.release(Laplace(20.0), np.sum, label="sum")
         assert one.spent("d") == 0.15
         one.verify()
+
+
+# --- steps of a named run
+
+
+def run_of(book, plan):
+    return book.ledger("d", DATA, plan, run="r")
+
+
+def test_threads_of_one_process_share_the_steps_of_a_run(stored_book):
+    plan, given = Repeat(TENTH, 2), []
+    with Book.create(stored_book.url) as book:
+        book.dataset("d", Budget(1.0))
+
+    def follow(first):
+        with Book.open(stored_book.url) as book, run_of(book, plan) as ledger:
+            if first:
+                threads[1].start()
+            given.append([ledger.release(TENTH, slow_sum) for _ in range(2)])
+
+    threads = [Thread(target=follow, args=(first,)) for first in (True, False)]
+    threads[0].start()
+    for thread in threads:
+        thread.join()
+    assert given[0] == given[1]
+    with Book.open(stored_book.url) as book:
+        assert book.spent("d") == 0.2
+        book.verify()
+
+
+def test_a_step_that_a_process_left_is_paid_again_once(sqlite_book):
+    plan = Repeat(TENTH, 2)
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+
+    def dies():
+        with Book.open(sqlite_book.url) as book, run_of(book, plan) as ledger:
+            ledger.release(TENTH, lambda _: os._exit(0))
+
+    assert exit_status_in_child(dies) == 0
+    given = at_once(start_run, sqlite_book.url, 3, 1)
+    assert given[0] == given[1] == given[2]
+    with Book.open(sqlite_book.url) as book:
+        assert book.spent("d") == 0.3
+        book.verify()
+
+
+def start_run(url, trials, gate, sent):
+    with Book.open(url) as book:
+        gate.wait()
+        with run_of(book, Repeat(TENTH, 2)) as ledger:
+            sent.put([float(ledger.release(TENTH, slow_sum)) for _ in range(2 * trials)])
+
+
+def test_a_step_that_failed_is_not_waited_for(any_book):
+    plan = Repeat(TENTH, 2)
+    with Book.create(any_book.url, wait=86400) as book:
+        book.dataset("d", Budget(1.0))
+        with run_of(book, plan) as one, Book.open(any_book.url, wait=86400) as other:
+            with pytest.raises(ZeroDivisionError):
+                one.release(TENTH, lambda _: 1 / 0)
+            with run_of(other, plan) as two:
+                two.release(TENTH, np.sum)
+        assert book.spent("d") == pytest.approx(0.3)
+        book.verify()
+
+
+def test_blocks_of_another_process_are_not_drawn_twice(any_book):
+    plan, blocks = Parallel([TENTH] * 2), [slice(0, 10), slice(10, 20)]
+    with Book.create(any_book.url) as book, Book.open(any_book.url) as other:
+        book.dataset("d", Budget(1.0))
+        with run_of(book, plan) as one, run_of(other, plan) as two:
+            first = one.release_blocks(TENTH, lambda rows: rows, blocks)
+            second = two.release_blocks(TENTH, lambda rows: rows, blocks)
+            given = [next(first)]
+            with pytest.raises(OffPlan, match="goes on in another process"):
+                list(second)
+            given += first
+        assert len(given) == 2
+        with run_of(book, plan) as again:
+            stored = list(again.release_blocks(TENTH, unlooked, blocks))
+        assert np.array_equal(stored, given)
+        assert book.spent("d") == 0.1
+        book.verify()

@@ -147,7 +147,7 @@ def test_users_who_fit_by_different_sums_may_keep_their_budget(book):
 
 def test_after_its_time_a_data_set_refuses_until_the_time_is_moved(sqlite_book, monkeypatch):
     clock = ["2026-01-01T00:00:00.000000+00:00"]
-    monkeypatch.setattr(log, "_now", lambda: clock[0])
+    monkeypatch.setattr(log, "clock_time", lambda _: clock[0])
     with Book.create(sqlite_book.url) as book:
         status = book.dataset("d", Budget(1.0), expires="2026-03-01T01:00+01:00")
         assert status.expires == "2026-03-01T00:00:00.000000+00:00"
@@ -234,7 +234,7 @@ def forged(place, match, change, first=3):
 def a_book(place, monkeypatch):
     """A spend, three changes of the terms, and a spend after each."""
     clock = iter(f"2026-01-01T00:{k // 60:02d}:{k % 60:02d}.000000+00:00" for k in range(3600))
-    monkeypatch.setattr(log, "_now", lambda: next(clock))
+    monkeypatch.setattr(log, "clock_time", lambda _: next(clock))
     with Book.create(place.url) as book:
         book.dataset("d", Budget(0.2, 1e-7), "pure")
         with book.ledger("d", DATA) as ledger:

@@ -27,19 +27,21 @@ from tests.accountant.book.forged_books import (
     TENTH,
     Forged,
     said,
+    write_corrected,
+    write_honest,
 )
 from tests.accountant.book.test_index_check import checked
 
 SOURCES = Path(accountant.book.__file__).parent
 # the modules that `verify` runs through
 MODULES = (
-    "verification.py", "account_check.py",
+    "verification.py", "account_check.py", "time_check.py",
     "log.py", "chain/entries.py", "account.py", "reservations.py",
 )  # fmt: skip
 
 
 def test_the_honest_books_are_good(tmp_path):
-    assert said(Forged(tmp_path).path) == ""
+    assert said(Forged(tmp_path).path) == said(Forged(tmp_path, write=write_corrected).path) == ""
     signed = Forged(tmp_path, KEY).path
     assert said(signed) == said(signed, key=KEY) == ""
 
@@ -53,6 +55,7 @@ class Case(NamedTuple):
     says: str
     where: tuple[Any, ...]  # data set, kind, nth
     change: Any  # facts that are put in; ... takes a fact away
+    write: Any = write_honest
 
 
 TOTAL, COST, PAID = (
@@ -60,6 +63,8 @@ TOTAL, COST, PAID = (
     "its cost is not what its loss",
     "paid",
 )
+NEITHER = "counts windows by neither the clock nor the entry before"
+NOT_AHEAD = "corrects a clock that had not run ahead"
 TERMS_OTHER = "changes other terms than it says"
 PLACE = {"seq", "index", "root", "time", "latest", "key"}  # what belongs to the place of an entry
 
@@ -161,7 +166,44 @@ CASES = [
     Case("does not say what each author spent before", ("quota", "terms", 1),
          {"used": {"ada": ["0.2", "0.0"]}}),
     Case("was made in another window than the one that paid for it", ("window", "step", 0),
-         {"latest": "2999-01-01T00:00:00.000000+00:00"}),
+         {"time": "2999-01-01T00:00:00.000000+00:00"}),
+    # clocks
+    *(Case(says, where, change, write_corrected) for says, where, change in (
+        (NEITHER, ("month", "reserve", 1), {"window_time": "2001-01-01T00:00:00.000000+00:00"}),
+        (NEITHER, ("month", "reserve", 1), {"window_time": "2026-11-12T11:00:00.000000+00:00"}),
+        (NEITHER, ("month", "reserve", 1), {"latest": "2999-01-01T00:00:00.000000+00:00"}),
+        (NEITHER, ("month", "reserve", 4), {"window_time": "2026-11-14T12:00:00.000000+00:00"}),
+        ("corrects the clock without a reason", (None, "clock", 0), {"reason": ""}),
+        (NOT_AHEAD, (None, "clock", 0), {"was": "2027-04-01T12:00:00.000000+00:00"}),
+        (NOT_AHEAD, (None, "clock", 0), {"latest": "2027-03-01T12:00:00.000000+00:00"}),
+        (NOT_AHEAD, (None, "clock", 0), {"window_time": "2026-11-12T12:00:00.000000+00:00"}),
+        (NOT_AHEAD, (None, "clock", 0), {"time": "2027-03-01T12:00:00.000000+00:00"}),
+        ("does not name the correction before it", (None, "clock", 1), {"earlier": 0}),
+        ("does not name the correction before it", (None, "clock", 0), {"earlier": 3}),
+        ("came step by step", (None, "clock", 0), {"time": "2026-11-11T18:00:00.000000+00:00"}),
+        ("came step by step", (None, "clock", 1), {"time": "2026-11-13T11:00:00.000000+00:00"}),
+        ("brings an expired data set back", ("ends", "terms", 0),
+         {"expires": "2026-12-01T12:00:00.000000+00:00"}),
+        ("counts windows anew where no clock was", ("month", "terms", 0), {"change": "clock"}),
+        ("comes before all windows are counted", ("month", "terms", 1), {"change": "closed"}),
+        ("comes before all windows are counted", ("days", "terms", 0), {"dataset": "unspent"}),
+        ("ends before all windows are counted", ("plain", "dataset", 0), lambda forged:
+         forged.facts.__delitem__(slice(-2, None)) or {}),
+        ("its parts are not the sums by the corrected", ("month", "terms", 1), lambda forged: {
+            "parts": forged.find("month", "reserve", 2)["parts"]}),
+        ("its parts are not the sums by the corrected", ("month", "terms", 1), lambda forged: {
+            "parts": forged.find("month", "reserve", 1)["parts"]}),
+        ("its parts are not the sums by the corrected", ("days", "terms", 0), lambda forged: {
+            "parts": forged.find("days", "plan")["parts"]}),
+        ("its total is not that of the open window", ("month", "terms", 1),
+         {"total": ["0.1", "0.0"]}),
+        ("does not name the charge before it", ("month", "terms", 1), {"before": 0}),
+        ("does not say what each author spent before", ("month", "terms", 1), {"used": {}}),
+        ("does not say what each author spent before", ("month", "terms", 1), {"used": {
+            "ada": {"2027-03": ["0.1", "0.0"]}}}),
+        ("changes the terms without a reason", ("month", "terms", 1), {"reason": ""}),
+        (TERMS_OTHER, ("month", "terms", 1), {"epsilon": 3.0}),
+    )),
     # the index of keys
     Case("is not under its keys", ("plain", "reserve", 0), lambda forged: {
         "index": [["other", forged.find("plain", "reserve")["index"][0][1]]]}),
@@ -186,7 +228,7 @@ CASES = [
 
 def what_is_said(case, folder):
     """The sentence on a book with the case's change."""
-    forged = Forged(folder)
+    forged = Forged(folder, write=case.write)
     facts = forged.find(*case.where)
     for name, value in (case.change(forged) if callable(case.change) else case.change).items():
         facts[name] = value

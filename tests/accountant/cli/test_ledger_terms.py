@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, Tight, write_plan
+from accountant.book import log
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
 from mechanisms import Gaussian, Laplace
@@ -216,6 +217,51 @@ def test_windows_and_buckets_on_the_command_line(tmp_path, capsys):
     assert run("head", book, "--json") == 0
     assert json.loads(capsys.readouterr().out)["head"].startswith("5:")
     assert run("buckets", book, "m") == 2
+
+
+def test_a_clock_is_confirmed_and_corrected_on_the_command_line(tmp_path, monkeypatch, capsys):
+    clock, book = ["2026-11-10T12:00:00.000000+00:00"], tmp_path / "b.db"
+    monkeypatch.setattr(log, "clock_time", lambda _: clock[0])
+    week = ("--epsilon", 1, "--window", "week")
+    assert run("open", book, "w", "--new", *week) == 0
+    assert run("open", book, "e", "--epsilon", 1, "--expires", "2027-01-01") == 0
+    with Book.open(book) as found:
+        found.ledger("w", DATA).spend(TENTH)
+    clock[0] = clock[0].replace("2026", "2099")
+    capsys.readouterr()
+    assert run("open", book, "x", *week) == 2
+    assert "open the book with clock='2099-11-10'" in capsys.readouterr().err
+    assert run("status", book, "--name", "w") == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "  the log's time is 2026-11-10T12:00:00, the clock says 2099-11-10T12:00:00",
+        "    (UTC); no later window opens until the clock is confirmed",
+    ]
+    assert run("open", book, "x", *week, "--clock", "soon") == 2
+    assert run("open", book, "x", *week, "--clock", "2099-11-10") == 0
+    clock[0] = clock[0].replace("2099", "2026")
+    capsys.readouterr()
+    assert run("status", book, "--name", "w") == 0
+    assert "confirmed" not in capsys.readouterr().out
+    assert run("correct-clock", book, "--reason", " ") == 2
+    assert "reason must be" in capsys.readouterr().err
+    assert run("correct-clock", book, "--reason", "it was 2026") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "the time of the book was 2099-11-10T12:00:00; it is 2026-11-10T12:00:00 (UTC)",
+        "w: what was spent later counts in the window that is open",
+        "e: stays expired until `expire` moves its end",
+    ]
+    assert run("correct-clock", book, "--reason", "again") == 2
+    assert "book must be one whose time is ahead of the clock's" in capsys.readouterr().err
+    with Book.open(book, clock="trusted") as found:
+        clock[0] = clock[0].replace("2026", "2027")
+        found.ledger("w", DATA).spend(TENTH)
+    clock[0] = clock[0].replace("2027", "2026")
+    assert run("correct-clock", book, "--reason", "again", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "log_time": "2027-11-10T12:00:00.000000+00:00", "clock": clock[0], "windows": ["w"],
+        "expired": [],
+    }  # fmt: skip
+    assert run("verify", book) == 0
 
 
 def test_quotas_and_exports_are_filtered(url, tmp_path, capsys):

@@ -3,8 +3,9 @@
 import pytest
 
 from accountant import Book, Budget
+from accountant.book.limits.windows import window_kind
 from accountant.ledger.totals import Spending
-from accountant.reports.history_page import _next_window, history_page
+from accountant.reports.history_page import history_page
 from accountant.reports.ledger_totals import LedgerTotals
 from mechanisms import Gaussian, Laplace
 from tests.accountant.example_files import spent_book
@@ -113,12 +114,14 @@ def test_a_window_or_a_bucket_is_no_part_of_one_total(tmp_path, opened, coming):
 
 
 @pytest.mark.parametrize(
-    ("label", "when"),
-    [("2026-11", "2026-12-01"), ("2026-12", "2027-01-01"), ("2028-02-28", "2028-02-29"),
-     ("2026-12-31", "2027-01-01")],
+    ("name", "label", "when"),
+    [("month", "2026-11", "2026-12-01"), ("month", "2026-12", "2027-01-01"),
+     ("30 days", "2028-02-28", "2028-02-29"), ("30 days", "2026-12-31", "2027-01-01"),
+     ("day", "2028-02-28", "2028-02-29"), ("week", "2026-W53", "2027-01-04"),
+     ("quarter", "2026-Q4", "2027-01-01"), ("year", "2026", "2027-01-01")],
 )  # fmt: skip
-def test_the_next_window_begins_at_the_first_midnight_of_its_own(label, when):
-    assert _next_window(label)[0] == f"{when}T00:00:00"
+def test_the_next_window_begins_at_the_first_midnight_of_its_own(name, label, when):
+    assert str(window_kind(name).next_day(label)) == when
 
 
 def test_amounts_that_earlier_windows_left_may_be_spent(tmp_path):

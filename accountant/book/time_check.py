@@ -1,0 +1,89 @@
+"""Verification of times: they never run back but by a correction, and windows follow the clock.
+
+The time by which windows count is that of the clock, or that of the entry before where the clock
+was behind it or far ahead.  A correction sets it back to a time that it has jumped over.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from datetime import UTC, datetime, timedelta
+
+from accountant.book.chain.entries import BELIEVED_STEP, CLOCK, EVERY_CLOCK, LogEntry, times_after
+from accountant.book.log import Log
+from accountant.errors import LedgerCorrupt
+
+EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+class TimeCheck:
+    """Reads along the times of a log's entries."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._before: LogEntry | None = None
+        self._latest = ""
+        self._timed = False  # whether some terms depend on the time
+        # the different times for windows, in microseconds, as later corrections leave them
+        self._window_times: array[int] = array("q")
+        self._corrections: list[LogEntry] = []
+
+    def check_entry(self, entry: LogEntry) -> None:
+        """Check the times of an entry, and take note of them.
+
+        Entries that were written before any data set could expire did not note the latest time.
+        """
+        if entry.kind == CLOCK:
+            self.check_correction(entry)
+        elif self._timed and self._before is not None:
+            if entry.latest < self._latest:
+                self._refuse("its time is before that of the entry before", entry)
+            clock, stated = entry.facts["time"], entry.window_time
+            # Whoever wrote the entry may have confirmed the clock, or may have not.
+            if not stated == clock > self._before.window_time and stated not in {
+                times_after(self._before, clock, confirmed).window
+                for confirmed in (EVERY_CLOCK, "")
+            }:
+                self._refuse("counts windows by neither the clock nor the entry before", entry)
+        self._latest = max(entry.latest, entry.facts["time"])
+        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
+        if self._before is None or entry.window_time != self._before.window_time:
+            moment = _microseconds(entry.window_time)
+            if not self._window_times or moment > self._window_times[-1]:
+                self._window_times.append(moment)
+        self._before = entry
+
+    def check_correction(self, entry: LogEntry) -> None:
+        """Check that a correction sets back a time that ran ahead, to where it has jumped over."""
+        facts, now = entry.facts, entry.facts["time"]
+        if not facts["reason"]:
+            self._refuse("corrects the clock without a reason", entry)
+        if facts["was"] != self._latest or not (
+            entry.latest == entry.window_time == now < self._latest
+        ):
+            self._refuse("corrects a clock that had not run ahead", entry)
+        if facts["earlier"] != (self._corrections[-1].seq if self._corrections else 0):
+            self._refuse("does not name the correction before it", entry)
+        times, moment = self._window_times, _microseconds(now)
+        first_later = bisect_right(times, moment)
+        if 0 < first_later < len(times):
+            step = times[first_later] - times[first_later - 1]
+            if step <= BELIEVED_STEP // MICROSECOND:
+                self._refuse("corrects a time to which the log came step by step", entry)
+        del times[first_later:]
+        self._corrections.append(entry)
+
+    def window_time_now(self, entry: LogEntry) -> str:
+        """Return the time by which windows count an earlier entry, as corrections left it."""
+        corrections = (correction for correction in self._corrections if correction.seq > entry.seq)
+        later = [correction.window_time for correction in corrections]
+        return min([entry.window_time, *later])
+
+    def _refuse(self, why: str, entry: LogEntry) -> None:
+        raise LedgerCorrupt(self._log.name, why, entry.seq)
+
+
+def _microseconds(time: str) -> int:
+    """Return a time in microseconds since 1970."""
+    return (datetime.fromisoformat(time) - EPOCH) // MICROSECOND
