@@ -61,6 +61,7 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     assert run("--ledger", book.removeprefix("sqlite:///"), "--out", plain) == 0
     assert plain.read_text() == out.read_text()
     pin, key = tmp_path / "book.pin", tmp_path / "book.key"
+    key.touch(mode=0o600)
     key.write_bytes(b"k" * 32)
     words = ("--ledger", book, "--pin", pin, "--key", key, "--out", plain, "--force")
     assert run(*words) == 0
