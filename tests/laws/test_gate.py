@@ -1,6 +1,5 @@
 """Law: an author's code cannot make a gate charge, draw or record one thing for another."""
 
-import dataclasses
 import datetime
 import warnings
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -33,7 +32,6 @@ from mechanisms import (
     Mapped,
     RandomizedResponse,
     declare,
-    registry,
 )
 
 DATA = np.arange(6.0)
@@ -78,19 +76,6 @@ def test_a_declared_class_is_final():
     impostor = type("Laplace", Laplace.__bases__, {"reference": "Example (2026)"})
     with pytest.raises(TypeError, match=r"mechanisms\.laplace has declared a class of this name"):
         declare(impostor)
-
-
-def test_a_class_that_is_declared_again_stays_whole():
-    before, registered = dict(vars(Laplace)), registry()
-    assert declare(Laplace) is Laplace
-    assert dict(vars(Laplace)) == before
-    assert registry() == registered
-    assert Filter(DATA, Budget(1.0), rng=1).release(Laplace(20.0), np.sum) is not None
-
-    dataclass_before = dataclasses.dataclass(frozen=True)(type("Written", (), {}))
-    with pytest.raises(ParameterError, match="no dataclass yet"):
-        declare(dataclass_before)
-    assert registry() == registered
 
 
 def test_a_class_that_is_not_declared_is_refused():
