@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import os
 import pkgutil
 import shutil
 import subprocess
@@ -29,6 +30,56 @@ def loaded_by(statement, *heavy):
 def test_importing_a_package_loads_numpy_at_most(package):
     heavy = ("scipy", "sklearn", "dp_accounting", "statsmodels", "rich", "typer", "pandas")
     assert loaded_by(f"import {package}", *heavy).stdout == "[]\n"
+
+
+WITHOUT_POSIX = """
+import sys
+sys.modules["fcntl"] = sys.modules["resource"] = None  # as on Windows
+
+import numpy as np
+import accountant, algorithms, audits, dp_attest, mechanisms
+from accountant import Book, Budget, Ledger, ParameterError, Tight
+
+print(round(Tight().epsilon(4 * mechanisms.Laplace(2.0), 0.0), 6))
+for package in (accountant, algorithms, audits, mechanisms):
+    for name in package.__all__:
+        getattr(package, name)
+for name in ("audits.__main__", "audits.runner.target_processes", "accountant.__main__"):
+    __import__(name)
+gate = Ledger(np.arange(9.0), mechanisms.Laplace(1.0))
+print(np.isfinite(gate.release(mechanisms.Laplace(1.0), np.sum)))
+for refused in (
+    lambda: Book.create("sqlite:///book.db"),
+    lambda: Book.create("postgresql://user@host/book", pin="book.pin"),
+    lambda: audits.runner.target_processes.TargetProcesses("m:f", ("0", "1"), (0, 1), None, 1),
+):
+    try:
+        refused()
+    except ParameterError as error:
+        print(error)
+"""
+
+
+def test_without_posix_all_works_but_books_on_files(tmp_path):
+    child = subprocess.run(
+        [sys.executable, "-c", WITHOUT_POSIX],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert child.stdout.splitlines() == [
+        "2.0",
+        "True",
+        "url must be of a PostgreSQL server here: files of books and pins need the locks of Linux "
+        "or macOS, got 'book.db'",
+        "pin must be left out: files of books and pins need the locks of Linux or macOS, "
+        "got 'book.pin'",
+        "PKG.MODULE:FUNCTION must be audited on Linux or macOS: the limits of a function are those "
+        "of their systems, got 'm:f'",
+    ]
+    assert os.listdir(tmp_path) == []
 
 
 def test_help_loads_no_numpy():

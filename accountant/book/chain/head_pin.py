@@ -10,7 +10,6 @@ backup can be read.  A pin that the caller names is compared both times, and flu
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 FOLDER_VARIABLE = "DP_ATTEST_PINS"
 # The digits of the number, and the bytes of the line "number:hash\n" with a hash of 64 digits.
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
+NEEDS_FILE_LOCKS = "files of books and pins need the locks of Linux or macOS"
 
 
 class HeadPin:
@@ -34,6 +34,8 @@ class HeadPin:
 
     def __init__(self, path: str | os.PathLike[str], is_own: bool = False) -> None:
         self._path, self.is_own = Path(path), is_own
+        if not has_file_locks():
+            raise ParameterError("pin", str(path), f"left out: {NEEDS_FILE_LOCKS}")
         if self._path.is_dir() or not self._path.parent.is_dir():
             raise ParameterError("pin", str(path), "a file in a folder that exists")
 
@@ -71,6 +73,8 @@ class HeadPin:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """Open the file, locked against other processes, and yield its handle."""
+        import fcntl
+
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -94,11 +98,20 @@ class HeadPin:
         return ChainHead(int(number), mark[:-1])
 
 
+def has_file_locks() -> bool:
+    """Return whether the system has the locks that files of books and pins need: not Windows."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def own_pin(book_id: str) -> HeadPin | None:
     """Return this machine's pin of the book with an id; None where no folder can be made for it."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
     folder = os.environ.get(FOLDER_VARIABLE, os.path.join(home, "dp-attest", "pins"))
-    if not folder or not book_id.isalnum():
+    if not folder or not book_id.isalnum() or not has_file_locks():
         return None
     path = Path(folder).expanduser()
     try:
