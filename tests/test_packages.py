@@ -4,6 +4,7 @@ import doctest
 import importlib.util
 import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -173,6 +174,25 @@ assert any('HalvedGaussian' in case.subject for case in cases())
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_make_installs_is_pinned_by_hashes_and_names_no_address():
+    root = Path(__file__).parents[1]
+    text = (root / "requirements.txt").read_text()
+    assert "://" not in text
+    lines = "".join(line for line in text.splitlines(keepends=True) if line[0] != "#")
+    for requirement in lines.replace("\\\n", "").splitlines():
+        pin, *hashes = requirement.split("--hash=sha256:")
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( ; [\w.]+ == '[\w.*]+')? +", pin), pin
+        assert hashes
+        assert all(re.fullmatch(r"[0-9a-f]{64} *", hash_) for hash_ in hashes), pin
+    installs = [
+        line
+        for line in (root / "Makefile").read_text().splitlines()
+        if "-r requirements.txt" in line
+    ]
+    assert len(installs) == 2
+    assert all("--require-hashes" in line for line in installs)
 
 
 def test_no_asserts_in_the_packages():
