@@ -104,14 +104,14 @@ mutants: $(MUTANTS_READY)  ## single changes of the code that carries privacy; A
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP_INSTALL) -r requirements.txt
+	$(BIN)/python $(PIP_INSTALL) --require-hashes -r requirements.txt
 	$(BIN)/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	touch $(READY)
 
 # Python 3.12 or later, which says cheaply which lines a test runs
 $(MUTANTS_READY): requirements.txt pyproject.toml
 	$(NEWEST_PYTHON) -m venv .venv-mutants
-	.venv-mutants/bin/python $(PIP_INSTALL) -r requirements.txt
+	.venv-mutants/bin/python $(PIP_INSTALL) --require-hashes -r requirements.txt
 	.venv-mutants/bin/python $(PIP_INSTALL) --no-build-isolation --no-deps -e .
 	touch $(MUTANTS_READY)
 

@@ -275,7 +275,7 @@ class DatasetClosed(RuntimeError):
 
 
 class LedgerBusy(RuntimeError):
-    """Other processes locked a book for longer than the timeout: nothing was spent, read or drawn.
+    """Other processes kept a book busy for longer than the timeout: nothing was spent or read.
 
     Parameters
     ----------
@@ -283,6 +283,8 @@ class LedgerBusy(RuntimeError):
         Its name, without a password.
     seconds : float
         How long was waited.
+    why : str, optional
+        What was waited for, where it is not a lock.
 
     Examples
     --------
@@ -291,12 +293,13 @@ class LedgerBusy(RuntimeError):
     True
     """
 
-    def __init__(self, book: str, seconds: float) -> None:
-        self.book, self.seconds = book, seconds
-        super().__init__(book, seconds)
+    def __init__(self, book: str, seconds: float, why: str = "") -> None:
+        self.book, self.seconds, self.why = book, seconds, why
+        super().__init__(book, seconds, why)
 
     def __str__(self) -> str:
-        return f"{self.book} was locked by others for {self.seconds:g} s; nothing was spent, retry"
+        busy = f": {self.why}, also after" if self.why else " was locked by others for"
+        return f"{self.book}{busy} {self.seconds:g} s; nothing was spent, retry"
 
 
 class LedgerClockAhead(RuntimeError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import os
+import secrets
+import stat
 import sys
 import tempfile
 import unicodedata
@@ -51,7 +54,11 @@ def write_text(name: str | None, text: str | Iterable[str]) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write to a temporary file and rename it, so that no partial file is ever visible."""
+    """Write to a temporary file and rename it, so that no partial file is ever visible.
+
+    A new file gets the permissions that the umask leaves; one that is replaced hands on its own,
+    and its owner and group where the system allows it.
+    """
     pieces = [content] if isinstance(content, str | bytes) else content
     raw = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     path = path.resolve()  # the target of a link is replaced, not the link
@@ -59,15 +66,31 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
         with open(path, "wb") as file:
             file.writelines(raw)
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    earlier = path.stat() if path.exists() else None
+    # until it has its owner and mode, what replaces a file is nobody else's to read
+    mode = 0o666 if earlier is None else 0o600
+    name = str(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
+    new_binary_file = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, new_binary_file, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             file.writelines(raw)
-        os.chmod(name, 0o644)
+        if earlier is not None:
+            _hand_on(earlier, name)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _hand_on(earlier: os.stat_result, name: str) -> None:
+    """Give a file the owner, the group and the mode of an earlier one."""
+    if hasattr(os, "chown"):  # not on Windows
+        for owner in (earlier.st_uid, -1):  # who may not give a file away may still set its group
+            with contextlib.suppress(OSError):
+                os.chown(name, owner, earlier.st_gid)
+                break
+    os.chmod(name, stat.S_IMODE(earlier.st_mode))
 
 
 def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 import doctest
 import importlib.util
+import os
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +31,56 @@ def loaded_by(statement, *heavy):
 def test_importing_a_package_loads_numpy_at_most(package):
     heavy = ("scipy", "sklearn", "dp_accounting", "statsmodels", "rich", "typer", "pandas")
     assert loaded_by(f"import {package}", *heavy).stdout == "[]\n"
+
+
+WITHOUT_POSIX = """
+import sys
+sys.modules["fcntl"] = sys.modules["resource"] = None  # as on Windows
+
+import numpy as np
+import accountant, algorithms, audits, dp_attest, mechanisms
+from accountant import Book, Budget, Ledger, ParameterError, Tight
+
+print(round(Tight().epsilon(4 * mechanisms.Laplace(2.0), 0.0), 6))
+for package in (accountant, algorithms, audits, mechanisms):
+    for name in package.__all__:
+        getattr(package, name)
+for name in ("audits.__main__", "audits.runner.target_processes", "accountant.__main__"):
+    __import__(name)
+gate = Ledger(np.arange(9.0), mechanisms.Laplace(1.0))
+print(np.isfinite(gate.release(mechanisms.Laplace(1.0), np.sum)))
+for refused in (
+    lambda: Book.create("sqlite:///book.db"),
+    lambda: Book.create("postgresql://user@host/book", pin="book.pin"),
+    lambda: audits.runner.target_processes.TargetProcesses("m:f", ("0", "1"), (0, 1), None, 1),
+):
+    try:
+        refused()
+    except ParameterError as error:
+        print(error)
+"""
+
+
+def test_without_posix_all_works_but_books_on_files(tmp_path):
+    child = subprocess.run(
+        [sys.executable, "-c", WITHOUT_POSIX],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert child.stdout.splitlines() == [
+        "2.0",
+        "True",
+        "url must be of a PostgreSQL server here: files of books and pins need the locks of Linux "
+        "or macOS, got 'book.db'",
+        "pin must be left out: files of books and pins need the locks of Linux or macOS, "
+        "got 'book.pin'",
+        "PKG.MODULE:FUNCTION must be audited on Linux or macOS: the limits of a function are those "
+        "of their systems, got 'm:f'",
+    ]
+    assert os.listdir(tmp_path) == []
 
 
 def test_help_loads_no_numpy():
@@ -122,6 +174,25 @@ assert any('HalvedGaussian' in case.subject for case in cases())
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_make_installs_is_pinned_by_hashes_and_names_no_address():
+    root = Path(__file__).parents[1]
+    text = (root / "requirements.txt").read_text()
+    assert "://" not in text
+    lines = "".join(line for line in text.splitlines(keepends=True) if line[0] != "#")
+    for requirement in lines.replace("\\\n", "").splitlines():
+        pin, *hashes = requirement.split("--hash=sha256:")
+        assert re.fullmatch(r"[\w.-]+==[\w.]+( ; [\w.]+ == '[\w.*]+')? +", pin), pin
+        assert hashes
+        assert all(re.fullmatch(r"[0-9a-f]{64} *", hash_) for hash_ in hashes), pin
+    installs = [
+        line
+        for line in (root / "Makefile").read_text().splitlines()
+        if "-r requirements.txt" in line
+    ]
+    assert len(installs) == 2
+    assert all("--require-hashes" in line for line in installs)
 
 
 def test_no_asserts_in_the_packages():

@@ -125,6 +125,7 @@ class Book(TableDisplay):
         key : bytes or path, optional
             A secret of at least 16 bytes, or a file of it: signs every entry that is written and
             every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with its key only.
+            A file that others can read is refused; text loses one newline at its end.
         verified : bool
             Whether data sets are opened with ``verified=True``, and plans of all others also only
             with a proof, by this object.

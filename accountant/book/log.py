@@ -131,6 +131,8 @@ class Log:
         try:
             with storage.reading():
                 is_empty = storage.empty
+                if not is_empty:
+                    log.fit_signing_key()
             if is_empty and make is Make.NEVER:
                 raise ParameterError("url", log.name, MAKE_ONE)  # noqa: TRY301
             if is_empty:
@@ -173,6 +175,18 @@ class Log:
         except LedgerCorrupt:
             return False
         return True
+
+    def fit_signing_key(self) -> None:
+        """Take the key as the version read it that signed the last entry; inside a transaction."""
+        if self.signing_key is None or not self.signing_key.is_ambiguous:
+            return
+        rows = self.storage.ask(LAST_ENTRIES)
+        if rows and isinstance(rows[0][1], str):
+            seq, body, _ = rows[0]
+            previous = rows[1][2] if len(rows) > 1 else FIRST_PREDECESSOR
+            signature = parse_facts(self.name, seq, body).get("mac")
+            if isinstance(signature, str):
+                self.signing_key.fit_entry(previous, body, signature)
 
     def check_last_entries(self) -> None:
         """Raise `LedgerCorrupt` if the last entries do not fit together."""

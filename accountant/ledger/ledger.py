@@ -43,7 +43,7 @@ from accountant.ledger.private_data import Users, count_users, take_rows
 from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
-from accountant.randomness import Rng, fresh_key, generator
+from accountant.randomness import RenewedKey, Rng, fresh_key, generator
 from accountant.table_display import Table, TableDisplay
 
 TRANSCRIPT = OneOf(("full", "digest"))  # whether the transcript keeps answers or their digests
@@ -52,7 +52,7 @@ TRANSCRIPT = OneOf(("full", "digest"))  # whether the transcript keeps answers o
 class Ledger(TableDisplay, Gate):
     """Data that can only be asked through a fixed plan, one release at a time, in memory.
 
-    Noise comes from the operating system's generator.
+    Noise comes from a cipher that gets a fresh key of the operating system for each release.
 
     Parameters
     ----------
@@ -95,6 +95,7 @@ class Ledger(TableDisplay, Gate):
     ) -> None:
         self._noise, coin_words = split_streams(rng)
         self._seeded = rng is not None
+        self._noise_key = None if self._seeded else RenewedKey(self._noise)
         self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was checked
         self._warned = False
         super().__init__(data, plan, public, coin_words, _meter, undeclared)
@@ -150,6 +151,12 @@ class Ledger(TableDisplay, Gate):
             message = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
             message += 'the data: arithmetic="exact" is safe to publish'
             warnings.warn(message, IdealisedNoiseWarning, stacklevel=4)
+
+    def _charge(self, mechanism: Releasable, who: Users | None) -> None:
+        # A book records words of the noise with the charge, so the key is renewed before.
+        if self._noise_key is not None:
+            self._noise_key.renew()
+        super()._charge(mechanism, who)
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
         output = None

@@ -81,6 +81,13 @@ class TargetProcesses(IsolatedRelease):
         processes: int,
         kept_outputs: KeptOutputs | None = None,
     ) -> None:
+        try:
+            import resource  # noqa: F401  # the supervisor needs it
+        except ImportError:
+            allowed = (
+                "audited on Linux or macOS: the limits of a function are those of their systems"
+            )
+            raise ParameterError(TARGET_METAVAR, name, allowed) from None
         self.kept = kept_outputs
         self.failure: ParameterError | None = None
         self._name, self._words, self._pair, self._limits = name, value_words, pair, limits

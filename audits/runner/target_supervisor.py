@@ -15,8 +15,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import mmap
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -30,7 +30,6 @@ from typing import Any
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 TICK = 0.05  # seconds between two looks at memory and processes; more let a limit be passed longer
 LAST_SECONDS = 10.0  # longest time in which all descendants are killed again and again
-PAGE = resource.getpagesize()  # bytes
 
 
 def supervise(work: dict[str, Any]) -> dict[str, Any]:
@@ -57,6 +56,8 @@ def _start(command: list[str], number: int, memory: int) -> subprocess.Popen[byt
 
     ``number`` is the file descriptor of that end; ``memory`` limits the private memory, in bytes.
     """
+    import resource  # Windows has none, where the auditor's side can still be imported
+
     parent = os.getpid()
 
     def limit() -> None:
@@ -148,7 +149,7 @@ def _descendants() -> list[int]:
 def _resident_bytes(pid: int) -> int:
     """Physical memory of a process: the second number of its ``statm``, in pages; 0 if unknown."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", "rb") as file:
-        return int(file.read().split()[1]) * PAGE
+        return int(file.read().split()[1]) * mmap.PAGESIZE
     return 0
 
 

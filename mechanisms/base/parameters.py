@@ -93,7 +93,7 @@ def declare(cls: type[M]) -> type[M]:
     The sections Parameters, Notes and References of the docstring are composed from the fields that
     `param` declares and from the class attributes ``limits`` and ``reference`` (see `Mechanism`).
     A ledger releases through declared classes only: who declares a class vouches for its loss.  The
-    class is final from then on.
+    class is final from then on; to declare it again changes nothing.
 
     Returns
     -------
@@ -102,6 +102,9 @@ def declare(cls: type[M]) -> type[M]:
 
     Raises
     ------
+    ParameterError
+        If the class was made a dataclass before, or declared and then defined anew; it stays as it
+        is.
     TypeError
         If a class of this name was declared in another place, or a base is declared.
 
@@ -112,6 +115,11 @@ def declare(cls: type[M]) -> type[M]:
     >>> Laplace in registry(), [field.name for field in dataclasses.fields(Laplace)]
     (True, ['scale', 'sensitivity', 'arithmetic', 'dimension'])
     """
+    if any(kind is cls for kind in REGISTERED):
+        return cls
+    # A second dataclass would take the declared parameters from the first one, and then fail.
+    if "__dataclass_fields__" in vars(cls):
+        raise ParameterError("cls", cls.__name__, "no dataclass yet: declare makes it one, once")
     declared = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     if cls.__doc__:
         declared.__doc__ = completed_docstring(declared)

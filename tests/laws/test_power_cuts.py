@@ -4,6 +4,7 @@ After each flush a copy of the file and of its log ahead is taken: that is what 
 sure.  Nothing is injected, so a flush that is left out, or made too early, is seen by the copy.
 """
 
+import fcntl
 import os
 import sqlite3
 import tempfile
@@ -15,7 +16,6 @@ import pytest
 
 from accountant import Book, Budget, Parallel
 from accountant.book import log
-from accountant.book.databases import sqlite
 from mechanisms import Laplace
 from tests.laws.test_books import opened_book
 
@@ -45,8 +45,8 @@ class Disk:
             return found
 
         patch.setattr(os, "fsync", fsync)
-        if hasattr(sqlite.fcntl, "F_FULLFSYNC"):
-            patch.setattr(sqlite.fcntl, "fcntl", fdatasync)
+        if hasattr(fcntl, "F_FULLFSYNC"):
+            patch.setattr(fcntl, "fcntl", fdatasync)
         else:
             patch.setattr(os, "fdatasync", fdatasync)
 

@@ -10,7 +10,6 @@ can be read.  A pin that the caller names (`HeadPin`) is compared both times.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +22,7 @@ from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 FOLDER_VARIABLE = "DP_ATTEST_PINS"
 # The digits of the number, and the bytes of the line "number:hash\n" with a hash of 64 digits.
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
+NEEDS_FILE_LOCKS = "files of books and pins need the locks of Linux or macOS"
 
 
 class HeadPin:
@@ -33,6 +33,8 @@ class HeadPin:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
+        if not has_file_locks():
+            raise ParameterError("pin", str(path), f"left out: {NEEDS_FILE_LOCKS}")
         if self._path.is_dir() or not self._path.parent.is_dir():
             raise ParameterError("pin", str(path), "a file in a folder that exists")
 
@@ -60,6 +62,8 @@ class HeadPin:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """Open the file, locked against other processes, and yield its handle."""
+        import fcntl
+
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -102,6 +106,8 @@ class OwnPin:
 
     def advance(self, head: ChainHead, instead_of: ChainHead | None = None) -> None:
         """Pin ``head`` unless a later one is pinned; see `HeadPin.advance`."""
+        import fcntl
+
         handle = self._opened(os.O_CREAT)
         with suppress(OSError):  # where another process writes at this moment, its head is as good
             if handle is not None:
@@ -135,11 +141,20 @@ class OwnPin:
             return None
 
 
+def has_file_locks() -> bool:
+    """Return whether the system has the locks that files of books and pins need: not Windows."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def own_pin(book_id: str) -> OwnPin | None:
     """Return this machine's pin of the book with an id; None where no folder can be made for it."""
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join("~", ".config")
     folder = os.environ.get(FOLDER_VARIABLE, os.path.join(home, "dp-attest", "pins"))
-    if not folder or not book_id.isalnum():
+    if not folder or not book_id.isalnum() or not has_file_locks():
         return None
     try:
         path = Path(folder).expanduser()

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import os
 import re
-from pathlib import Path
+import stat
 
 from accountant.book.chain.entries import ChainHead
 from accountant.errors import ParameterError
@@ -23,15 +23,31 @@ class SigningKey:
 
     def __init__(self, key: bytes | str | os.PathLike[str]) -> None:
         allowed = f"at least {SHORTEST_KEY} secret bytes, or a file of them"
+        stripped = b""
         if isinstance(key, str | os.PathLike):
-            try:
-                key = Path(key).read_bytes().strip()
-            except (OSError, ValueError) as error:
-                why = getattr(error, "strerror", None) or "no path"
-                raise ParameterError("key", os.fspath(key), f"{allowed} ({why})") from None
+            file_bytes = _read_private_file(os.fspath(key), allowed)
+            key, stripped = without_newline(file_bytes), file_bytes.strip()
         if not isinstance(key, bytes | bytearray) or len(key) < SHORTEST_KEY:
             raise ParameterError("key", type(key).__name__, allowed)
         self._key = bytes(key)
+        # Earlier versions took all white space off both ends of a file, also of random bytes.
+        self._earlier_key = stripped if len(stripped) >= SHORTEST_KEY else self._key
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Return whether earlier versions read another key from the same file."""
+        return self._key != self._earlier_key
+
+    def fit_entry(self, previous: str, body: str, signature: str) -> None:
+        """Sign as earlier versions did with the same file, if they signed this entry.
+
+        The key is taken from the file as it is if that one signed the entry, or if neither did.
+        """
+        exact_key, unsigned_body = self._key, without_signature(body, signature)
+        if self.sign_entry(previous, unsigned_body) != signature:
+            self._key = self._earlier_key
+            if self.sign_entry(previous, unsigned_body) != signature:
+                self._key = exact_key
 
     def sign_entry(self, previous: str, body: str) -> str:
         """Return the signature of an entry's body without its signature, and of what it follows."""
@@ -49,6 +65,33 @@ class SigningKey:
 
     def __reduce__(self) -> str:
         raise TypeError("a key is not pickled")
+
+
+def without_newline(file_bytes: bytes) -> bytes:
+    """Return the bytes of a key's file; text loses the one newline that editors write at its end.
+
+    Other bytes are the key as they are, for one random key in 256 ends with the byte of a newline.
+    """
+    try:
+        text = file_bytes.decode()
+    except UnicodeDecodeError:
+        return file_bytes
+    if not all(letter.isprintable() or letter in "\t\r\n" for letter in text):
+        return file_bytes
+    return re.sub(rb"\r?\n\Z", b"", file_bytes)
+
+
+def _read_private_file(path: str, allowed: str) -> bytes:
+    """Return the bytes of a key's file; like ssh, refuse one that other users can read or write."""
+    try:
+        with open(path, "rb") as file:
+            file_bytes, mode = file.read(), os.fstat(file.fileno()).st_mode
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "no path"
+        raise ParameterError("key", path, f"{allowed} ({why})") from None
+    if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ParameterError("key", path, "a file that no other user can read: chmod 600")
+    return file_bytes
 
 
 def without_signature(body: str, signature: str) -> str:

@@ -14,8 +14,10 @@ with all that came after it.  Spends and reads return only after what they wrote
 from __future__ import annotations
 
 import errno
+import random
 import re
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -73,6 +75,26 @@ LONGEST_WORDS = 1 << 16
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors, and tables or columns that are not there
 FULL, READ_ONLY = "53100", "25006"  # disk full, and a transaction that may not write
+TOO_MANY_CLIENTS = "53300"
+# Why no connection was made, by words of the message, without what stands in quotes: psycopg tells
+# no SQLSTATE of a connection that failed.  Each has the SQLSTATE, where the server sends one, and a
+# sentence of our own, because a message may repeat what the caller put in place of a name.
+CONNECTION_FAILURES = (
+    ("password authentication failed", "28P01", "the password is wrong, or the user"),
+    ("no password supplied", "", "the server asks for a password, and none was given"),
+    ("no pg_hba.conf entry", "28000", "the server lets this user not in from here"),
+    ("role  does not exist", "28000", "the server has no such user"),
+    ("is not permitted to log in", "28000", "this user may not log in"),
+    ("database  does not exist", "3D000", "the server has no such database"),
+    ("permission denied for database", "42501", "this user may not connect to the database"),
+    ("too many c", TOO_MANY_CLIENTS, "the server has too many clients"),  # or connections
+    ("remaining connection slots", TOO_MANY_CLIENTS, "the server has too many clients"),
+    ("the database system is", "57P03", "the server is starting or shutting down"),
+    ("failed to resolve host", "", "the host is not found"),
+    ("Connection refused", "", "the connection was refused: no server listens there"),
+    ("No such file or directory", "", "no server listens at this socket"),
+    ("timeout expired", "", "the server did not answer in time"),
+)
 
 
 class Postgres:
@@ -237,7 +259,7 @@ class Postgres:
         """
         with self._lock, self._translated_errors():
             if self._db is None or self._db.closed:
-                self._db = self._psycopg.connect(**self._parameters, autocommit=True)
+                self._db = self._connect()
             try:
                 self._not_begun = begin
                 yield
@@ -246,6 +268,22 @@ class Postgres:
                 raise
             finally:
                 self._inserts, self._answers, self._not_begun = [], {}, ""
+
+    def _connect(self) -> Any:
+        """Return a connection; wait for one as long as the book allows if there are too many."""
+        give_up = time.monotonic() + self._wait
+        while True:
+            try:
+                return self._psycopg.connect(**self._parameters, autocommit=True)
+            except self._psycopg.Error as error:
+                state, sentence = _why_not_connected(error)
+            if state != TOO_MANY_CLIENTS:
+                shown_state = state and f" (SQLSTATE {state})"
+                problem = f"{self.name}: {sentence}{shown_state}; nothing was answered"
+                raise LedgerUnwritable(errno.EIO, problem)
+            if time.monotonic() > give_up:
+                raise LedgerBusy(self.name, self._wait, f"{sentence} (SQLSTATE {state})")
+            time.sleep(random.uniform(0.01, 0.1))  # each attempt costs the server a process
 
     def _abandon(self) -> None:
         """Roll back; after an interruption in the middle of a statement, disconnect."""
@@ -315,6 +353,17 @@ class Postgres:
             code = {FULL: errno.ENOSPC, READ_ONLY: errno.EROFS}.get(state, errno.EIO)
             said = f"the server says {state}" if state else "the server cannot be reached"
             raise LedgerUnwritable(code, f"{self.name}: {said}; nothing was answered") from None
+
+
+def _why_not_connected(error: Any) -> tuple[str, str]:
+    """Return the SQLSTATE of a failed connection, empty if it has none, and why in a sentence."""
+    # of several addresses the first line is about the last one that was tried
+    message = re.sub('"[^"]*"', "", str(error).partition("Multiple connection attempts")[0])
+    for words, state, sentence in CONNECTION_FAILURES:
+        if words in message:
+            return state, sentence
+    state = str(error.sqlstate or "")
+    return state, "the server made no connection" if state else "the server cannot be reached"
 
 
 def _key(sql: str, values: dict[str, Any]) -> tuple[Any, ...]:

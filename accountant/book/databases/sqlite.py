@@ -8,7 +8,6 @@ commits of many processes.  A spend still returns only after its own flush.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import random
 import sqlite3
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from accountant.book.chain.entries import OLDER_VERSION
+from accountant.book.chain.head_pin import NEEDS_FILE_LOCKS, has_file_locks
 from accountant.book.databases.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
@@ -55,6 +55,8 @@ class SQLite:
     """A `Storage` in one SQLite file; threads take turns on one connection."""
 
     def __init__(self, path: str, wait: float, create: bool) -> None:
+        if not has_file_locks():
+            raise ParameterError("url", path, f"of a PostgreSQL server here: {NEEDS_FILE_LOCKS}")
         self._path, self.name = checked_path(path, create), path
         self._wait, self._lock = wait, threading.RLock()
         self._wal_handle: int | None = None
@@ -166,6 +168,8 @@ class SQLite:
 
     def _flush(self) -> None:
         """Flush the write-ahead log, so that all commits are on disk on return."""
+        import fcntl
+
         if self._wal_handle is None:
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:

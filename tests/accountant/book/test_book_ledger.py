@@ -363,6 +363,23 @@ def test_row_20_noise_that_another_process_used_is_refused(any_book, book):
     assert any_book.hash_rows() == before
 
 
+def test_a_copy_of_the_generator_from_before_draws_other_noise(book):
+    book.dataset("d", Budget(1.0))
+    made = Laplace(1e6)  # two draws are equal with a chance below 1e-6
+    with book.ledger("d", DATA) as ledger:
+        copied_state = ledger._noise.bit_generator.state
+        first = ledger.release(made, np.sum)
+        ledger._noise.bit_generator.state = copied_state
+        assert ledger.release(made, np.sum) != first
+    noise = np.random.default_rng(np.random.default_rng(4).bit_generator.seed_seq.spawn(2)[0])
+    fingerprint = {"size": 4, "dtype": np.uint64}
+    noise.integers(0, 1 << 64, **fingerprint)  # marks the seed
+    with book.ledger("d", DATA, rng=4, insecure_seed=True) as seeded:
+        for _ in range(2):
+            noise.integers(0, 1 << 64, **fingerprint)
+            assert seeded.release(made, np.sum) == made.release(DATA.sum(), noise)
+
+
 @pytest.mark.parametrize(
     "name", ["", "a\nb", "\x1b[31mred", "\u202egnp", "\xa0x", "x\0", "\ud800", 3, None, "x" * 201]
 )

@@ -69,7 +69,7 @@ def test_what_may_hold_a_password_is_in_no_name_and_no_error(postgres_server, mo
         assert SECRET not in str(busy.value)
         other.close()
     gone = url.replace(str(postgres_server.folder), "/nowhere")
-    with pytest.raises(LedgerUnwritable, match="cannot be reached") as refused:
+    with pytest.raises(LedgerUnwritable, match="no server listens") as refused:
         Book.open(gone)
     assert SECRET not in str(refused.value)
     assert postgres._shown_name({"dbname": f"host=h password={SECRET}"}) == "postgresql://@/"

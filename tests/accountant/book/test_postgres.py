@@ -1,12 +1,15 @@
 """Writers of a PostgreSQL server do not wait for another's flush, nor for a silent client."""
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
-from contextlib import suppress
+import traceback
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
@@ -263,3 +266,57 @@ def test_a_damaged_schema_is_corrupt(place):
         place.execute("DROP VIEW datasets, plans, reservations, releases; DROP TABLE entries")
         with pytest.raises(LedgerCorrupt):
             book.spent("d")
+
+
+@pytest.fixture(scope="module")
+def strict_server():
+    """A server of few connections, to which the user eve comes with a password alone."""
+    found = PostgresServer("max_connections=5", "max_wal_senders=0")
+    place = found.database()
+    place.execute("CREATE ROLE eve LOGIN PASSWORD 'a secret of eve'")
+    rules = found.folder / "data" / "pg_hba.conf"
+    rules.write_text(f"local all eve scram-sha-256\n{rules.read_text()}")
+    place.execute("SELECT pg_reload_conf()")
+    yield found
+    found.stop()
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ("eve:wr0ng@/postgres?host=HERE", r"the password is wrong, or the user (SQLSTATE 28P01)"),
+        ("eve@/postgres?host=HERE", "the server asks for a password"),
+        ("postgres:wr0ng@/none?host=HERE", "no such database (SQLSTATE 3D000)"),
+        ("postgres@/too many clients?host=HERE", "no such database (SQLSTATE 3D000)"),
+        ("wr0ng@/postgres?host=HERE", "no such user (SQLSTATE 28000)"),
+        ("u:wr0ng@no.such.host.invalid/postgres", "the host is not found"),
+        ("u:wr0ng@127.0.0.1:1/postgres", "the connection was refused"),
+        ("u:wr0ng@/postgres?host=/no/such/folder", "no server listens at this socket"),
+        ("u:wr0ng@127.0.0.1:SILENT/postgres?connect_timeout=2", "did not answer in time"),
+    ],
+)
+def test_a_connection_that_fails_says_why_and_no_password(strict_server, where, why):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        port = str(silent.getsockname()[1])
+        where = where.replace("HERE", str(strict_server.folder)).replace("SILENT", port)
+        with pytest.raises(LedgerUnwritable, match=re.escape(why)) as caught:
+            Book.open(f"postgresql://{where.replace(' ', '%20')}")
+    secret = where.partition("@")[0].partition(":")[2]
+    assert not secret or secret not in "".join(traceback.format_exception(caught.value))
+
+
+def test_too_many_clients_are_waited_for(strict_server):
+    place = strict_server.database()
+    with Book.create(place.url) as book:
+        book.dataset("d", Budget(1.0))
+    with ExitStack() as others:
+        clients = [others.enter_context(place.connect()) for _ in range(5)]
+        with pytest.raises(LedgerBusy, match=r"too many clients \(SQLSTATE 53300\)"):
+            Book.open(place.url, wait=0.3)
+        leaves = threading.Timer(0.5, clients[0].close)
+        leaves.start()
+        with Book.open(place.url, wait=30.0) as book:
+            assert book.names == ["d"]
+        leaves.join()

@@ -115,8 +115,7 @@ def test_what_is_no_key_is_refused(any_book, key):
 
 
 def test_a_key_comes_from_a_file_and_is_never_shown(any_book, tmp_path):
-    file = tmp_path / "book.key"
-    file.write_bytes(KEY + b"\n")
+    file = key_file(tmp_path, KEY + b"\n")
     head = written(any_book, file)
     with Book.open(any_book.url, key=KEY) as book:
         shown = [repr(book), repr(vars(book)), repr(vars(book._log)), str(book.verify(head))]
@@ -130,3 +129,54 @@ def test_a_key_comes_from_a_file_and_is_never_shown(any_book, tmp_path):
         for secret in (KEY, OTHER, KEY[:5]):
             assert secret.decode() not in words
             assert secret.hex() not in words
+
+
+def key_file(folder, key, mode=0o600):
+    file = folder / "book.key"
+    file.write_bytes(key)
+    file.chmod(mode)
+    return file
+
+
+BINARY = bytes(range(200, 230))
+
+
+@pytest.mark.parametrize(
+    ("written_bytes", "key"),
+    [
+        (BINARY + b"\n", BINARY + b"\n"),
+        (b" " + BINARY + b"\t", b" " + BINARY + b"\t"),
+        (bytes(20) + b"\n", bytes(20) + b"\n"),
+        (KEY, KEY),
+        (KEY + b"\n", KEY),
+        (KEY + b"\r\n", KEY),
+        (KEY + b"\n\n", KEY + b"\n"),
+        (b" " + KEY + b" \n", b" " + KEY + b" "),
+        ("the key of Ärzte und Ämter\n".encode(), "the key of Ärzte und Ämter".encode()),
+    ],
+)
+def test_a_file_is_the_key_but_for_one_newline_of_text(sqlite_book, tmp_path, written_bytes, key):
+    head = written(sqlite_book, key_file(tmp_path, written_bytes))
+    with Book.open(sqlite_book.url, key=key) as book:
+        book.verify(head)
+
+
+def test_a_book_that_was_signed_with_the_stripped_key_goes_on_with_its_file(any_book, tmp_path):
+    file = key_file(tmp_path, b"\n" + BINARY + b" ")
+    head = written(any_book, BINARY)  # as earlier versions read this file
+    with Book.open(any_book.url, key=file) as book:
+        book.verify(head)
+        book.dataset("e", Budget(1.0))
+        head = book.head
+    with Book.open(any_book.url, key=BINARY) as book:
+        book.verify(head)
+    with pytest.raises(LedgerCorrupt, match="signed with another key"):
+        Book.open(any_book.url, key=key_file(tmp_path, b"\n" + OTHER + bytes(1) + b" "))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
+def test_a_key_that_others_can_read_is_refused(any_book, tmp_path, mode):
+    with pytest.raises(ParameterError, match="chmod 600"):
+        Book.create(any_book.url, key=key_file(tmp_path, KEY, mode))
+    with Book.create(any_book.url, key=key_file(tmp_path, KEY, 0o400)):
+        pass

@@ -56,9 +56,10 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
 
 def test_a_signed_head_is_printed_and_checked(any_book, capsys, tmp_path):
     key, other = tmp_path / "book.key", tmp_path / "other.key"
-    key.write_bytes(b"k" * 32)
-    other.write_bytes(b"o" * 32)
-    assert run("open", any_book.url, "d", "--new", "--epsilon", 1, "--key", key) == 0
+    for file, letter in ((key, b"k"), (other, b"o")):
+        file.touch(mode=0o600)
+        file.write_bytes(letter * 32)
+    assert run("open", any_book.url, "d", "--epsilon", 1, "--key", key, "--new") == 0
     capsys.readouterr()
     assert run("head", any_book.url, "--key", key) == 0
     head = capsys.readouterr().out.strip()

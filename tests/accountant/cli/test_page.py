@@ -1,11 +1,16 @@
 """``python -m accountant page``: it writes a page, and never over one."""
 
+import contextlib
+import os
+import stat
+
 import pytest
 import typer
 
 from accountant.book.book import Book
 from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
+from accountant.files import write_text
 from tests.accountant.example_files import PLAN, spent_book
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -38,6 +43,37 @@ def test_the_command_writes_a_page_and_never_over_one(plan, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.html", "plan.toml"]
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644), (0o002, 0o664)])
+def test_new_files_keep_the_umask(book, tmp_path, umask, mode):
+    before, out = os.umask(umask), tmp_path / "h.html"
+    try:
+        assert run("--ledger", book, "--out", out) == 0
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(out.stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o666])
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_file_that_is_replaced_keeps_its_mode_and_owner(tmp_path, umask, mode):
+    path = tmp_path / "export.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with contextlib.suppress(PermissionError):  # root alone may give a file away
+        os.chown(path, 1234, 4321)
+    earlier, before = path.stat(), os.umask(umask)
+    try:
+        write_text(str(path), ["n", "ew"])
+    finally:
+        os.umask(before)
+    now = path.stat()
+    assert path.read_text() == "new"
+    assert (now.st_mode, now.st_uid, now.st_gid) == (
+        earlier.st_mode, earlier.st_uid, earlier.st_gid
+    )  # fmt: skip
+    assert os.listdir(tmp_path) == ["export.csv"]
+
+
 @pytest.mark.usefixtures("small_grid")
 def test_noise_left_open_is_found_first(tmp_path):
     path, out = tmp_path / "plan.toml", tmp_path / "p.html"
@@ -61,6 +97,7 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     assert run("--ledger", book.removeprefix("sqlite:///"), "--out", plain) == 0
     assert plain.read_text() == out.read_text()
     pin, key = tmp_path / "book.pin", tmp_path / "book.key"
+    key.touch(mode=0o600)
     key.write_bytes(b"k" * 32)
     words = ("--ledger", book, "--pin", pin, "--key", key, "--out", plain, "--force")
     assert run(*words) == 0

@@ -14,11 +14,14 @@ from accountant import (
     Budget,
     Filter,
     Ledger,
+    Odometer,
     OffPlan,
     Parallel,
+    PoissonSampled,
     PrivateValueError,
     PureLoss,
     Sequential,
+    randomness,
 )
 from accountant.ledger.private_copies import PrivateCopies
 from mechanisms import Gaussian, HemisphereL2, Laplace, PureFromApproximate, RandomizedResponse
@@ -154,3 +157,54 @@ def test_a_remembered_loss_reaches_no_gate():
         gate = Filter(np.zeros(3), Budget(5.0), rng=0)
         gate.release(mechanism, np.sum)
         assert gate.spent == pytest.approx(right.loss.max_loss, rel=1e-12)
+
+
+FINE = Laplace(1e6)  # two draws are equal with a chance below 1e-6
+
+
+def gates(rng):
+    rows = np.arange(200.0)
+    yield Ledger(rows, Sequential([FINE, FINE]), rng)
+    yield Filter(rows, Budget(1.0), rng=rng)
+    yield Odometer(rows, 1e-6, rng=rng)
+
+
+def test_a_copy_of_the_generator_from_before_draws_other_noise():
+    for gate in gates(None):  # as a virtual machine that is restored twice, or a fork
+        copied_state = gate._noise.bit_generator.state
+        first = gate.release(FINE, np.sum)
+        gate._noise.bit_generator.state = copied_state
+        assert gate.release(FINE, np.sum) != first
+
+
+def test_a_copy_of_the_generator_from_before_draws_another_sample():
+    sampled, seen = PoissonSampled(FINE, 0.5), []
+    gate = Filter(np.arange(200.0), Budget(1.0, 1e-6))
+    copied_state = gate._noise.bit_generator.state
+    for _ in range(2):
+        gate._noise.bit_generator.state = copied_state
+        gate.release(sampled, lambda rows: seen.append(rows.tolist()) or rows.sum())
+    assert seen[0] != seen[1]
+
+
+def test_seeded_noise_is_that_of_the_seed_alone():
+    for seeded, again in zip(gates(3), gates(3), strict=True):
+        noise = np.random.default_rng(np.random.default_rng(3).bit_generator.seed_seq.spawn(2)[0])
+        for _ in range(2):
+            released = seeded.release(FINE, np.sum)
+            assert released == again.release(FINE, np.sum)
+            assert released == FINE.release(np.arange(200.0).sum(), noise)
+
+
+@pytest.mark.parametrize("key_place", [slice(64, 96), slice(0, 32)])
+def test_a_renewed_key_is_the_one_of_the_system(monkeypatch, key_place):
+    monkeypatch.setattr(randomness, "KEY_PLACE", key_place)
+    noise = randomness.keyed_generator(5)
+    key = randomness.RenewedKey(noise)
+    assert key._is_in_place is (key_place.start == 64)
+    for fresh in (bytes(range(32)), bytes(range(32, 64))):
+        noise.random(11)
+        monkeypatch.setattr(os, "urandom", lambda size, fresh=fresh: fresh[:size])
+        key.renew()
+        expected = randomness.keyed_generator(int.from_bytes(fresh, "little"))
+        assert noise.bytes(1000) == expected.bytes(1000)

@@ -2,7 +2,12 @@
 
 import dataclasses
 
+import numpy as np
+import pytest
+
+from accountant import Budget, Filter, ParameterError
 from accountant.plans.declared_releases import DECLARED_RELEASES, declare_release
+from mechanisms import Laplace, declare, registry
 
 
 def test_what_a_base_does_with_its_subclasses_still_happens():
@@ -25,3 +30,16 @@ def test_what_a_base_does_with_its_subclasses_still_happens():
         del DECLARED_RELEASES[id(OnlyForThisTest)]
     assert made == [("OnlyForThisTest", {}), ("Named", {"colour": "red"})]
     assert Named().size == 1.0
+
+
+def test_a_class_that_is_declared_again_stays_whole():
+    before, registered = dict(vars(Laplace)), registry()
+    assert declare(Laplace) is Laplace
+    assert dict(vars(Laplace)) == before
+    assert registry() == registered
+    assert Filter(np.arange(6.0), Budget(1.0), rng=1).release(Laplace(20.0), np.sum) is not None
+
+    dataclass_before = dataclasses.dataclass(frozen=True)(type("Written", (), {}))
+    with pytest.raises(ParameterError, match="no dataclass yet"):
+        declare(dataclass_before)
+    assert registry() == registered
