@@ -162,9 +162,9 @@ def audit_sensitivity(
     query: Callable[[Any], Any],
     space: Box | Values | Any,
     claim: Sensitivity,
-    runs: int = 5000,
-    confidence: float = 0.95,
-    rng: Rng = None,
+    runs: int,
+    confidence: float,
+    rng: Rng,
 ) -> Finding:
     """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tested as it is.
 
