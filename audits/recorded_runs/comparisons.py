@@ -112,13 +112,8 @@ def same_value(one: Any, other: Any) -> bool:
         return bool(np.all(is_close | (a == b) | (np.isnan(a) & np.isnan(b))))
     try:
         return not difference(one, other)
-    except (ParameterError, TypeError, ValueError):
-        return plain_text(one) == plain_text(other)
-
-
-def plain_text(value: Any) -> str:
-    """A text that stands for a value which cannot be compared in another way."""
-    return repr(plain_result(value))
+    except (ParameterError, TypeError, ValueError):  # they cannot be compared in another way
+        return repr(plain_result(one)) == repr(plain_result(other))
 
 
 def _is_float(value: Any) -> bool:
