@@ -21,7 +21,7 @@ from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.declared_mechanism import SCORE_DESCRIPTION
+from audits.attacks.declared_mechanism import SCORE_DESCRIPTION, likelihood_ratio_score
 from audits.attacks.tested_rules import RuleResult, append_runs, guess_counts
 from audits.claims.arguments import (
     CONFIDENCE,
@@ -34,7 +34,6 @@ from audits.claims.arguments import (
 from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule
-from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import NO_GUESS, Objective
 from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
