@@ -119,7 +119,8 @@ class EstimatorAdapter:
     def run(self, inputs: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
         """The result of the algorithm's run on ``inputs``, which are (private, public) data."""
         algorithm, (data, public) = self.algorithm, inputs
-        if noise == 0 and "non_private" in estimator_parameters(algorithm):
+        has_parameters = hasattr(algorithm, "get_params")
+        if noise == 0 and has_parameters and "non_private" in algorithm.get_params(deep=False):
             # such an algorithm has a form of its own without noise
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
@@ -150,11 +151,6 @@ class EstimatorAdapter:
         if self.labels_only:
             return y, x
         return (x, y) if self.data_of is None else self.data_of(x, y), None
-
-
-def estimator_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that scikit-learn's ``get_params`` names; empty without that method."""
-    return dict(estimator.get_params(deep=False)) if hasattr(estimator, "get_params") else {}
 
 
 def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:

@@ -71,22 +71,17 @@ class CoupledGate(Gate):
         self._noise, self._samples, self._exchange = noise, samples, exchange
 
     def _answer(self, mechanism: Releasable, query: ShapedQuery, who: Users | None) -> Any:
-        request = self._pending_release(mechanism, query, who)
+        try:
+            # the value is copied, because a query may return its own working memory
+            value = np.array(self._query_value(mechanism, query, who))
+            drawn = drawing_mechanism(mechanism).release(value, self._noise)
+            request = PendingRelease(mechanism, who, value, drawn)
+        except Exception as error:  # a query may raise any exception
+            request = PendingRelease(mechanism, who, error=error)
         output = self._exchange(request)
         if request.error is not None:  # the algorithm sees the same error on the other data
             raise request.error
         return fresh_view(output)
-
-    def _pending_release(
-        self, mechanism: Releasable, query: ShapedQuery, who: Users | None
-    ) -> PendingRelease:
-        try:
-            # the value is copied, because a query may return its own working memory
-            value = np.array(self._query_value(mechanism, query, who))
-            output = drawing_mechanism(mechanism).release(value, self._noise)
-        except Exception as error:  # a query may raise any exception
-            return PendingRelease(mechanism, who, error=error)
-        return PendingRelease(mechanism, who, value, output)
 
     def _sample(self, sampler: Sampler) -> Users:
         # the run that comes second takes the sample that the first one drew

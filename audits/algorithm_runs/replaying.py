@@ -15,7 +15,6 @@ import copy
 import dataclasses
 import math
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -308,27 +307,15 @@ def privacy_losses(
     >>> losses.shape, round(float(losses.max()), 6)
     ((100,), 1.0)
     """
-    drawn = sampled_losses(algorithm, data, neighbour, runs, public, rng, undeclared)
-    return np.array(list(drawn))
-
-
-def sampled_losses(
-    algorithm: Algorithm,
-    data: Any,
-    neighbour: Any,
-    runs: int,
-    public: Any = None,
-    rng: Rng = None,
-    undeclared: bool = False,
-) -> Iterator[float]:
-    """Yield what `privacy_losses` returns, one run at a time."""
     data, neighbour = data_of_runs(algorithm, data, neighbour)
+    losses = []
     for run_rng in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
         seed = seed_of(run_rng)
         recorders, _ = RunsOfAlgorithm(algorithm, public, undeclared, seed).record(data, run_rng)
         gates = ReplayGates(recorders)
         run_through(algorithm, neighbour, public, gates.open, seed)
-        yield gates.finished_loss()
+        losses.append(gates.finished_loss())
+    return np.array(losses)
 
 
 def data_of_runs(algorithm: Algorithm, data: Any, neighbour: Any) -> tuple[Any, Any]:

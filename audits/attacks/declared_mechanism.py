@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
@@ -28,7 +29,6 @@ from audits.classifiers.decision_rules import (
     ThresholdRule,
     best_cuts,
 )
-from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import Objective
 from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
@@ -115,6 +115,41 @@ def audit_declared(
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LogLikelihoodRatio:
+    """The log-likelihood ratio of a pair of values under a declared mechanism."""
+
+    mechanism: Mechanism
+    first: Any
+    second: Any
+
+    def __call__(self, output: NDArray[Any]) -> Array:
+        """The log-odds of outputs."""
+        log_density = self.mechanism.log_density
+        return log_density(output, self.first) - log_density(output, self.second)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogOddsTable:
+    """The log-odds of outputs 0, 1, 2 and so on."""
+
+    log_odds: Array
+
+    def __call__(self, output: NDArray[Any]) -> Array:
+        """The log-odds of outputs."""
+        return np.asarray(self.log_odds[output])
+
+
+def likelihood_ratio_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreFunction:
+    """The exact log-likelihood ratio of a declared mechanism."""
+    ratio, outcomes = LogLikelihoodRatio(mechanism, *pair), mechanism.support.outcomes(pair[0])
+    if outcomes is None or np.ndim(pair[0]) != mechanism.value_axes:
+        return ratio
+    return LogOddsTable(ratio(outcomes))
+
+
 def _threshold_rule(score: ScoreFunction, cuts: Cuts) -> ThresholdRule:
     return ThresholdRule(score, cuts.upper, cuts.expected, SCORE_DESCRIPTION, cuts.lower)
 
@@ -134,25 +169,23 @@ def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Arr
     if is_single and getattr(support, "count", 0) <= MAX_ENUMERATED:
         cells = support.cells(*pair)
     if cells is not None:
-        log_p, log_q = (np.ravel(mechanism.log_density(cells.outputs, value)) for value in pair)
-        share = cells.measure * (np.exp(log_p) + np.exp(log_q)) / 2
-        positive = share > 0
-        return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])
-    if (
+        outputs, measure, values = cells.outputs, cells.measure, list(pair)
+    elif (
         not isinstance(support, RealLine)
         or support.ends is not None
         or any(np.size(value) != 1 for value in pair)
     ):
         return None
-    values = [float(np.sum(value)) for value in pair]
-    # The density integrates to 1, so 1 over its height at the centre is about its width.
-    width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
-    ladder = width * PANEL_ENDS
-    ends = [value + side * ladder for value in values for side in (-1, 1)]
-    nodes, weights, _ = gauss_legendre_panels(
-        np.unique(np.concatenate([*ends, *map(support.breakpoints, values)]))
-    )
-    log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
-    share = weights * (np.exp(log_p) + np.exp(log_q)) / 2
+    else:
+        values = [float(np.sum(value)) for value in pair]
+        # The density integrates to 1, so 1 over its height at the centre is about its width.
+        width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
+        ladder = width * PANEL_ENDS
+        ends = [value + side * ladder for value in values for side in (-1, 1)]
+        outputs, measure, _ = gauss_legendre_panels(
+            np.unique(np.concatenate([*ends, *map(support.breakpoints, values)]))
+        )
+    log_p, log_q = (np.ravel(mechanism.log_density(outputs, value)) for value in values)
+    share = measure * (np.exp(log_p) + np.exp(log_q)) / 2
     positive = share > 0
     return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])

@@ -150,10 +150,10 @@ def audit(
 
 def distinguish(
     release: Mechanism | Callable[..., Any],
-    pair: tuple[Any, Any] | None = None,
-    claim: ClaimLike | None = None,
-    runs: int = 200_000,
-    confidence: float = 0.95,
+    pair: tuple[Any, Any] | None,
+    claim: ClaimLike | None,
+    runs: int,
+    confidence: float,
     delta: float | None = None,
     rng: Rng = None,
     executor: Executor | None = None,

@@ -143,7 +143,8 @@ def probe_sensitivity(
         data, box = (None, space) if isinstance(space, Box) else (space, bounding_box(space))
         for chain in adjacent_chains(box, by, data, hostile, ordered, source):
             search.compare_chain(chain, int(STRUCTURED_SHARE * budget))
-        search.search_near_best(lambda pair: neighbours_near(box, by, pair, source))
+        while search.pair[0] is not None and search.has_budget(budget):
+            search.compare_chain(neighbours_near(box, by, search.pair, source), budget)
     else:
         for candidate in candidate_pairs(space):
             search.compare_chain(
@@ -162,9 +163,9 @@ def audit_sensitivity(
     query: Callable[[Any], Any],
     space: Box | Values | Any,
     claim: Sensitivity,
-    runs: int = 5000,
-    confidence: float = 0.95,
-    rng: Rng = None,
+    runs: int,
+    confidence: float,
+    rng: Rng,
 ) -> Finding:
     """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tested as it is.
 
@@ -230,11 +231,6 @@ class _DistanceSearch:
                     self.greatest_distance, self.kind = distance, kind
                     self.pair, self.answers = (before[0], data), (before[1], answer)
             before = data, answer
-
-    def search_near_best(self, neighbours: Callable[[tuple[Any, Any]], list[Step]]) -> None:
-        """Spend the remaining budget on pairs near the best one."""
-        while self.pair[0] is not None and self.has_budget(self.budget):
-            self.compare_chain(neighbours(self.pair), self.budget)
 
     def evaluate(self, data: Any) -> Any:
         """The answer on a copy of the data, or None if the query raises."""

@@ -16,13 +16,12 @@ from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.declared_mechanism import SCORE_DESCRIPTION
+from audits.attacks.declared_mechanism import SCORE_DESCRIPTION, likelihood_ratio_score
 from audits.attacks.tested_rules import RuleResult, append_runs, guess_counts
 from audits.claims.arguments import (
     CONFIDENCE,
@@ -35,8 +34,6 @@ from audits.claims.arguments import (
 from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule
-from audits.classifiers.feature_schema import Outputs
-from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import NO_GUESS, Objective
 from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
@@ -259,7 +256,9 @@ class _Bets:
 
     def _bet(self, score: ScoreFunction, outputs: OutputPair, rng: np.random.Generator) -> None:
         """Bet on runs in the order of fair coins, given the log-odds of their outputs."""
-        log_odds, is_first = _shuffle_scores(score, *outputs, rng)
+        scores = np.concatenate([score(side) for side in outputs if len(side)])
+        order = rng.permutation(scores.size)
+        log_odds, is_first = scores[order], order < len(outputs[0])
         excess = expert_odds(log_odds, self.epsilon, exact=self.exact is not None)
         is_right = is_first == (log_odds > 0)
         rates = log_growth(excess, is_right, self.epsilon, self.objective.delta)
@@ -275,12 +274,3 @@ class _Bets:
         surest_odds = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
         growth = log_growth(surest_odds, np.array([True]), self.epsilon, self.objective.delta)
         return float(log_mean_wealth(runs * growth)[0]) >= self.log_proof
-
-
-def _shuffle_scores(
-    score: ScoreFunction, first: Outputs, second: Outputs, rng: np.random.Generator
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Scores of runs of both values in the order of fair coins, and which are of the first."""
-    scores = np.concatenate([score(side) for side in (first, second) if len(side)])
-    order = rng.permutation(scores.size)
-    return scores[order], order < len(first)

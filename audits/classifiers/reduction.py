@@ -165,13 +165,13 @@ class ReducedDraw:
 
 
 def fit_reduction(
-    first: Array, second: Array, reference: Reference, rows: tuple[Any, Any] | None = None
+    first: Array, second: Array, reference: Reference, rows: tuple[Any, Any]
 ) -> Reduction:
     """The reduction that the sums of screening runs choose; ``rows`` estimate covariances."""
     contrast_of = contrasts(first, second)
     width = reference.width
     sums = []
-    whitened = None if rows is None else _whitened_weights(*rows, reference)
+    whitened = _whitened_weights(*rows, reference)
     if whitened is not None:
         sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
     # the feature that is summed, the contrast of screening by which it is weighted, and its name

@@ -91,7 +91,8 @@ def histogram_cells(
     values, counts = np.unique(pooled, return_counts=True)
     # Few numbers that rarely repeat are a small sample of a continuous law, not atoms.
     few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
-    edges = edges_between(values) if few else _edges(values, counts, pooled)
+    # Each of few values is the upper end of its own cell.
+    edges = values[:-1] if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
     mass = (ones + zeros) / pooled.size
@@ -128,11 +129,6 @@ def histogram_cells(
         log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
         log_odds = np.where(unlike, raw_log_odds(ones, zeros, 0.5), log_odds)
     return HistogramCells(edges, log_odds, mass, chosen)
-
-
-def edges_between(values: NDArray[Any]) -> NDArray[Any]:
-    """Edges that separate sorted values: each value is the upper end of its own cell."""
-    return values[:-1]
 
 
 def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) -> Array:

@@ -42,9 +42,10 @@ def power(
     """
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, Interval
+    from accountant.errors import ParameterError
     from audits.claims.arguments import CONFIDENCE
     from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
-    from audits.known_densities.sample_size import check_truth, runs_needed
+    from audits.known_densities.sample_size import runs_needed
 
     epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
     true_epsilon = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
@@ -52,7 +53,8 @@ def power(
     checked_confidence = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     options.check_files()
     if name is None:
-        check_truth(epsilon, true_epsilon)
+        if not true_epsilon > epsilon:
+            raise ParameterError("--truth", true_epsilon, f"above the claim, {epsilon:g}")
         pairs = example_pairs(true_epsilon, checked_delta)
     else:
         from audits.runner.execution import select_cases

@@ -20,7 +20,6 @@ from typing import final
 
 import numpy as np
 
-from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.search import grow_until, least_float_that, least_integer_that
 from audits.known_densities.outcome_models import OutcomePair
@@ -203,9 +202,3 @@ def _promising_cuts(
         root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(guess_rate)) / gain
         approximate_runs.append((root**2, float(cut)))
     return [cut for _, cut in sorted(approximate_runs)[:2]]
-
-
-def check_truth(claim: float, truth: float) -> None:
-    """Raise `ParameterError` unless the true epsilon is above the claim."""
-    if not truth > claim:
-        raise ParameterError("--truth", truth, f"above the claim, {claim:g}")

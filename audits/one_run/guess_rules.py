@@ -87,11 +87,16 @@ def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
     Equal scores keep their order in ``scores``, which must not depend on the coins.
     """
     order = np.argsort(-scores, kind="stable")
-    inside = is_in[order].astype(np.int64)
+    falling, inside = scores[order], is_in[order].astype(np.int64)
+    # About a half of the coins are guessed "in".  Where equal scores lie across the middle, the
+    # split is at the nearer end of their run.
+    middle = falling.size // 2
+    start = int(np.searchsorted(-falling, -falling[middle], side="left"))
+    stop = int(np.searchsorted(-falling, -falling[middle], side="right"))
+    ends = [end for end in (start, stop) if 0 < end < falling.size]
+    split = min(ends, key=lambda end: abs(end - middle), default=middle)
     return RankedCoins(
-        np.append(0, np.cumsum(inside)),
-        np.append(0, np.cumsum(1 - inside[::-1])),
-        _split(scores[order]),
+        np.append(0, np.cumsum(inside)), np.append(0, np.cumsum(1 - inside[::-1])), split
     )
 
 
@@ -107,19 +112,6 @@ def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> Ran
     order = np.argsort(-np.abs(difference), kind="stable")
     counts = np.append(0, np.cumsum(right[order].astype(np.int64)))
     return RankedCoins(counts, np.zeros(1, dtype=np.int64), pairs)
-
-
-def _split(falling: Array) -> int:
-    """Return how many of the falling scores are guessed "in": about a half.
-
-    Where equal scores lie across the middle, the split is at the nearer end of their run.
-    """
-    middle = falling.size // 2
-    middle_score = falling[middle]
-    start = int(np.searchsorted(-falling, -middle_score, side="left"))
-    stop = int(np.searchsorted(-falling, -middle_score, side="right"))
-    ends = [end for end in (start, stop) if 0 < end < falling.size]
-    return min(ends, key=lambda end: abs(end - middle), default=middle)
 
 
 @functools.lru_cache(maxsize=64)

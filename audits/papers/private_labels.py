@@ -64,11 +64,6 @@ def printed_lower_rate(classes: int) -> PrintedRate:
     )
 
 
-def leading_constant(classes: int, epsilon: float) -> float:
-    """``V epsilon^2 / K`` of unary encoding; 4 as epsilon vanishes."""
-    return second_moments(classes, epsilon)["unary"] * epsilon**2 / classes
-
-
 def lower_bound(
     classes: int, epsilon: float, users: int, diameter: float = 1.0, lipschitz: float = 1.0
 ) -> float:

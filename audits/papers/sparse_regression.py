@@ -13,18 +13,15 @@ Zhang (2021).
 from __future__ import annotations
 
 import math
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from accountant.accountants.tight import Tight
-from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
-from algorithms import LabelIHT, LocalIHT
 from algorithms.baselines.noisy_thresholding import noisy_thresholding_plan, published_scale
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.voting.peeling import peeling_stage, published_plan
@@ -103,18 +100,6 @@ def public_label_noise(
     )
 
 
-class PrintedBound(LocalIHT):
-    """LocalIHT with gradients clipped to the printed bound, ``b C sqrt p``: private, and biased.
-
-    As printed the gradients are not clipped, and `printed_probability` exceeds 1: that is no
-    mechanism (docs/errata.md, the erratum on the norm bound).
-    """
-
-    def norm_bound(self, features: int) -> float:
-        """Wang & Xu (2021), Algorithms 1 and 4."""
-        return link_of(self.link).high * math.sqrt(features) * self.noise_bound
-
-
 def printed_probability(
     sparsity: int, true_sparsity: int, noise_bound: float, link: str | Link = "identity"
 ) -> float:
@@ -123,17 +108,6 @@ def printed_probability(
     # with b the largest slope f' and s entries of the iterate.  The printed bound is b C sqrt p.
     reach = link_of(link).high * (math.sqrt(sparsity) + math.sqrt(true_sparsity))
     return 0.5 + (reach + noise_bound) / (2 * noise_bound)
-
-
-class PrintedSign(LabelIHT):
-    """LabelIHT with the printed sign of the gradient: as private, and its iterates diverge.
-
-    See docs/errata.md, the erratum on the sign.
-    """
-
-    def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
-        """Wang, Smith & Xu (2018), Algorithm 2, line 5."""
-        return -super().gradient(theta, data, executor)
 
 
 def printed_votes(epsilon: float, delta: float, select: int) -> PublishedClaim:

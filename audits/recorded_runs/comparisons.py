@@ -88,20 +88,15 @@ def where_they_differ(one: Any, other: Any, path: str = "") -> str:
     if isinstance(one, dict) and isinstance(other, dict):
         if list(one) != list(other):
             return f"the names in {shown_path}"
-        pairs = ((f"{path}.{name}" if path else name, one[name], other[name]) for name in one)
-        return next(
-            filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in pairs)), ""
-        )
-    if isinstance(one, list) and isinstance(other, list):
+        parts = [(f"{path}.{name}" if path else name, one[name], other[name]) for name in one]
+    elif isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
             return f"the length of {shown_path}"
-        places = (
-            (f"{shown_path}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True))
-        )
-        return next(
-            filter(None, (where_they_differ(a, b, part_path) for part_path, a, b in places)), ""
-        )
-    return "" if same_value(one, other) else shown_path
+        parts = [(f"{shown_path}[{k}]", one[k], other[k]) for k in range(len(one))]
+    else:
+        return "" if same_value(one, other) else shown_path
+    differences = (where_they_differ(a, b, part_path) for part_path, a, b in parts)
+    return next(filter(None, differences), "")
 
 
 def same_value(one: Any, other: Any) -> bool:
@@ -117,13 +112,8 @@ def same_value(one: Any, other: Any) -> bool:
         return bool(np.all(is_close | (a == b) | (np.isnan(a) & np.isnan(b))))
     try:
         return not difference(one, other)
-    except (ParameterError, TypeError, ValueError):
-        return plain_text(one) == plain_text(other)
-
-
-def plain_text(value: Any) -> str:
-    """A text that stands for a value which cannot be compared in another way."""
-    return repr(plain_result(value))
+    except (ParameterError, TypeError, ValueError):  # they cannot be compared in another way
+        return repr(plain_result(one)) == repr(plain_result(other))
 
 
 def _is_float(value: Any) -> bool:

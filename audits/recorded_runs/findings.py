@@ -19,7 +19,7 @@ from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitiv
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw
 from audits.recorded_runs.noise_shifts import Conflict, Laws
-from audits.recorded_runs.tape import NoiseBlock, Parted, Tape
+from audits.recorded_runs.tape import NoiseBlock, Tape
 
 
 @final
@@ -50,11 +50,6 @@ class RecordedFinding:
 
     def __str__(self) -> str:
         return f"{self.site + ': ' if self.site else ''}{self.kind}: {self.sentence}"
-
-
-def control_flow(parted: Parted) -> RecordedFinding:
-    """Return the finding that the second run diverged from the first, with the place."""
-    return RecordedFinding("control flow", parted.site, parted.reason)
 
 
 def unequal_inputs(pairs: list[EventPair]) -> Iterator[RecordedFinding]:

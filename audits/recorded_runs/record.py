@@ -28,7 +28,6 @@ from audits.recorded_runs.events import Draw, Question
 from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
-    control_flow,
     exception_of,
     lost_noise,
     on_other_data,
@@ -255,8 +254,9 @@ def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[R
         missing_event = first_tape.events[len(second_tape.events)]
         sentence = f"the second run ends before it {missing_event.verb} {missing_event.name} here"
         second_tape.parted = Parted(missing_event.site, sentence)
-    if second_tape.parted is not None:
-        return [control_flow(second_tape.parted)]
+    parted = second_tape.parted
+    if parted is not None:
+        return [RecordedFinding("control flow", parted.site, parted.reason)]
     lost = lost_noise(pairs, first_tape.blocks)
     different = unequal_result(first_run.result, second_run.result, lost)
     return [] if different is None else [different]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -12,7 +11,7 @@ from accountant.reports.svg_figures import Figure
 from audits.report.figure import power_figure
 from audits.report.words import format_percent
 from audits.results.result_file import Result
-from audits.results.rows import FAMILY_ERROR, ReportRow
+from audits.results.rows import FAMILY_ERROR
 
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
@@ -81,7 +80,11 @@ def power_of(result: Result) -> Power | None:
     rows, runs = [row for row in result.rows if row.kind != "scores"], result.request.samples
     if not rows:
         return None
-    claim, delta = _claim(rows)
+    # It is about the claim of one's own function; of many subjects, about epsilon 1.
+    claims = {row.claim for row in rows if row.own}
+    claim, delta = next(iter(claims)) if len(claims) == 1 else (1.0, 0.0)
+    if not (0 < claim <= MAX_CLAIM and delta < 1):
+        claim, delta = 1.0, 0.0
     # A named row has the error of one row among all; the rows of a target share the family's error.
     all_own = all(row.own for row in rows)
     alpha = FAMILY_ERROR / len(rows)
@@ -106,15 +109,6 @@ def _runs_needed(claim: float, delta: float, alpha: float) -> list[RunsNeeded]:
     from audits.known_densities.sample_size import runs_needed
 
     return [runs_needed(laplace(x), claim, delta, alpha, POWER) for x in _truths(claim)]
-
-
-def _claim(rows: Sequence[ReportRow]) -> tuple[float, float]:
-    """The claim of one's own function; of many subjects, epsilon 1."""
-    claims = {row.claim for row in rows if row.own}
-    if len(claims) != 1:
-        return 1.0, 0.0
-    epsilon, delta = claims.pop()
-    return (epsilon, delta) if 0 < epsilon <= MAX_CLAIM and delta < 1 else (1.0, 0.0)
 
 
 def _truths(claim: float) -> tuple[float, ...]:

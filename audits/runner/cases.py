@@ -24,7 +24,7 @@ from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.known_densities.hockey_stick import exact, exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
-from audits.runner.california_housing import load
+from audits.runner.california_housing import algorithm_facts, load
 from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.zoo.catalogue import ZOO
 from audits.zoo.specimen import Specimen
@@ -175,7 +175,6 @@ def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
     """The replay of `PrivateLasso` on California housing, with facts from one more fit."""
     from algorithms import PrivateLasso
     from audits.algorithm_runs.loss_profile import audit_algorithm
-    from audits.results.facts import algorithm_facts
 
     start = time.perf_counter()
     data = load()

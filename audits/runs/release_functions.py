@@ -132,7 +132,8 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     try:
         signature.bind(*[None] * positional_count, **dict.fromkeys(keywords))
     except TypeError as error:
-        shown = f"{release_name(release)}{signature_names(signature)}, {error}"
+        names_alone = ", ".join(signature.parameters)  # defaults may hold anything
+        shown = f"{release_name(release)}({names_alone}), {error}"
         raise ParameterError("release", shown, FORMS) from None
     return CallForm(generator, size, awaited)
 
@@ -172,11 +173,6 @@ def release_name(release: Any) -> str:
     """The name of a function, or of the type of another object; never what is bound to it."""
     inner = getattr(release, "func", release)
     return str(getattr(inner, "__name__", type(inner).__name__))
-
-
-def signature_names(signature: inspect.Signature) -> str:
-    """The names of the parameters; defaults may hold anything."""
-    return f"({', '.join(signature.parameters)})"
 
 
 def _in_event_loop() -> bool:

@@ -7,6 +7,7 @@ many copies: the quickest way that is safe for its type is taken.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import datetime
 import functools
@@ -64,11 +65,9 @@ def remaker(value: Any) -> Callable[[], Any]:
     where two values are timed, all parts of both are equally new in memory.
     """
     if type(value) is not np.ndarray:
-        try:
+        with contextlib.suppress(Exception):  # methods of the value may raise anything
             if _is_plain(value, 0):
                 return functools.partial(pickle.loads, pickle.dumps(value, 4))
-        except Exception:  # methods of the value may raise anything
-            return copier(value)
     return copier(value)
 
 

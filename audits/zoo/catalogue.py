@@ -11,7 +11,6 @@ from audits.zoo import honest as zoo_honest
 from audits.zoo import noise as zoo_noise
 from audits.zoo import selection as zoo_selection
 from audits.zoo import side_channels as zoo_channels
-from audits.zoo import wide_outputs as zoo_wide
 from audits.zoo.specimen import Specimen
 
 SPECIMENS: tuple[Specimen, ...] = tuple(
@@ -25,5 +24,3 @@ ZOO: tuple[Specimen, ...] = tuple(
     for specimen in SPECIMENS
     if not specimen.honest and specimen.caught_by in {"guess test", "replay", "privacy losses"}
 )
-# Vectors of hundreds of numbers and more are too slow for the many repeats of the scorecard.
-WIDE: tuple[Specimen, ...] = tuple(zoo_wide.specimens())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from accountant.numerics import Array
 from algorithms import LabelIHT, LocalIHT
 from algorithms.base.hard_thresholding import default_rounds, default_step
 from algorithms.sparse_regression.links import link_of
 from audits.papers.sparse_regression import (
-    PrintedBound,
     PublishedClaim,
     label_bound,
     printed_label_noise,
@@ -59,6 +61,29 @@ def printed_noise(epsilon: float, sparsity: int, link: str) -> PublishedClaim:
 def printed_epsilon(setting: Setting, link: str) -> float:
     """What the printed noise really gives."""
     return printed_noise(setting.epsilon, setting.sparsity, link).true_epsilon
+
+
+class PrintedBound(LocalIHT):
+    """LocalIHT with gradients clipped to the printed bound, ``b C sqrt p``: private, and biased.
+
+    As printed the gradients are not clipped, and `printed_probability` exceeds 1: that is no
+    mechanism (docs/errata.md, E2).
+    """
+
+    def norm_bound(self, features: int) -> float:
+        """Wang & Xu (2021), Algorithms 1 and 4."""
+        return link_of(self.link).high * math.sqrt(features) * self.noise_bound
+
+
+class PrintedSign(LabelIHT):
+    """LabelIHT with the printed sign of the gradient: as private, and its iterates diverge.
+
+    See docs/errata.md, E3.
+    """
+
+    def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
+        """Wang, Smith & Xu (2018), Algorithm 2, line 5."""
+        return -super().gradient(theta, data, executor)
 
 
 class PrintedNoise(LabelIHT):

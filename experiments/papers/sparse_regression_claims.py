@@ -15,13 +15,13 @@ from algorithms import LabelIHT, SparseERM
 from algorithms.base.hard_thresholding import step_window
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds
 from algorithms.base.non_private import NotPrivateWarning
-from audits.papers.sparse_regression import PrintedSign, printed_probability
+from audits.papers.sparse_regression import printed_probability
 from experiments.charts import Options
 from experiments.datasets import COVTYPE, RCV1, covtype_signs, present, rcv1_signs, train_and_test
 from experiments.method_grids import Setting
 from experiments.papers import sparse_logistic as logistic
 from experiments.papers import sparse_regression as synthetic
-from experiments.papers.sparse_regression import NOISE_BOUND, WAVE, model
+from experiments.papers.sparse_regression import NOISE_BOUND, WAVE, PrintedSign, model
 from mechanisms.gaussian import Gaussian
 
 DELTA = logistic.PRINTED_DELTA

@@ -8,8 +8,8 @@ def first_values_first(patch):
     """Bets on all runs of the first value, then on those of the second."""
     edit(
         patch,
-        sequential,
-        "_shuffle_scores",
+        sequential._Bets,
+        "_bet",
         "rng.permutation(scores.size)",
         "np.arange(scores.size)",
     )

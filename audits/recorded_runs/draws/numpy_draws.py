@@ -253,22 +253,6 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
     return permuted
 
 
-def _methods(base: Any) -> dict[str, Any]:
-    """All recording methods of a class of generators, by name."""
-    methods: dict[str, Any] = {}
-    for name, table in NOISE.items():
-        if hasattr(base, name):
-            methods[name] = _noise_method(name, table, base)
-    for name, table in COINS.items():
-        if hasattr(base, name):
-            methods[name] = _coin_method(name, table, base)
-    methods |= {name: _parametric_method(name, base) for name in PARAMETRIC}
-    methods |= {"permutation": _permutation, "shuffle": _shuffle}
-    if hasattr(base, "permuted"):
-        methods["permuted"] = _permuted
-    return methods
-
-
 class _LooksLikeBase(type):
     """The type of a class that counts every instance of its base as its own.
 
@@ -292,8 +276,19 @@ class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
 
 
 for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PLAIN_STATE)):
-    for _name, _method in _methods(_base).items():
-        setattr(_class, _name, _method)
+    for _name, _table in NOISE.items():
+        if hasattr(_base, _name):
+            setattr(_class, _name, _noise_method(_name, _table, _base))
+    for _name, _table in COINS.items():
+        if hasattr(_base, _name):
+            setattr(_class, _name, _coin_method(_name, _table, _base))
+    for _name in PARAMETRIC:
+        setattr(_class, _name, _parametric_method(_name, _base))
+    for _name, _method in (
+        ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted)
+    ):  # fmt: skip
+        if hasattr(_base, _name):  # a state has no ``permuted``
+            setattr(_class, _name, _method)
 
 
 def recording_generator(source: np.random.Generator) -> RecordingGenerator:

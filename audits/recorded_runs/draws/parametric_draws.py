@@ -39,22 +39,6 @@ def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
 
 
-def _losses_of_heads(number: int, shape: Any, first: Any, second: Any) -> Losses:
-    """Losses of binomial counts, bounded by those of the ``number`` coins behind each count.
-
-    The coins reveal at least as much as their count.  The counts have this shape, and ``first`` and
-    ``second`` are the probabilities of heads in both runs.
-    """
-    probabilities, other_probabilities = (
-        np.broadcast_to(np.asarray(law, dtype=float), shape).ravel() for law in (first, second)
-    )
-    losses: Losses = []
-    for k in np.flatnonzero(probabilities != other_probabilities):
-        p, q = float(probabilities[k]), float(other_probabilities[k])
-        losses += pair_losses([p, 1 - p], [q, 1 - q], number)
-    return losses
-
-
 def choice(
     tape: Tape,
     sample: Sample,
@@ -110,7 +94,17 @@ def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> An
     """Draw numbers of heads; the probability may be private."""
     n, p = use(n), use(p)
     shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if size is None else size
-    losses = functools.partial(_losses_of_heads, int(np.max(n)), shape)
+
+    def losses(first: Any, second: Any) -> Losses:
+        # The coins behind a count reveal at least as much as the count does.  ``first`` and
+        # ``second`` are the probabilities of heads in both runs.
+        coins: Losses = []
+        laws = (np.broadcast_to(np.asarray(law, dtype=float), shape) for law in (first, second))
+        for p, q in np.broadcast(*laws):
+            if p != q:
+                coins += pair_losses([p, 1 - p], [q, 1 - q], int(np.max(n)))
+        return coins
+
     counts = tape.draw(
         "binomial",
         lambda: sample(n, p, size),

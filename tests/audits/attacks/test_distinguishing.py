@@ -8,8 +8,7 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss, calibrate
 from audits import Outcome, audit
-from audits.attacks.declared_mechanism import score_distribution
-from audits.classifiers.likelihood_ratio import likelihood_ratio_score
+from audits.attacks.declared_mechanism import likelihood_ratio_score, score_distribution
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 ONE = {

@@ -10,7 +10,6 @@ from algorithms.label_privacy import label_randomizers
 from algorithms.label_privacy.label_sgd import LabelSGD
 from audits.papers.private_labels import (
     PrintedRate,
-    leading_constant,
     lower_bound,
     printed_lower_rate,
     printed_upper_rate,
@@ -18,10 +17,10 @@ from audits.papers.private_labels import (
 
 
 def test_the_constant_is_four_over_epsilon_squared():
-    assert leading_constant(100, 1e-3) == pytest.approx(4.0, rel=1e-4)
-    assert leading_constant(10, 1e-4) == pytest.approx(4.0, rel=1e-4)
-    # as printed it would have to settle when multiplied by epsilon alone
     V = label_randomizers.second_moments
+    assert V(100, 1e-3)["unary"] * 1e-3**2 / 100 == pytest.approx(4.0, rel=1e-4)
+    assert V(10, 1e-4)["unary"] * 1e-4**2 / 10 == pytest.approx(4.0, rel=1e-4)
+    # as printed it would have to settle when multiplied by epsilon alone
     assert V(100, 1e-3)["unary"] * 1e-3 > 9.9 * V(100, 1e-2)["unary"] * 1e-2
 
 

@@ -12,12 +12,11 @@ from algorithms.base.non_private import NotPrivateWarning
 from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE
 from audits import replay
 from audits.papers.sparse_regression import (
-    PrintedBound,
-    PrintedSign,
     printed_label_noise,
     printed_probability,
     public_label_noise,
 )
+from experiments.papers.sparse_regression import PrintedBound, PrintedSign
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,11 @@ import pytest
 from accountant import ParameterError
 from audits import Outcome
 from audits.zoo import honest as zoo_honest
-from audits.zoo.catalogue import SPECIMENS, WIDE
+from audits.zoo.catalogue import SPECIMENS
 from audits.zoo.scorecard import DETECTION_RUNS, GUESS_AUDITS, audit_specimen, score_zoo, totals
+from tests.audits.zoo.wide_specimens import specimens
+
+WIDE = specimens()
 
 SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7
 

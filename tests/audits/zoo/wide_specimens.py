@@ -4,8 +4,7 @@ A specimen is a release function with known truth, by which audits are tested.  
 what is wrong with it, or why it is honest; the zoo shows the first line.  Each function here
 releases one of two values, or images; its claim is 1-DP, or mu-GDP with mu = 1.
 
-These specimens are listed apart from the others of the zoo, because a score of 200,000 runs of each
-would take minutes.
+These specimens are not in the zoo, because a score of 200,000 runs of each would take minutes.
 """
 
 from __future__ import annotations
