@@ -221,6 +221,19 @@ class TruncatedContour:
         certain = self._loss.sure_delta(epsilon)
         return log_interval(low + certain[0], high + certain[1], 0.0)
 
+    def bracket(self, problem: EpsilonProblem) -> Certificate:
+        """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
+        contour, cut, log_delta = self.contour, self.largest, problem.log_delta
+        contour.integrate()
+        if self.bounds(cut)[1] > log_delta[0]:
+            return NOTHING_KNOWN
+        max_epsilon = min(cut, problem.composition.max_loss)
+        lower, upper = bracket_epsilon(
+            self.bounds, log_delta, AIMED_AT * cut, contour.tilt, max_epsilon
+        )
+        interval = Certificate(min(lower, upper), upper, self.name, math.ceil(contour.nodes))
+        return problem.of_mechanisms(interval)
+
 
 class TruncatedContourEngine(Engine):
     """The engine: contours of sampled losses without their certain violations."""
@@ -244,7 +257,7 @@ class TruncatedContourEngine(Engine):
             if not truncated.is_affordable:
                 return
             cost = truncated.contour.operations
-            attempt = Attempt(cost, functools.partial(_bracket, problem, truncated))
+            attempt = Attempt(cost, functools.partial(truncated.bracket, problem))
             yield attempt
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough
@@ -255,16 +268,3 @@ class TruncatedContourEngine(Engine):
                 return  # a closer cut would gain less than half
             cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
             last_width = attempt.result.width
-
-
-def _bracket(problem: EpsilonProblem, truncated: TruncatedContour) -> Certificate:
-    """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
-    contour, cut, log_delta = truncated.contour, truncated.largest, problem.log_delta
-    contour.integrate()
-    if truncated.bounds(cut)[1] > log_delta[0]:
-        return NOTHING_KNOWN
-    max_epsilon = min(cut, problem.composition.max_loss)
-    ends = bracket_epsilon(truncated.bounds, log_delta, AIMED_AT * cut, contour.tilt, max_epsilon)
-    lower, upper = ends
-    interval = Certificate(min(lower, upper), upper, truncated.name, math.ceil(contour.nodes))
-    return problem.of_mechanisms(interval)
