@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.losses.connect_the_dots import Profile
-from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
+from accountant.losses.finite import DiscretisedLoss, dominated_pair, dominating_pair
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.fast_length import fast_length
