@@ -165,7 +165,7 @@ class Contour:
         They are infinite where the exponent of the scale is not known to `USABLE_SCALE_ERROR`.
         """
         scale = self._height - self.tilt * epsilon
-        scale_error = 2 * self._height_error + 4 * ULP * (np.abs(scale) + abs(self._height))
+        scale_error = self._scale_error(scale)
         high = total + error + self._sum_error[0] + self._sum_error[1] * np.abs(epsilon)
         high += scale_error * np.abs(total) + math.exp(min(self._truncated, 700.0))
         is_usable = (scale_error <= USABLE_SCALE_ERROR) & (high >= 0)
@@ -198,7 +198,7 @@ class Contour:
         indices = np.arange(first_index, end_index) % size
         return first_index, spacing, self._log_upper(epsilon, sums[indices], error)
 
-    def _scale_error(self, scale: float) -> float:
+    def _scale_error(self, scale: Any) -> Any:
         """Return a bound on the error of ``scale = K(a) - a epsilon``."""
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 
