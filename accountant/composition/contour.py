@@ -41,9 +41,7 @@ TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
 # of these is high enough, as multiples of the highest one.
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
-# The search for a smaller cutoff ends below FEW_NODES nodes, or within a factor CLOSE of a cutoff
-# that is too low: it would take longer than the nodes that it saves.
-FEW_NODES, CLOSE = 64, 1.1
+CLOSE = 1.1  # the search for a smaller cutoff ends within this factor of one that is too low
 # A contour with a lesser real part may need far fewer nodes.  Those with these multiples of it are
 # planned where planning costs at most this share of the contour.
 FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
@@ -101,7 +99,7 @@ class Contour:
             are_enough = is_enough(u)
         index = int(np.argmax(are_enough))
         cutoff, below = float(u[index]), float(u[index - 1]) if index else below
-        while cutoff > FEW_NODES * self.step and cutoff > CLOSE * below > 0:
+        while cutoff > CLOSE * below > 0:
             u = np.geomspace(below, cutoff, u.size + 2)
             index = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
             below, cutoff = float(u[index]), float(u[index + 1])

@@ -51,9 +51,7 @@ USABLE_SMOOTHING = 1.0
 # one would take many trials, a larger one might smooth far more than is needed.
 LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
 MAX_CUTS = 4  # of a truncated contour: each is closer to epsilon, and soon there is little to gain
-# The most nodes of a truncated contour, which limits memory, and the most products of its nodes and
-# quadrature points, which limits time.
-MAX_TRUNCATED_NODES, MAX_TERMS = 2**18, 2e9
+MAX_TERMS = 2e9  # products of its nodes and quadrature points: some seconds
 # The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
 AIMED_AT = 0.8
 ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
@@ -211,7 +209,7 @@ class TruncatedContour:
     def is_affordable(self) -> bool:
         """Whether the contour is within the limits of memory and time."""
         nodes = self.contour.nodes
-        return nodes <= MAX_TRUNCATED_NODES and nodes * self._loss.points <= MAX_TERMS
+        return nodes <= MAX_NODES and nodes * self._loss.points <= MAX_TERMS
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""

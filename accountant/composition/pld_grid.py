@@ -26,6 +26,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
+MAX_GRID_POINTS = 2**18  # of the law of one loss, or of a grid: limits its memory
 INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
 STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
 # Tilts that are tried in Chernoff's bounds, over the best one of a normal law; that of a law with
