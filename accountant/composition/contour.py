@@ -146,16 +146,13 @@ class Contour:
 
     def log_upper_bounds(self, epsilon: Array) -> Array:
         """Return the logarithm of an upper bound on delta at each epsilon, as in `bounds`."""
-        parts = np.array_split(epsilon, -(-epsilon.size // MANY_EPSILONS) or 1)
-        return self._log_upper(epsilon, np.concatenate([self._sums(part) for part in parts]), 0.0)
-
-    def _sums(self, epsilon: Array) -> Array:
-        """Return ``sum_k Re terms[k] e^{-i u_k e}`` at many epsilons."""
         rows, width = self._terms.shape
-        turn = -1j * self.step * epsilon[:, None]
-        inner = ordered_product(np.exp(turn * np.arange(width)), self._terms)
-        total: Array = np.sum(np.exp(turn * (width * np.arange(rows))) * inner, axis=1).real
-        return total
+        sums = []  # of Re terms[k] e^{-i u_k e} over k, at each epsilon
+        for part in np.array_split(epsilon, -(-epsilon.size // MANY_EPSILONS) or 1):
+            turn = -1j * self.step * part[:, None]
+            inner = ordered_product(np.exp(turn * np.arange(width)), self._terms)
+            sums.append(np.sum(np.exp(turn * (width * np.arange(rows))) * inner, axis=1).real)
+        return self._log_upper(epsilon, np.concatenate(sums), 0.0)
 
     def _log_upper(self, epsilon: Array, total: Array, error: float) -> Array:
         """Return logarithms of upper bounds on delta; each sum in ``total`` is up to an error.
