@@ -258,12 +258,13 @@ class Direction:
             return interval
         is_narrow = interval.upper - composed_lower <= self.width * interval.upper
         # an envelope that is known by its profile alone need not be convex
-        bent_envelopes = (
-            loss
-            for loss, _ in all_losses(self.plan)
-            if loss.numerics.is_upper_envelope and loss.cell_masses(TWO_EDGES) is None
-        )
-        if is_narrow and not (self.has_envelopes and next(bent_envelopes, None) is not None):
+        if is_narrow and not (
+            self.has_envelopes
+            and any(
+                loss.numerics.is_upper_envelope and loss.cell_masses(TWO_EDGES) is None
+                for loss, _ in all_losses(self.plan)
+            )
+        ):
             return interval
         if len(composition.items) > MAX_GRID_LOSSES:
             return interval
