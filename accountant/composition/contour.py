@@ -109,8 +109,8 @@ class Contour:
         """Return ``K(a) - a epsilon``, the logarithm of the scale: delta is the sum times it."""
         return self._height - self.tilt * epsilon
 
-    def integrate(self) -> None:
-        """Evaluate the terms of the trapezoid sum at all nodes, and bounds on their errors.
+    def integrate(self) -> Contour:
+        """Evaluate the terms of the sum at all nodes, with bounds on their errors; return itself.
 
         With smoothing, also those of the density of the smoothed loss, which is the same integral
         without 1 / (z (z+1)).
@@ -135,6 +135,7 @@ class Contour:
             fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
             fixed += math.exp(self._truncated) / self.smoothing
             self._density_error = fixed, growing
+        return self
 
     def _sum(self, terms: Complex, epsilon: float) -> float:
         """Return ``sum_k Re terms[k] e^{-i u_k e}`` at one epsilon."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,7 +68,7 @@ class ContourEngine(EngineNearEpsilon):
         """Yield one contour, where it is affordable."""
         contour = neighbourhood.contour
         if _is_affordable(contour):
-            yield Attempt(contour.operations, _integrated(contour))
+            yield Attempt(contour.operations, contour.integrate)
 
 
 class SmoothedContourEngine(EngineNearEpsilon):
@@ -97,7 +97,7 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return
-            yield Attempt(contour.operations, _integrated(contour))
+            yield Attempt(contour.operations, contour.integrate)
             if contour.smoothing > smoothing:
                 return  # it was raised to be affordable: a contour with less smoothing is not
 
@@ -106,16 +106,6 @@ def _with_smoothing(neighbourhood: Neighbourhood, smoothing: float) -> Contour:
     """Return the contour of a neighbourhood with a Gaussian of this squared mu."""
     cgf = neighbourhood.composition.cgf
     return Contour(cgf, neighbourhood.tilt, neighbourhood.epsilon, smoothing)
-
-
-def _integrated(contour: Contour) -> Callable[[], DeltaBounds]:
-    """Return a function that integrates a contour and returns it, for `Attempt`."""
-
-    def integrate() -> DeltaBounds:
-        contour.integrate()
-        return contour
-
-    return integrate
 
 
 def _is_affordable(contour: Contour) -> bool:
