@@ -36,6 +36,7 @@ from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import (
+    NOTHING_KNOWN,
     Journal,
     certify,
     delta_interval,
@@ -45,7 +46,7 @@ from accountant.composition.engine import (
 from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_ENGINES
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
-from accountant.composition.grid_certificate import delta_of_lattice
+from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
@@ -58,10 +59,14 @@ from accountant.plans.plan import Item, Plan, Sequential
 
 # Relative widths of an interval of epsilon.  The first is the narrowest that losses without exact
 # cumulants reach; the second that of expensive profiles, and of curves over many deltas.  Where an
-# interval is wider than the third, other accountants may be sharper.
+# interval is wider than the third, other accountants may be sharper.  The fourth is enough to see
+# that another direction or part has the larger epsilon.
 INEXACT_WIDTH = 1e-6
 COARSE_WIDTH = 1e-4
 LOOSE_WIDTH = 0.01
+ROUGH_WIDTH = 0.05
+QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
+MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
@@ -119,11 +124,13 @@ class Direction:
             width = max(width, COARSE_WIDTH if is_coarse else INEXACT_WIDTH)
         return EpsilonProblem(self.composition, delta, width)
 
-    def certify(self, delta: float, rival: float = 0.0) -> Certificate:
+    def certify(
+        self, delta: float, rival: float = 0.0, problem: EpsilonProblem | None = None
+    ) -> Certificate:
         """Return the interval that holds epsilon at ``delta``.
 
         It may be wide where its upper end is at most ``rival``, a lower bound on the epsilon of
-        another direction.
+        another direction.  ``problem`` is that of the losses, if the caller has made it.
         """
         if delta == 0:
             total = Basic().one_way_epsilon(self.plan, 0.0)
@@ -136,7 +143,7 @@ class Direction:
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
                 interval = self._within_envelopes(interval, delta)
             return interval
-        interval = self._certify_losses(self.problem(delta), rival)
+        interval = self._certify_losses(problem or self.problem(delta), rival)
         # Each user is in one part of every parallel, and epsilon is at least that of any user.
         # Users are tried until the interval is narrow.
         lower = interval.lower
@@ -179,12 +186,19 @@ class Direction:
         return rows
 
     def _certify_parallel(self, delta: float) -> Certificate:
-        """Return the interval of the part with the largest epsilon."""
+        """Return the interval of the part with the largest epsilon.
+
+        For the other parts a rough upper bound is enough, which shows that theirs is smaller.
+        """
         intervals: list[Certificate] = []
         lower = 0.0
         for part in self.parts:
-            intervals.append(part.certify(delta, lower))
-            lower = max(lower, intervals[-1].lower)
+            problem = part.problem(delta)
+            interval = part.rough_certificate(problem) if lower > 0 else NOTHING_KNOWN
+            if interval.upper > lower:
+                interval = part.certify(delta, lower, problem)
+            intervals.append(interval)
+            lower = max(lower, interval.lower)
         worst = max(intervals, key=lambda interval: interval.upper)
         return Certificate(lower, worst.upper, worst.engine, worst.nodes)
 
@@ -303,6 +317,15 @@ class Direction:
             Sequential(n * part for part, n in zip(parts, counts, strict=True)) for parts in chosen
         )
         return tuple(Direction(plan, self.width) for plan in plans)
+
+    def rough_certificate(self, problem: EpsilonProblem) -> Certificate:
+        """Return a wide interval where the narrow one takes long, else the trivial interval."""
+        if not self.is_exact or self.choices or self.composition.releases > MAX_ROUGH_RELEASES:
+            return NOTHING_KNOWN
+        if least_cost(problem, ENGINES) < QUICK_COST:
+            return NOTHING_KNOWN
+        rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
+        return rough_interval or NOTHING_KNOWN
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
         """Return whether a quick bound proves that epsilon at ``delta`` is at most ``epsilon``."""

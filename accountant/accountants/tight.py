@@ -125,7 +125,14 @@ class Tight(Accountant):
                 continue  # epsilon is 0: delta is the total variation, the same in both directions
             if direction.is_surely_within(interval.lower, delta):
                 continue  # it cannot be the worse direction
-            other_interval = direction.certify(delta, interval.lower)
+            problem = direction.problem(delta) if delta > 0 else None
+            if (
+                problem is not None
+                and interval.lower > 0
+                and direction.rough_certificate(problem).upper <= interval.lower
+            ):
+                continue
+            other_interval = direction.certify(delta, interval.lower, problem)
             worse = max(interval, other_interval, key=lambda candidate: candidate.upper)
             lower = max(interval.lower, other_interval.lower)
             interval = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
