@@ -44,8 +44,8 @@ from .correlated_noise.participation import FixedEpochs as FixedEpochs
 from .correlated_noise.participation import MinSeparation as MinSeparation
 from .correlated_noise.participation import Once as Once
 from .correlated_noise.poisson_groups import cyclic_poisson as cyclic_poisson
-from .correlated_noise.sensitivities import sensitivity as sensitivity
 from .correlated_noise.strategy import Sensitivity as Sensitivity
+from .correlated_noise.strategy import sensitivity as sensitivity
 from .correlated_noise.toeplitz import Toeplitz as Toeplitz
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import DatasetClosed as DatasetClosed

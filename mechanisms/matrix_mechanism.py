@@ -29,8 +29,7 @@ from accountant.correlated_noise.participation import (
     Once,
     Participation,
 )
-from accountant.correlated_noise.sensitivities import sensitivity
-from accountant.correlated_noise.strategy import Sensitivity, Strategy
+from accountant.correlated_noise.strategy import Sensitivity, Strategy, sensitivity
 from accountant.correlated_noise.toeplitz import Toeplitz
 from accountant.domains import POSITIVE, IntegerRange, OneOf, OrNone
 from accountant.errors import ParameterError, PrivateValueError

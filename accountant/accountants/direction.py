@@ -68,7 +68,6 @@ ROUGH_WIDTH = 0.05
 QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
 MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
-MAX_RELEASES_ABOVE = 10**8  # with more releases the round-off of a lattice above is too large
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
@@ -145,8 +144,15 @@ class Direction:
                 interval = self._within_envelopes(interval, delta)
             return interval
         interval = self._certify_losses(problem or self.problem(delta), rival)
-        lower = min(self._least_of_choices(delta, interval), interval.upper)
-        return replace(interval, lower=max(lower, interval.lower))
+        # Each user is in one part of every parallel, and epsilon is at least that of any user.
+        # Users are tried until the interval is narrow.
+        lower = interval.lower
+        for choice in self.choices:
+            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
+                break
+            if not (lower > 0 and choice.is_surely_within(lower, delta)):
+                lower = max(lower, choice.certify(delta).lower)
+        return replace(interval, lower=max(min(lower, interval.upper), interval.lower))
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.
@@ -265,9 +271,16 @@ class Direction:
         if interval.upper <= rival or math.isinf(composed_lower):
             return interval
         is_narrow = interval.upper - composed_lower <= self.width * interval.upper
-        if is_narrow and not (self.has_envelopes and self._has_bent_bounds):
+        # an envelope that is known by its profile alone need not be convex
+        if is_narrow and not (
+            self.has_envelopes
+            and any(
+                loss.numerics.is_upper_envelope and loss.cell_masses(TWO_EDGES) is None
+                for loss, _ in all_losses(self.plan)
+            )
+        ):
             return interval
-        if composition.releases > MAX_RELEASES_ABOVE or len(composition.items) > MAX_GRID_LOSSES:
+        if len(composition.items) > MAX_GRID_LOSSES:
             return interval
         lattice_delta = delta_of_lattice(delta)
         try:
@@ -281,32 +294,15 @@ class Direction:
         return Certificate(min(interval.lower, upper), upper, "pair above on a grid")
 
     @functools.cached_property
-    def _has_bent_bounds(self) -> bool:
-        """Whether an envelope is known by its profile alone, which then need not be convex."""
-        envelopes = [loss for loss, _ in all_losses(self.plan) if loss.numerics.is_upper_envelope]
-        return any(loss.cell_masses(TWO_EDGES) is None for loss in envelopes)
-
-    def _least_of_choices(self, delta: float, interval: Certificate) -> float:
-        """Return a lower end of epsilon from the privacy loss of single users.
-
-        Each user is in one part of every parallel, and epsilon is at least that of any user.  Users
-        are tried until the interval is narrow.
-        """
-        lower = interval.lower
-        for choice in self.choices:
-            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
-                break
-            if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                lower = max(lower, choice.certify(delta).lower)
-        return lower
-
-    @functools.cached_property
     def choices(self) -> tuple[Direction, ...]:
         """The plans of single users, each in one part of every parallel; none without parallels."""
         if not any(isinstance(item, Parallel) for item, _ in self.items):
             return ()
+        # The parts of a parallel by falling rho, which is roughly the order of their epsilons.
         options = [
-            _costliest_first(item) if isinstance(item, Parallel) else [item]
+            sorted(item.distinct, key=lambda part: -loss_of_plan(part).rho)
+            if isinstance(item, Parallel)
+            else [item]
             for item, _ in self.items
         ]
         if math.prod(map(len, options)) <= MAX_CHOICES:
@@ -430,11 +426,6 @@ class Direction:
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
         return any(loss.numerics.is_upper_envelope for loss, _ in self.composition.items)
-
-
-def _costliest_first(parallel: Parallel) -> list[Plan]:
-    """Return the parts of a parallel by falling rho: roughly the order of their epsilons."""
-    return sorted(parallel.distinct, key=lambda part: -loss_of_plan(part).rho)
 
 
 def _lower_sum(composition: Composition, total: float) -> float:

@@ -31,14 +31,14 @@ from scipy.special import ndtri_exp
 
 from accountant.accountants.gdp import GDP
 from accountant.accountants.profile_ends import ProfileEnds, profile_ends
-from accountant.accountants.tradeoff_curves import MAX_EPSILON, finest_profile, single_pairs
+from accountant.accountants.tradeoff_curves import finest_profile, single_pairs
 from accountant.accountants.tradeoff_ends import ratio_gaps, steepest_slopes
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, ULP, round_up
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up
 from accountant.plans.plan import Plan, as_plan
 
 TAIL = 1e-10  # error rate: by default a test with a smaller error rate of either kind is left out
@@ -161,7 +161,7 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     mu, valid_tail = math.inf, tail
     atoms = [np.abs(curve.loss_pmf[0]) for curve in curves if curve.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
-    if delta_at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EPSILON):
+    if delta_at_zero < ALMOST_SURE and (tail > 0 or max_loss <= MAX_EXPONENT):
         mu, is_whole = _greatest_mu(profile, max_loss, tail, corners)
         valid_tail = 0.0 if is_whole else tail
     if added_mu <= mu:
@@ -195,7 +195,7 @@ def _greatest_mu(
     """
     # The tangent at epsilon touches the curve at a level of at most e^-epsilon, so beyond -ln tail
     # all levels are below the tail.
-    end = min(max_loss, -math.log(tail) if tail > 0 else math.inf, MAX_EPSILON)
+    end = min(max_loss, -math.log(tail) if tail > 0 else math.inf, MAX_EXPONENT)
     size = min(2.5 * float(profile(np.zeros(1))[0]), end)
     # The ladder has nearly equal steps up to `size`, about mu for a Gaussian of small mu, where
     # delta(0) is 0.4 mu, and growing steps beyond.

@@ -21,7 +21,7 @@ from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics.rounding import round_up
-from accountant.plans.plan import Item, Plan, as_plan
+from accountant.plans.plan import Plan, as_plan
 
 
 @final
@@ -57,8 +57,8 @@ class GDP(Accountant):
             fold_plan(plan, lambda loss: loss.gdp_mu**2 if loss.gdp_mu < 1e150 else math.inf)
         )
         if math.isinf(square):
-            bad = next((item for item, _ in plan.losses() if math.isinf(_mu(item))), plan)
-            raise UnsupportedPlan(bad, self.name, "no mu bounds it; ask Tight")
+            unbounded = (item for item, _ in plan.losses() if math.isinf(loss_of_item(item).gdp_mu))
+            raise UnsupportedPlan(next(unbounded, plan), self.name, "no mu bounds it; ask Tight")
         return round_up(math.sqrt(square), 8)  # ulps, for the root and the sum of squares
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
@@ -131,7 +131,3 @@ class CentralLimit:
         """
         mu = self.mu(plan)
         return GaussianLoss(mu).epsilon_at(DELTA.check("delta", delta)) if mu > 0 else 0.0
-
-
-def _mu(item: Item) -> float:
-    return loss_of_item(item).gdp_mu

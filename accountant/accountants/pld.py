@@ -25,6 +25,7 @@ from accountant.composition.loss_outline import Outline
 from accountant.composition.plan_totals import all_losses, fold_plan, infinity_mass
 from accountant.composition.pld_grid import (
     INTERVAL,
+    MAX_GRID_POINTS,
     LawOnGrid,
     PLDGrid,
     convolve,
@@ -44,7 +45,6 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
-MAX_GRID_POINTS = 2**18  # largest number of points of a grid: limits its memory
 GRID_DELTA = 1e-12  # a grid that serves all deltas is made for this one
 RAISED = 1e-9  # relative: by how much a delta is raised that may be the mass at infinity itself
 WIDE = 100  # nats: where the bound by rho is above this, the sharper Rényi curve is asked as well

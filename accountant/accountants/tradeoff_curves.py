@@ -23,13 +23,12 @@ from accountant.composition.profile_curve import ProfileCurve
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP
 from accountant.numerics.search import highest_of_one_peak
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan, as_plan, directions
 
 POINTS = 65  # lines with which the search for the greatest starts, on either side of epsilon 0
-MAX_EPSILON = 700.0  # e^700 is still a float
 PROFILE_ERROR = 1e-10  # the profile of a composition is to be at most this much too large
 WIDTH = 1e-6  # relative to epsilon: how loose a composition's profile is without an accuracy
 TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
@@ -68,20 +67,15 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
     >>> tradeoff(GaussianLoss(2.0), [0.1, 0.2, 0.3]).round(8).tolist()
     [0.23624042, 0.12335475, 0.07002572]
     """
-    plan, level = as_plan(plan), _levels(alpha)
+    plan, level = as_plan(plan), np.asarray(alpha)
+    if level.dtype.kind not in "iuf" or not np.all((level >= 0) & (level <= 1)):
+        raise ParameterError("alpha", alpha, "numbers in [0, 1]")
+    level = level.astype(float)
     flat, where = np.unique(level, return_inverse=True)
     beta = 1 - flat  # a guess without the output has this type II error
     for pair in single_pairs(plan):
         beta = np.minimum(beta, greatest_lines(pair, flat)[1])
     return np.asarray(np.maximum(beta, 0.0)[where].reshape(level.shape))
-
-
-def _levels(alpha: ArrayLike) -> Array:
-    """Return checked type I errors as floats."""
-    raw = np.asarray(alpha)
-    if raw.dtype.kind not in "iuf" or not np.all((raw >= 0) & (raw <= 1)):
-        raise ParameterError("alpha", alpha, "numbers in [0, 1]")
-    return raw.astype(float)
 
 
 def single_pairs(plan: Plan, *, both: bool = True) -> list[Plan]:
@@ -147,7 +141,7 @@ def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve)
     size = max(2.5 * float(forward.profile(np.zeros(1))[0]), 1e-9)
     sides: list[Array] = []
     for curve, sign in ((forward, 1.0), (backward, -1.0)):
-        reach = max(min(curve.max_loss, MAX_EPSILON), 0.0)
+        reach = max(min(curve.max_loss, MAX_EXPONENT), 0.0)
         ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(reach / size))
         sides += [sign * ladder[:-1], np.array([sign * reach])]
         # The curve of a loss with finitely many values is made of one straight line for each.
@@ -155,7 +149,7 @@ def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve)
         if pmf is not None:
             sides.append(sign * pmf[0])
     epsilon = np.unique(np.concatenate(sides))
-    return epsilon[np.abs(epsilon) <= MAX_EPSILON]
+    return epsilon[np.abs(epsilon) <= MAX_EXPONENT]
 
 
 def _greatest(

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from accountant.accountants.profile_ends import ProfileEnds, profile_ends
-from accountant.accountants.tradeoff_curves import MAX_EPSILON, greatest_lines, single_pairs
+from accountant.accountants.tradeoff_curves import greatest_lines, single_pairs
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 from accountant.plans.plan import Plan
 
 ROUGH_ACCURACY = 1e-6  # error of the profile in the first search for the tangent's epsilon
@@ -73,7 +73,7 @@ class RoughPower:
     def _height(self, i: int, pair: Plan) -> float:
         """Return roughly the greatest height of the pair with number ``i``."""
         forward, backward = profile_ends(pair), profile_ends(pair.reversed)
-        ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
+        ends = (-min(backward.max_loss, MAX_EXPONENT), min(forward.max_loss, MAX_EXPONENT))
         reach = NEXT_REACH if i in self._centres else FIRST_REACH
         centre, height = self._centres.get(i, 0.0), np.zeros(5)
         for _ in range(ROUGH_MOVES):
@@ -97,7 +97,7 @@ def _at_level(
     forward: ProfileEnds, backward: ProfileEnds, centre: float, level: float
 ) -> tuple[float, float]:
     """Return bounds on the greatest height at ``level``, whose epsilon is near ``centre``."""
-    ends = (-min(backward.max_loss, MAX_EPSILON), min(forward.max_loss, MAX_EPSILON))
+    ends = (-min(backward.max_loss, MAX_EXPONENT), min(forward.max_loss, MAX_EXPONENT))
     epsilon = np.empty(0)
     low, high = np.empty(0), np.empty(0)
     for _ in range(ROUNDS):
@@ -113,7 +113,7 @@ def _at_level(
     # less this mass, less x alpha.  If the last epsilon is the largest loss, delta is constant
     # beyond it, and the heights fall from the last one.
     beyond = 1 - forward.infinity - np.exp(ends[1]) * level
-    if forward.max_loss <= MAX_EPSILON:
+    if forward.max_loss <= MAX_EXPONENT:
         beyond = float(high[-1])
     greatest = max(beyond, _sup_of_concave(epsilon, low, high))
     return float(np.max(low)), min(greatest + 4 * ULP, 1 - level)

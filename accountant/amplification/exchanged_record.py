@@ -16,8 +16,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.losses.discretised import discretised
-from accountant.losses.finite import FINITE_CGF, FiniteLoss
+from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders

@@ -30,8 +30,7 @@ from accountant.composition.composed_loss import loss_of_item
 from accountant.domains import RECORDS
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
-from accountant.losses.discretised import discretised
-from accountant.losses.finite import FINITE_CGF, FiniteLoss
+from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics

@@ -41,9 +41,7 @@ TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
 # of these is high enough, as multiples of the highest one.
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
-# The search for a smaller cutoff ends below FEW_NODES nodes, or within a factor CLOSE of a cutoff
-# that is too low: it would take longer than the nodes that it saves.
-FEW_NODES, CLOSE = 64, 1.1
+CLOSE = 1.1  # the search for a smaller cutoff ends within this factor of one that is too low
 # A contour with a lesser real part may need far fewer nodes.  Those with these multiples of it are
 # planned where planning costs at most this share of the contour.
 FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
@@ -101,7 +99,7 @@ class Contour:
             are_enough = is_enough(u)
         index = int(np.argmax(are_enough))
         cutoff, below = float(u[index]), float(u[index - 1]) if index else below
-        while cutoff > FEW_NODES * self.step and cutoff > CLOSE * below > 0:
+        while cutoff > CLOSE * below > 0:
             u = np.geomspace(below, cutoff, u.size + 2)
             index = int(np.argmax(np.append(is_enough(u[1:-1]), True)))
             below, cutoff = float(u[index]), float(u[index + 1])
@@ -111,8 +109,8 @@ class Contour:
         """Return ``K(a) - a epsilon``, the logarithm of the scale: delta is the sum times it."""
         return self._height - self.tilt * epsilon
 
-    def integrate(self) -> None:
-        """Evaluate the terms of the trapezoid sum at all nodes, and bounds on their errors.
+    def integrate(self) -> Contour:
+        """Evaluate the terms of the sum at all nodes, with bounds on their errors; return itself.
 
         With smoothing, also those of the density of the smoothed loss, which is the same integral
         without 1 / (z (z+1)).
@@ -137,6 +135,7 @@ class Contour:
             fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
             fixed += math.exp(self._truncated) / self.smoothing
             self._density_error = fixed, growing
+        return self
 
     def _sum(self, terms: Complex, epsilon: float) -> float:
         """Return ``sum_k Re terms[k] e^{-i u_k e}`` at one epsilon."""
@@ -148,16 +147,13 @@ class Contour:
 
     def log_upper_bounds(self, epsilon: Array) -> Array:
         """Return the logarithm of an upper bound on delta at each epsilon, as in `bounds`."""
-        parts = np.array_split(epsilon, -(-epsilon.size // MANY_EPSILONS) or 1)
-        return self._log_upper(epsilon, np.concatenate([self._sums(part) for part in parts]), 0.0)
-
-    def _sums(self, epsilon: Array) -> Array:
-        """Return ``sum_k Re terms[k] e^{-i u_k e}`` at many epsilons."""
         rows, width = self._terms.shape
-        turn = -1j * self.step * epsilon[:, None]
-        inner = ordered_product(np.exp(turn * np.arange(width)), self._terms)
-        total: Array = np.sum(np.exp(turn * (width * np.arange(rows))) * inner, axis=1).real
-        return total
+        sums = []  # of Re terms[k] e^{-i u_k e} over k, at each epsilon
+        for part in np.array_split(epsilon, -(-epsilon.size // MANY_EPSILONS) or 1):
+            turn = -1j * self.step * part[:, None]
+            inner = ordered_product(np.exp(turn * np.arange(width)), self._terms)
+            sums.append(np.sum(np.exp(turn * (width * np.arange(rows))) * inner, axis=1).real)
+        return self._log_upper(epsilon, np.concatenate(sums), 0.0)
 
     def _log_upper(self, epsilon: Array, total: Array, error: float) -> Array:
         """Return logarithms of upper bounds on delta; each sum in ``total`` is up to an error.
@@ -165,7 +161,7 @@ class Contour:
         They are infinite where the exponent of the scale is not known to `USABLE_SCALE_ERROR`.
         """
         scale = self._height - self.tilt * epsilon
-        scale_error = 2 * self._height_error + 4 * ULP * (np.abs(scale) + abs(self._height))
+        scale_error = self._scale_error(scale)
         high = total + error + self._sum_error[0] + self._sum_error[1] * np.abs(epsilon)
         high += scale_error * np.abs(total) + math.exp(min(self._truncated, 700.0))
         is_usable = (scale_error <= USABLE_SCALE_ERROR) & (high >= 0)
@@ -198,7 +194,7 @@ class Contour:
         indices = np.arange(first_index, end_index) % size
         return first_index, spacing, self._log_upper(epsilon, sums[indices], error)
 
-    def _scale_error(self, scale: float) -> float:
+    def _scale_error(self, scale: Any) -> Any:
         """Return a bound on the error of ``scale = K(a) - a epsilon``."""
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 

@@ -1,4 +1,4 @@
-"""The engines that integrate a cumulant along a contour: as it is, or smoothed.
+"""The engines that integrate a cumulant along a contour: as it is, smoothed, or truncated.
 
 The delta of a composition is an integral of ``e^{K(z) - z epsilon}`` along a line ``z = a + iu``,
 the contour.  K(z) = ln E e^{zL} is the cumulant of the summed loss L, and the tilt a > 0 is chosen
@@ -7,17 +7,38 @@ where the integrand decays slowly, it takes too many of them.  The smoothed engi
 fictitious Gaussian loss of variance S, which makes the decay fast, and subtracts a bound on what
 the Gaussian adds to delta: fewer nodes, but an interval of epsilon wider by about S (a + 1).
 
+The truncated engine is for losses with a heavy tail, such as those of sampled mechanisms.  An
+outcome whose loss alone makes the sum exceed a cut above epsilon is a certain violation.  Such
+outcomes have a delta that is known in closed form, and they are what makes a contour integral long.
+Hence they are removed: delta is the delta of the certain violations plus the contour integral of
+the truncated losses that remain.
+
 An engine proposes attempts, each with its estimated cost; the caller makes the cheapest.  Costs are
 in products of two complex numbers, about 2 ns each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any, Protocol
 
-from accountant.composition.composition import Neighbourhood
-from accountant.composition.contour import Contour
-from accountant.composition.engine import Attempt, DeltaBounds, EngineNearEpsilon
+import numpy as np
+
+from accountant.composition.certificate import Certificate, bracket_epsilon
+from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
+from accountant.composition.composition import EpsilonProblem, Neighbourhood
+from accountant.composition.contour import Contour, quickest_contour
+from accountant.composition.engine import (
+    NOTHING_KNOWN,
+    Attempt,
+    DeltaBounds,
+    Engine,
+    EngineNearEpsilon,
+)
+from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import log_interval
 
 MAX_NODES = 2**20  # nodes of a contour: limits its memory
 MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
@@ -29,6 +50,11 @@ USABLE_SMOOTHING = 1.0
 # The smoothing of a contour that costs too much is multiplied by a factor between these: a smaller
 # one would take many trials, a larger one might smooth far more than is needed.
 LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
+MAX_CUTS = 4  # of a truncated contour: each is closer to epsilon, and soon there is little to gain
+MAX_TERMS = 2e9  # products of its nodes and quadrature points: some seconds
+# The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
+AIMED_AT = 0.8
+ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
 
 
 class ContourEngine(EngineNearEpsilon):
@@ -42,7 +68,7 @@ class ContourEngine(EngineNearEpsilon):
         """Yield one contour, where it is affordable."""
         contour = neighbourhood.contour
         if _is_affordable(contour):
-            yield Attempt(contour.operations, _integrated(contour))
+            yield Attempt(contour.operations, contour.integrate)
 
 
 class SmoothedContourEngine(EngineNearEpsilon):
@@ -71,7 +97,7 @@ class SmoothedContourEngine(EngineNearEpsilon):
                 contour = _with_smoothing(neighbourhood, factor * contour.smoothing)
             if not _is_affordable(contour):
                 return
-            yield Attempt(contour.operations, _integrated(contour))
+            yield Attempt(contour.operations, contour.integrate)
             if contour.smoothing > smoothing:
                 return  # it was raised to be affordable: a contour with less smoothing is not
 
@@ -82,16 +108,151 @@ def _with_smoothing(neighbourhood: Neighbourhood, smoothing: float) -> Contour:
     return Contour(cgf, neighbourhood.tilt, neighbourhood.epsilon, smoothing)
 
 
-def _integrated(contour: Contour) -> Callable[[], DeltaBounds]:
-    """Return a function that integrates a contour and returns it, for `Attempt`."""
-
-    def integrate() -> DeltaBounds:
-        contour.integrate()
-        return contour
-
-    return integrate
-
-
 def _is_affordable(contour: Contour) -> bool:
     """Return whether time and memory suffice for the contour."""
     return contour.nodes <= MAX_NODES and contour.operations <= MAX_OPERATIONS
+
+
+class TruncatedLoss(Protocol):
+    """All releases of a plan, without their certain violations, whose delta is known."""
+
+    @property
+    def points(self) -> int:
+        """The number of points of the quadratures that give the cumulant."""
+        ...
+
+    def cgf(self, z: Any) -> tuple[Any, Array]:
+        """Return the cumulant of all releases, and a bound on its error."""
+        ...
+
+    def rough_cgf(self, a: Array) -> Array:
+        """Return an estimate of the cumulant at real ``a``: quick, but not a bound."""
+        ...
+
+    def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
+        """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and a bound on its error."""
+        ...
+
+    def log_cf_bound(self, a: float, u: Array) -> Array:
+        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        ...
+
+    def sure_delta(self, epsilon: float) -> tuple[float, float]:
+        """Return a lower and an upper bound on the delta of the certain violations."""
+        ...
+
+
+class TruncatedCGF(PlanCGF):
+    """The cumulant of truncated releases, in the form that a contour takes."""
+
+    def __init__(self, loss: TruncatedLoss) -> None:
+        super().__init__([])
+        self._loss = loss
+        self.has_short_sums = True
+
+    def with_smoothing(self, smoothing: float) -> PlanCGF:
+        """Return the same cumulant: it is never smoothed."""
+        del smoothing
+        return self
+
+    def value_at(self, z: Any) -> tuple[Any, Array]:
+        """Return ``K(z)`` and a bound on its round-off."""
+        return self._loss.cgf(z)
+
+    def rough_at(self, a: Array) -> Array:
+        """Return an estimate of ``K(a)``."""
+        return self._loss.rough_cgf(a)
+
+    def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
+        """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and its round-off."""
+        return self._loss.cf_ratio(z)
+
+    def quadrature_terms(self, frequency: float) -> tuple[float, float]:
+        """Return how many exponentials one node takes: in all, and for one loss."""
+        del frequency
+        return float(self._loss.points), float(self._loss.points)
+
+    def log_cf_bound(self, a: float, u: Array) -> Array:
+        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        bound: Array = np.minimum(self._loss.log_cf_bound(a, u), 0.0)
+        return bound
+
+
+class TruncatedContour:
+    """Bounds on delta: that of the certain violations, plus a contour of the truncated losses.
+
+    They hold at epsilons up to ``largest``, the cut above which an outcome is a certain violation.
+    """
+
+    name = "truncated contour"
+
+    def __init__(
+        self, loss: TruncatedLoss, log_delta: float, epsilon: float, planning_cost: float
+    ) -> None:
+        self._loss, self.largest = loss, epsilon
+        cgf = TruncatedCGF(loss)
+        # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
+        tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
+        self.contour = quickest_contour(cgf, tilt, AIMED_AT * epsilon, planning_cost)
+
+    @property
+    def is_affordable(self) -> bool:
+        """Whether the contour is within the limits of memory and time."""
+        nodes = self.contour.nodes
+        return nodes <= MAX_NODES and nodes * self._loss.points <= MAX_TERMS
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        if epsilon > self.largest:
+            return -math.inf, math.inf
+        low, high = (math.exp(min(log_bound, 700.0)) for log_bound in self.contour.bounds(epsilon))
+        certain = self._loss.sure_delta(epsilon)
+        return log_interval(low + certain[0], high + certain[1], 0.0)
+
+    def bracket(self, problem: EpsilonProblem) -> Certificate:
+        """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
+        contour, cut, log_delta = self.contour, self.largest, problem.log_delta
+        contour.integrate()
+        if self.bounds(cut)[1] > log_delta[0]:
+            return NOTHING_KNOWN
+        max_epsilon = min(cut, problem.composition.max_loss)
+        lower, upper = bracket_epsilon(
+            self.bounds, log_delta, AIMED_AT * cut, contour.tilt, max_epsilon
+        )
+        interval = Certificate(min(lower, upper), upper, self.name, math.ceil(contour.nodes))
+        return problem.of_mechanisms(interval)
+
+
+class TruncatedContourEngine(Engine):
+    """The engine: contours of sampled losses without their certain violations."""
+
+    name = "truncated contour"
+    planning_cost, planning_cost_of_a_loss = 4e6, 1e6  # complex products, to tabulate the losses
+
+    def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
+        """Yield contours whose cuts come closer to epsilon from above."""
+        if not problem.composition.has_exact_cgf or problem.rough_epsilon is None:
+            return
+        # ``floor`` is a cut that was seen to be too low: no later one goes below it.
+        cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
+        losses, counts = problem.composition.losses_and_counts
+        for _ in range(MAX_CUTS):
+            part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
+            if part is None:
+                return
+            planning_cost = self.planning_cost_of_a_loss * len(losses)
+            truncated = TruncatedContour(part, problem.log_delta[0], cut, planning_cost)
+            if not truncated.is_affordable:
+                return
+            cost = truncated.contour.operations
+            attempt = Attempt(cost, functools.partial(truncated.bracket, problem))
+            yield attempt
+            if attempt.result is None:
+                return  # the attempt was not made: another engine was narrow enough
+            if math.isinf(attempt.result.upper):
+                cut, floor = 2 * cut, cut  # the true epsilon may be above the cut
+                continue
+            if attempt.result.width > last_width / 2:
+                return  # a closer cut would gain less than half
+            cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
+            last_width = attempt.result.width

@@ -6,13 +6,16 @@ first.  A new engine is a file with a class, and a line here.
 
 from __future__ import annotations
 
-from accountant.composition.contour_engines import ContourEngine, SmoothedContourEngine
+from accountant.composition.contour_engines import (
+    ContourEngine,
+    SmoothedContourEngine,
+    TruncatedContourEngine,
+)
 from accountant.composition.engine import Engine, EngineNearEpsilon
 from accountant.composition.enumeration import EnumerationEngine
 from accountant.composition.finite_pairs import FinitePairsEngine
 from accountant.composition.grid_certificate import GridPairsEngine
 from accountant.composition.lattice import LatticeEngine
-from accountant.composition.truncated_contour import TruncatedContourEngine
 
 # these bound delta near an epsilon, and their only error is round-off
 EXACT_ENGINES: tuple[EngineNearEpsilon, ...] = (

@@ -82,22 +82,17 @@ class Enumeration:
     def _log_deltas(self, epsilon: Array) -> Array:
         """Return ``ln sum P (1 - e^(eps - L))+`` at each epsilon, in blocks of bounded memory."""
         block = max(1, BLOCK // self.nodes)
-        return np.concatenate(
-            [
-                self._log_deltas_of_block(epsilon[i : i + block, None])
-                for i in range(0, epsilon.size, block)
-            ]
-        )
-
-    def _log_deltas_of_block(self, epsilon: Array) -> Array:
-        """Return the same for a column of epsilons."""
-        logs = np.where(self._loss > epsilon, self._log_mass, -np.inf)
-        top = np.max(logs, axis=1, initial=-np.inf)
-        top = np.where(np.isfinite(top), top, 0.0)  # at epsilons above all sums delta is 0
-        share = -np.expm1(np.minimum(epsilon - self._loss, 0.0))
-        with np.errstate(divide="ignore"):
-            log_deltas: Array = top + np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
-        return log_deltas
+        log_deltas = []
+        for i in range(0, epsilon.size, block):
+            column = epsilon[i : i + block, None]
+            logs = np.where(self._loss > column, self._log_mass, -np.inf)
+            top = np.max(logs, axis=1, initial=-np.inf)
+            top = np.where(np.isfinite(top), top, 0.0)  # at epsilons above all sums delta is 0
+            share = -np.expm1(np.minimum(column - self._loss, 0.0))
+            with np.errstate(divide="ignore"):
+                log_sum = np.log(np.sum(np.exp(logs - top[:, None]) * share, axis=1))
+            log_deltas.append(top + log_sum)
+        return np.concatenate(log_deltas)
 
 
 def _count_vectors(count: int, kinds: int) -> Array:

@@ -61,7 +61,15 @@ class BoundsNearDelta:
         neighbourhood = neighbourhood_at(composition, log_delta, width, estimate)
         self._tilt, self._start = neighbourhood.tilt, max(neighbourhood.epsilon, 0.0)
         neighbourhood = Neighbourhood(composition, neighbourhood.tilt, self._start, width)
-        self._bounds = _first_narrow_bounds(neighbourhood)
+        # the first bounds that are narrow enough, else those with the least upper bound
+        self._bounds: DeltaBounds | None = None
+        least_high = math.inf
+        for bounds in delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON):
+            low, high = bounds.bounds(self._start)
+            if self._bounds is None or high < least_high:
+                self._bounds, least_high = bounds, high
+            if high - low <= width * self._tilt * self._start:
+                break
 
     def epsilon(self, log_delta: float) -> float | None:
         """Return an upper bound on epsilon at this delta; None where the bounds are too wide."""
@@ -80,15 +88,3 @@ class BoundsNearDelta:
         if is_narrow or upper in {0.0, self._max_loss}:
             return min(upper, self._max_loss)
         return None
-
-
-def _first_narrow_bounds(neighbourhood: Neighbourhood) -> DeltaBounds | None:
-    """Return the first bounds that are narrow enough, else those with the least upper bound."""
-    best: tuple[float, DeltaBounds] | None = None
-    for bounds in delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON):
-        low, high = bounds.bounds(neighbourhood.epsilon)
-        if best is None or high < best[0]:
-            best = high, bounds
-        if high - low <= neighbourhood.width * neighbourhood.tilt * neighbourhood.epsilon:
-            break
-    return None if best is None else best[1]

@@ -16,7 +16,7 @@ import numpy as np
 from accountant.composition.certificate import Certificate
 from accountant.composition.composition import Composition, EpsilonProblem, total_rounding
 from accountant.composition.engine import Attempt, Engine, certify
-from accountant.losses.discretised import DiscretisedLoss, discretised, dominating_pair
+from accountant.losses.finite import DiscretisedLoss, discretised, dominating_pair
 from accountant.losses.loss import Loss
 
 TAIL_SHARE = 1e-7  # share of delta: the mass that all discretisations may move to infinity

@@ -70,8 +70,13 @@ class GridBounds:
         max_points: int,
     ) -> None:
         self.step, self._parts = step, parts
-        pairs = [_pairs(part, step, epsilon) for part in parts]
-        below, above = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        below, above = [], []
+        for part in parts:
+            grid = (part.count, part.offset, step, part.ends)
+            pairs = pairs_on_grid(part.loss, *grid)
+            pairs = pairs or pairs_from_profile(part.loss, *grid, part.tilt, epsilon)
+            below.append(pairs[0])
+            above.append(pairs[1])
         self._beyond = mass_beyond(below)
         laws = [pair.law for pair in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
@@ -151,13 +156,6 @@ class GridBounds:
         size = sums.size + abs(sums.tilt * epsilon)
         log_total = math.log(total) + scale + side * 16 * ULP * (4 + size)
         return math.exp(min(log_total, 700.0))
-
-
-def _pairs(component: Component, step: float, epsilon: float) -> tuple[PairOnGrid, PairOnGrid]:
-    """Return the finite pairs below and above one loss."""
-    grid = (component.count, component.offset, step, component.ends)
-    pairs = pairs_on_grid(component.loss, *grid)
-    return pairs or pairs_from_profile(component.loss, *grid, component.tilt, epsilon)
 
 
 def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:

@@ -107,7 +107,7 @@ class _GridSearch:
         outlines: list[Outline],
         delta: float,
         width: float,
-        max_points: int = MAX_POINTS,
+        max_points: int,
     ) -> None:
         self._outlines, self._asked, self._width = outlines, delta, width
         self._delta = delta_of_lattice(delta)

@@ -13,6 +13,7 @@ point of the integrand.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 
@@ -87,8 +88,8 @@ class Lattice:
         self._aliases, self._height, self._height_error = aliasing_bound(cgf, a, epsilon)
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
-    def integrate(self, cgf: PlanCGF) -> None:
-        """Evaluate the terms of the sum on one period."""
+    def integrate(self, cgf: PlanCGF) -> Lattice:
+        """Evaluate the terms of the sum on one period, and return the lattice."""
         # half of the nodes suffice: the others are their conjugates
         self._aliases.period = self.nodes * self.unit
         j = np.arange(self.nodes // 2 + 1)
@@ -101,6 +102,7 @@ class Lattice:
         self._terms = terms * weight
         turn = 4 * ULP * (np.abs(self._z) * abs(self._offset) + 16)
         self._error = np.abs(self._terms) * (error + turn)
+        return self
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
@@ -146,10 +148,5 @@ class LatticeEngine(EngineNearEpsilon):
         lattice = Lattice(composition.cgf, neighbourhood.tilt, neighbourhood.epsilon, unit)
         if lattice.nodes > MAX_LATTICE_POINTS:
             return
-
-        def integrated() -> DeltaBounds:
-            lattice.integrate(composition.cgf)
-            return lattice
-
         terms, _ = composition.cgf.quadrature_terms(math.pi / lattice.unit)
-        yield Attempt(lattice.nodes * terms, integrated)
+        yield Attempt(lattice.nodes * terms, functools.partial(lattice.integrate, composition.cgf))

@@ -18,6 +18,7 @@ from accountant.composition.composition import ignore_overflow
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_bounds import good_tilts, mass_beyond, rough_log_height
 from accountant.composition.loss_outline import Outline
+from accountant.composition.pld_grid import MAX_GRID_POINTS
 from accountant.composition.profile_pairs import pair_above_at_all_points
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
@@ -33,7 +34,7 @@ NO_TILT = 1e-300  # so small that it does not limit the range of a lattice
 LEAST_TILT, TILT_GRIDS = 1e-3, (60, 12, 9)
 TAIL = 1e-22  # mass of P above the cuts of all releases together: far below any delta of interest
 TAIL_SHARE = 1e-10  # the same mass where delta is known, as a share of delta
-MAX_LAW_POINTS, MAX_SUM_POINTS = 2**18, 2**20  # lattice points of one loss, and of the sum
+MAX_SUM_POINTS = 2**20  # lattice points of the sum
 MORE_THAN_PLD = 8  # times as many evaluations of an expensive profile as `PLD` makes, at most
 LOG_WRAPPED = -34.0  # ln of the share of tilted mass that may wrap around, about 2e-15
 # A sum is made for epsilons within 2 % of a guess.  After so many guesses, each at least 1 % lower,
@@ -62,7 +63,7 @@ class LatticeAbove:
         if not self.is_made:
             return
         points = min(outline.loss.numerics.grid_points for outline in outlines)
-        max_points = min(MAX_LAW_POINTS, MORE_THAN_PLD * points)
+        max_points = min(MAX_GRID_POINTS, MORE_THAN_PLD * points)
         # The step is doubled until the longest law has few enough points.
         step *= 2.0 ** max(0, math.ceil(math.log2(span / step / max_points)))
         # one point above the largest loss: there the profile is exactly the mass at infinity
@@ -89,7 +90,7 @@ class LatticeAbove:
         near = near[0] - self.step - self._shift, near[1] + self.step
         # With a smaller tilt the range beyond which mass may wrap around, -LOG_WRAPPED / tilt,
         # would be longer than a law.
-        tilt = max(tilt, -LOG_WRAPPED / (MAX_LAW_POINTS * self.step))
+        tilt = max(tilt, -LOG_WRAPPED / (MAX_GRID_POINTS * self.step))
         sums = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
         sums.convolve()
         return sums if sums.is_small else None

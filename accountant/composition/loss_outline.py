@@ -14,10 +14,9 @@ import math
 import numpy as np
 
 from accountant.composition.grid_bounds import Component
-from accountant.losses.cell_masses import CellMasses, finite_cell_masses
+from accountant.losses.cell_masses import finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above
 from accountant.losses.loss import Loss
-from accountant.numerics import Array
 from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 LEAST_LOSS = 1e-8  # nats: a loss that is always smaller in size is too small for a lattice
@@ -55,7 +54,10 @@ class Outline:
         if cells is None:
             low, high = loss.profile_bounds(PROFILE_POINTS)
             self.known_to = float(np.max(high[high > 1.01 * low], initial=0.0))
-            cells = _masses_of_profile(PROFILE_POINTS, high)
+            pair = pair_above(lambda _: high, PROFILE_POINTS)  # the profile at these points only
+            # What the masses e^-loss lack of 1 is the mass of Q where P has none.
+            lost = max(0.0, 1 - float(np.sum(pair.mass * np.exp(-pair.loss))))
+            cells = finite_cell_masses(LADDER, pair.loss, pair.mass, lost)
         masses = cells
         mode = int(np.argmax(masses.p))
         ratio = masses.p[mode] / masses.q[mode] if masses.q[mode] > 0 else math.inf
@@ -125,11 +127,3 @@ class Outline:
             high = min(high, 1.001 * epsilon + others)
         low = max(low, self.least, -NEGLIGIBLE_NATS / tilt, -MAX_EXPONENT)
         return Component(self.loss, self.count, offset, (min(low, high), high), self.least, tilt)
-
-
-def _masses_of_profile(points: Array, values: Array) -> CellMasses:
-    """Return rough masses on the ladder from ``values``, those of the profile at ``points``."""
-    pair = pair_above(lambda _: values, points)  # it calls the profile with these points only
-    # What the masses e^-loss lack of 1 is the mass of Q where P has none.
-    lost = max(0.0, 1 - float(np.sum(pair.mass * np.exp(-pair.loss))))
-    return finite_cell_masses(LADDER, pair.loss, pair.mass, lost)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.losses.connect_the_dots import Profile
-from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
+from accountant.losses.finite import DiscretisedLoss, dominated_pair, dominating_pair
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.fast_length import fast_length
@@ -26,6 +26,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
+MAX_GRID_POINTS = 2**18  # of the law of one loss, or of a grid: limits its memory
 INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
 STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
 # Tilts that are tried in Chernoff's bounds, over the best one of a normal law; that of a law with

@@ -47,7 +47,9 @@ def grid_of_many(
     ``step`` is the grid's, and ``delta`` says where the laws are to be accurate.  Mass of about
     ``tail`` may be left out on each side of the sum, and is counted in the grid's error.
     """
-    tilt, share = _tilt(outlines, delta), tail / sum(outline.count for outline in outlines)
+    # about the order of the moment that gives the best Chernoff bound at ``delta``
+    tilt = _about_chernoff(outlines, delta, 1)[0]
+    share = tail / sum(outline.count for outline in outlines)
     laws, shift = [], 0.0
     for outline in outlines:
         (loss, mass, infinity), edge_error = _pair(outline, step, tilt, share, upper)
@@ -55,11 +57,6 @@ def grid_of_many(
         laws.append(LawOnGrid(np.rint(loss / step).astype(int), mass, outline.count, infinity))
     grid = convolve(laws, step, tail, upper=upper)
     return replace(grid, loss=grid.loss + shift)
-
-
-def _tilt(outlines: list[Outline], delta: float) -> float:
-    """Return about the order of the moment that gives the best Chernoff bound at ``delta``."""
-    return _about_chernoff(outlines, delta, 1)[0]
 
 
 def _about_chernoff(outlines: list[Outline], delta: float, side: int) -> tuple[float, float]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.correlated_noise.participation import Once
-from accountant.correlated_noise.sensitivities import sensitivity
-from accountant.correlated_noise.strategy import Strategy
+from accountant.correlated_noise.strategy import Strategy, sensitivity
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss

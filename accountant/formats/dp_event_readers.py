@@ -31,7 +31,7 @@ from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.correlated_noise.binary_tree import BinaryTree
 from accountant.correlated_noise.participation import Once
-from accountant.correlated_noise.sensitivities import sensitivity
+from accountant.correlated_noise.strategy import sensitivity
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.bounded_range import BoundedRangeLoss

@@ -153,7 +153,15 @@ def loader_facts(loader: Any) -> LoaderFacts:
     if isinstance(loader, LoaderFacts):
         return loader
     if isinstance(loader, Mapping):
-        return _from_dict(loader)
+        names = {field.name for field in fields(LoaderFacts)}
+        unknown = sorted(map(str, set(loader) - names))
+        if unknown:
+            raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
+        try:
+            return LoaderFacts(**loader)
+        except TypeError:
+            missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
+            raise ParameterError("loader", dict(loader), f"described by {missing}") from None
     try:
         return _live_facts(loader)
     except AttributeError:
@@ -200,19 +208,6 @@ def _live_facts(loader: Any) -> LoaderFacts:
         physical=physical,
         replicas=replicas,
     )
-
-
-def _from_dict(description: Mapping[str, Any]) -> LoaderFacts:
-    """Return the facts of a dictionary as `LoaderFacts.to_dict` makes it."""
-    names = {field.name for field in fields(LoaderFacts)}
-    unknown = sorted(map(str, set(description) - names))
-    if unknown:
-        raise ParameterError("loader", unknown[0], f"described by {', '.join(sorted(names))}")
-    try:
-        return LoaderFacts(**description)
-    except TypeError:
-        missing = "order, sampler, records, batches, batch, rate, drop_last and dataset"
-        raise ParameterError("loader", dict(description), f"described by {missing}") from None
 
 
 def _class(sampler: Any) -> str:

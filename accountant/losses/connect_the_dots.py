@@ -4,7 +4,7 @@ A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines betwee
 a profile above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1).  The same
 lines, lowered by the greatest gap of a neighbouring cell between line and profile, give a profile
 below it.  Either is the profile of a pair whose loss takes the points as values, and domination
-survives composition.  The pairs are plain arrays here; `discretised.py` makes losses of them.
+survives composition.  The pairs are plain arrays here; `finite.py` makes losses of them.
 """
 
 from __future__ import annotations

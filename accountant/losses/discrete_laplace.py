@@ -25,12 +25,6 @@ MAX_SHIFT = 2047  # the largest shift of a loss, which lists one outcome for eac
 SHIFT = IntegerRange(1, MAX_SHIFT)
 
 
-@functools.lru_cache(maxsize=4096)
-def _largest_loss(shift: int, scale: float) -> float:
-    """Return the largest loss, once: a profile asks for it several times."""
-    return round_up_printed_ratio(float(shift), scale)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceLoss(FiniteLoss):
@@ -84,7 +78,7 @@ class DiscreteLaplaceLoss(FiniteLoss):
     @property
     def max_loss(self) -> float:
         """``shift / scale``, rounded up, for the float `scale` and for the decimal it prints as."""
-        return _largest_loss(self.shift, self.scale)
+        return round_up_printed_ratio(float(self.shift), self.scale)
 
     @property
     def infinity(self) -> float:

@@ -116,7 +116,7 @@ class ExactCGF(Generic[Member]):
     ) -> Any:
         """Return the releases without outcomes that alone cost more than ``epsilon``, or None.
 
-        What is returned is a `TruncatedLoss` of `accountant.composition.truncated_contour`.
+        What is returned is a `TruncatedLoss` of `accountant.composition.contour_engines`.
         """
         del losses, counts, epsilon
         return None

@@ -230,17 +230,21 @@ class CutTransform:
         """
         increasing = np.sort(k)
         grid = increasing[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
-        bound = np.array([self._missed_at(steps, float(grid_k)) for grid_k in grid])
+        # ln of bounds on |Im F| / r, by strip and node: t / 2 lip^{t-1} jump / r
+        log_lip, log_jump = _sizes_of_one(self)
+        log_sizes = (steps - 1) * log_lip + log_jump + math.log(steps / 2) - self.y[:-1]
+        log_sizes += 64 * ULP * steps * np.abs(log_lip) + 1e-9
+        bound = np.array([self._missed_at(steps, float(grid_k), log_sizes) for grid_k in grid])
         return bound[np.searchsorted(grid, k, side="right") - 1]
 
-    def _missed_at(self, steps: int, k: float) -> float:
+    def _missed_at(self, steps: int, k: float, log_sizes: Array) -> float:
         """Return what the rule misses at one K: the least error of all strips, and both tails.
 
+        ``log_sizes`` are the logarithms of bounds on ``|Im F| / r`` by strip and node.
         The error of a strip of half-width d is ``2 N / (e^{2 pi d / step} - 1)``, with N a bound on
         the integral of the integrand's size along its edges.
         """
         t, last_node, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
-        log_sizes = _log_sizes(self, t)
         # Left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu.
         slope = float(self.x[1]) / self.mu - 1
         left_tail = float(np.exp(np.max(log_sizes[:, 0]))) / slope
@@ -260,14 +264,6 @@ class CutTransform:
 def cut_transform(mu: float, spacing: float) -> CutTransform:
     """Return the transform on the cut, made once."""
     return CutTransform(mu, spacing)
-
-
-@functools.lru_cache(maxsize=8)
-def _log_sizes(cut: CutTransform, steps: int) -> Array:
-    """Return ln of bounds on ``|Im F| / r``, by strip and node: ``t / 2 lip^{t-1} jump / r``."""
-    log_lip, log_jump = _sizes_of_one(cut)
-    log_size = (steps - 1) * log_lip + log_jump + math.log(steps / 2) - cut.y[:-1]
-    return np.asarray(log_size + 64 * ULP * steps * np.abs(log_lip) + 1e-9)
 
 
 @functools.lru_cache(maxsize=8)

@@ -6,6 +6,7 @@ the four operations in floats errs by at most half a unit in the last place of i
 
 from __future__ import annotations
 
+import functools
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -58,6 +59,7 @@ def round_up_ratio(x: float, y: float) -> float:
     return ratio
 
 
+@functools.lru_cache(maxsize=4096)  # a profile asks several times for its largest loss
 def round_up_printed_ratio(x: float, y: float) -> float:
     """Return a float above 0 not below ``x / y``, both of the floats and of what they print."""
     ratio, printed = round_up_ratio(x, y), Fraction(repr(float(x))) / Fraction(repr(float(y)))

@@ -31,9 +31,6 @@ from accountant.numerics.rounding import ULP
 
 Number = TypeVar("Number", int, float)
 
-# Most steps of a bisection.  All floats lie within 2^1025, and are at least 2^-1074 apart, so about
-# 2100 halvings lead from any bracket to two neighbouring floats.
-MAX_STEPS = 2200
 # Natural logarithm of high over the smallest point that `maximum_of_one_peak` looks at first.
 LADDER_DEPTH = 170
 # A golden section keeps .618 of the bracket, so 39 of them keep .618^39 = 7e-9 of it.
@@ -100,11 +97,16 @@ def _bisect(
     good: float,
     bad: float,
     relative: float = 0.0,
-    steps: int = MAX_STEPS,
+    steps: float = math.inf,
     mean: Callable[[float, float], float] = arithmetic_mean,
 ) -> float:
-    """Return the end ``good``, moved towards ``bad`` as far as ``holds`` was seen to hold."""
-    for _ in range(steps):
+    """Return the end ``good``, moved towards ``bad`` as far as ``holds`` was seen to hold.
+
+    All floats lie within 2^1025, and are at least 2^-1074 apart, so about 2100 halvings lead from
+    any bracket to two neighbouring floats.
+    """
+    while steps > 0:
+        steps -= 1
         middle = mean(good, bad)
         if not (good < middle < bad or bad < middle < good):
             break

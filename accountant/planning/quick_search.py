@@ -20,7 +20,6 @@ from accountant.plans.plan import Plan, directions
 
 TOLERANCE = 1e-6  # relative to the target: by so much the answer may be below it
 STEPS = 12  # evaluations at most; with a good start three or four are usual
-SECOND = math.log(1.1)  # nats: without a slope the second parameter is 10 % above the first
 MAX_LOG_STEP = math.log(50.0)  # nats: one step changes the parameter at most 50-fold
 # Relative widths of epsilon that lattices aim at, each with the distance of ln cost from its aim at
 # which the step of the polynomial that follows is exact enough.  Each search starts from the end of
@@ -79,7 +78,9 @@ def estimated_root(points: SearchPoints, slope: float | None) -> float | None:
     """
     if len(points) > 1:
         return _interpolated_at_zero(points[-3:])
-    return points[0][1] + (SECOND if slope is None else -points[0][0] / slope)
+    if slope is None:
+        return points[0][1] + math.log(1.1)  # the second parameter is 10 % above the first
+    return points[0][1] - points[0][0] / slope
 
 
 def _interpolated_at_zero(points: SearchPoints) -> float | None:

@@ -19,7 +19,6 @@ from accountant.planning.error_measures import Measure
 from accountant.plans.plan import COUNT, Plan, as_plan
 
 Family = type[Plan] | Plan | Callable[[float], Plan]
-AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
 RELATIVE_TOLERANCE = 1e-12  # relative precision of the largest scale that meets a target
 # A parameter is a noise scale if its largest value is at least this many times its least one.
@@ -112,7 +111,7 @@ class Wanted:
         if error is not None and (isinstance(error, type) or not measures):
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
         knob, domain = _noise_scale_parameter(family, fields)
-        number = COUNT if weight is None and target is None else AT_LEAST_ONE
+        number = COUNT if weight is None and target is None else IntegerRange(1)
         values = {
             "family": family,
             "error": error,

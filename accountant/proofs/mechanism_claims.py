@@ -51,20 +51,15 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
         delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
         rounded = math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0
         profile.append([rounded, delta])
+    densities = []
+    if not (numbers and values[0].ndim):  # one coordinate of a vector has no density of its own
+        for output in mechanism.release(first, 0, OUTPUTS):
+            logs = [float(mechanism.log_density(output, value)) for value in (first, second)]
+            densities.append([np.asarray(output).tolist(), *logs])
     return {
         "kind": type(mechanism).__name__,
         "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
         "tables": mechanism.drawn_tables,
-        # one coordinate of a vector has no density of its own
-        "densities": [] if numbers and values[0].ndim else _densities(mechanism, first, second),
+        "densities": densities,
         "profile": profile,
     }
-
-
-def _densities(mechanism: Any, first: Any, second: Any) -> list[list[Any]]:
-    """Return some outputs of the first value, with their log-densities at both values."""
-    rows = []
-    for output in mechanism.release(first, 0, OUTPUTS):
-        logs = [float(mechanism.log_density(output, value)) for value in (first, second)]
-        rows.append([np.asarray(output).tolist(), *logs])
-    return rows

@@ -220,8 +220,9 @@ def what_if(
         for count_factor in COUNT_FACTORS:
             key = (noise_factor, counts(count_factor))
             if key not in cells:
-                plan = _changed_plan(lines, noise_factor, count_factor, changed_line)
-                cells[key] = _epsilons(plan, deltas, with_envelopes)
+                cells[key] = _cell(
+                    lines, noise_factor, count_factor, changed_line, deltas, with_envelopes
+                )
             row.append(cells[key])
             on_step()
         rows.append(tuple(row))
@@ -229,29 +230,27 @@ def what_if(
     return WhatIf(noise_factors, COUNT_FACTORS, deltas, releases, tuple(rows), changed_line)
 
 
-def _changed_plan(
-    lines: Sequence[PlanLine], noise_factor: float, count_factor: float, changed_line: int | None
-) -> Plan | None:
-    """Return the plan of one cell; None where a line has no such noise."""
-    part = None if changed_line is None else lines[changed_line].part
-    if noise_factor != 1 and part is not None and not has_noise_scale(part):
-        return None
-    try:
-        return plan_of(lines, noise_factor, count_factor, changed_line)
-    except ParameterError:  # a mechanism that has no such noise
-        return None
-
-
-def _epsilons(
-    plan: Plan | None, deltas: Sequence[float], with_envelopes: bool
+def _cell(
+    lines: Sequence[PlanLine],
+    noise_factor: float,
+    count_factor: float,
+    changed_line: int | None,
+    deltas: Sequence[float],
+    with_envelopes: bool,
 ) -> tuple[float, ...]:
     """Return the epsilon of one cell at each delta, NaN where there is no plan or no bound."""
-    if plan is not None:
-        try:
-            return tuple(Tight().epsilons(plan, deltas, with_envelopes=with_envelopes).tolist())
-        except UnsupportedPlan:
-            pass
-    return (math.nan,) * len(deltas)
+    nothing = (math.nan,) * len(deltas)
+    part = None if changed_line is None else lines[changed_line].part
+    if noise_factor != 1 and part is not None and not has_noise_scale(part):
+        return nothing
+    try:
+        plan = plan_of(lines, noise_factor, count_factor, changed_line)
+    except ParameterError:  # a mechanism that has no such noise
+        return nothing
+    try:
+        return tuple(Tight().epsilons(plan, deltas, with_envelopes=with_envelopes).tolist())
+    except UnsupportedPlan:
+        return nothing
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:

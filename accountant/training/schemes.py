@@ -89,35 +89,33 @@ def record_scheme(
 
     ``noise`` is the noise multiplier: the deviation of the noise over the clipping norm.
     """
-    return SCHEMES[loader](run, noise, relation, microbatching)
+    match loader:
+        case "fixed_size":
+            return _fixed_size(run, noise, relation, microbatching)
+        case "random_allocation":
+            return _random_allocation(run, noise, relation, microbatching)
+        case "shuffled":
+            return _shuffled(run, noise, relation, microbatching)
+        case "fixed_order":
+            return _fixed_order(run, noise, relation, microbatching)
+
+    def poisson_steps(clips: float) -> Plan:
+        step, rate = gaussian(noise, clips), run.sampling_rate
+        if loader == "truncated_poisson":
+            sizes = rate, run.examples, run.largest_batch
+            return run.draws * TruncatedPoisson(step, *sizes, relation)
+        return run.draws * PoissonSampled(step, rate, relation)
+
+    # Microbatches double the sensitivity.  If the others contribute nothing and the record's
+    # gradient is long enough, the average of its microbatch is clipped to the same length, so the
+    # lower end is that without microbatches.
+    attained = poisson_steps(1)
+    if microbatching:
+        return Scheme((poisson_steps(2),), (attained,), "bound")
+    return Scheme((attained,), (attained,))
 
 
-# --- the schemes of each loader; the arguments are those of `record_scheme`
-
-
-def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
-    def plan(clips: float) -> Plan:
-        return run.draws * PoissonSampled(gaussian(noise, clips), run.sampling_rate, relation)
-
-    return _as_without_microbatches(plan, micro)
-
-
-def _truncated_poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
-    sizes = run.sampling_rate, run.examples, run.largest_batch
-
-    def plan(clips: float) -> Plan:
-        return run.draws * TruncatedPoisson(gaussian(noise, clips), *sizes, relation)
-
-    return _as_without_microbatches(plan, micro)
-
-
-def _as_without_microbatches(plan: Callable[[float], Plan], micro: bool) -> Scheme:
-    """Return a scheme for which microbatches double the sensitivity, and not the lower end."""
-    # If the others contribute nothing and the record's gradient is long enough, the average of its
-    # microbatch is clipped to the same length, so the lower end is that without microbatches.
-    if micro:
-        return Scheme((plan(2),), (plan(1),), "bound")
-    return Scheme((plan(1),), (plan(1),))
+# --- the schemes of the other loaders; the arguments are those of `record_scheme`
 
 
 def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -239,16 +237,6 @@ def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: boo
     # A record of the first batch is used in every pass that was begun.
     plan = math.ceil(run.passes) * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
     return Scheme((plan,), (plan,))
-
-
-SCHEMES: dict[str, Callable[[TrainingRun, float, Adjacency, bool], Scheme]] = {
-    "poisson": _poisson,
-    "truncated_poisson": _truncated_poisson,
-    "fixed_size": _fixed_size,
-    "random_allocation": _random_allocation,
-    "shuffled": _shuffled,
-    "fixed_order": _fixed_order,
-}
 
 
 def certified(

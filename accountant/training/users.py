@@ -3,7 +3,7 @@
 A loader is the way in which a run makes batches.  For Poisson samples and samples of fixed size, a
 step is a mixture of Gaussians over the number of the user's records in its batch; for random
 allocation and for passes over the data, the bound is that of a group of records, or of the largest
-move.  `USER_PLANS` has one function for each loader.
+move.
 
 Lengths are in clipping norms, or *clips*.  A *blank* is a record that contributes nothing and keeps
 its place, as in zero-out neighbours.  With microbatches (``micro``) means of several gradients are
@@ -81,7 +81,7 @@ def user_scheme(
         removal = shuffled_removal if loader == "shuffled" else ordered_removal
         above: tuple[Plan, ...] = (removal(run, noise, size),)
     else:
-        above = USER_PLANS[loader](run, noise, relation, microbatching)
+        above = _plans_above(run, noise, loader, relation, microbatching)
     is_attained = not (microbatching or is_long(run, loader)) and (
         loader in {"poisson", "fixed_order"} or (loader, relation) == ("fixed_size", ADD_REMOVE)
     )
@@ -95,39 +95,52 @@ def is_long(run: TrainingRun, loader: str) -> bool:
     return _size(run) > MANY_RECORDS and loader in {"poisson", "truncated_poisson", "fixed_size"}
 
 
-# --- the plans of each loader; the arguments are those of `user_scheme`
-
-
-def _poisson(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> tuple[Plan, ...]:
-    counts = binomial_counts(_size(run), run.sampling_rate)
-    if counts is None:
-        return ()
-    clips = 2 if micro else 1
-    return (_drawn(run, _step_loss(counts, clips, noise, relation), counts),)
-
-
-def _drawn(run: TrainingRun, step: Loss, counts: RecordCounts) -> Plan:
-    """Return the steps; a step whose count of records was left out reveals everything."""
-    return run.draws * (step + ApproxLoss(0.0, counts.rare) if counts.rare else step)
-
-
-def _truncated_poisson(
-    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
+def _plans_above(
+    run: TrainingRun, noise: float, loader: str, relation: Adjacency, micro: bool
 ) -> tuple[Plan, ...]:
-    size, rate, batch = _size(run), run.sampling_rate, run.largest_batch
-    counts = binomial_counts(size, rate)
+    """Return the plans of which each costs a user at least as much as the run; none if unknown."""
+    size, clips = _size(run), 2 if micro else 1
+    replaced_clips = 2 if relation is REPLACE_ONE else clips
+    if loader == "random_allocation":
+        of_record = record_scheme(run, noise, loader, ADD_REMOVE, microbatching=micro)
+        group_size = 2 * size if relation is REPLACE_ONE else size
+        # All records of a user may be allocated to the same step.
+        together = OnePass(gaussian(noise, size * replaced_clips), run.batches)
+        return Grouped(of_record.above[0], group_size), math.ceil(run.passes) * together
+    if loader in PASSES:
+        worst_order = gaussian(noise, root_up(blanked_squares(run, size)) * replaced_clips)
+        return (math.ceil(run.passes) * OnePass(Stated(worst_order, relation), run.batches),)
+    if loader == "fixed_size":
+        counts = hypergeometric_counts(size, run.batch, run.examples)
+    else:
+        counts = binomial_counts(size, run.sampling_rate)
     if counts is None:
         return ()
-    others, clips = run.examples - size, 2 if micro else 1
+    if loader == "fixed_size":
+        step = _step_loss(counts, 2, noise, relation, blank=clips)
+    elif loader == "truncated_poisson":
+        step = _truncated_step(run, counts, clips, noise, relation)
+    else:
+        step = _step_loss(counts, clips, noise, relation)
+    # A step whose count of records was left out reveals everything.
+    return (run.draws * (step + ApproxLoss(0.0, counts.rare) if counts.rare else step),)
+
+
+def _truncated_step(
+    run: TrainingRun, counts: RecordCounts, clips: int, noise: float, relation: Adjacency
+) -> Loss:
+    """Return the loss of a step with a truncated Poisson sample."""
+    size = _size(run)
+    others = run.examples - size
     # Records are cut from a batch only if at least this many of other users are sampled.
-    fewest_others = batch - size + 1
+    fewest_others = run.largest_batch - size + 1
     # Two cases take long for many records.  The worse one, a full batch, covers both.
     if size > FEW_RECORDS or fewest_others < 1:
         full_chance = 1.0
     elif fewest_others > others:
         full_chance = 0.0
     else:
-        full_chance = binomial_tail(others, rate, fewest_others)
+        full_chance = binomial_tail(others, run.sampling_rate, fewest_others)
     cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
     # In a full batch a record, or a blank, also takes the place of another record.
     possible_cases = [
@@ -136,17 +149,7 @@ def _truncated_poisson(
         if chance > 0
     ]
     chances, losses = zip(*possible_cases, strict=True)
-    return (_drawn(run, PublicChoice(losses, chances), counts),)
-
-
-def _fixed_size(
-    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
-) -> tuple[Plan, ...]:
-    counts = hypergeometric_counts(_size(run), run.batch, run.examples)
-    if counts is None:
-        return ()
-    blank = 2 if micro else 1
-    return (_drawn(run, _step_loss(counts, 2, noise, relation, blank), counts),)
+    return PublicChoice(losses, chances)
 
 
 def _step_loss(
@@ -168,34 +171,6 @@ def _step_loss(
     return MixturePairLoss(MixturePair(right_side, left_side))
 
 
-def _allocated(
-    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
-) -> tuple[Plan, ...]:
-    of_record = record_scheme(run, noise, "random_allocation", ADD_REMOVE, microbatching=micro)
-    size = _size(run) * (2 if relation is REPLACE_ONE else 1)
-    # All records of a user may be allocated to the same step.
-    clips = _size(run) * (2 if micro or relation is REPLACE_ONE else 1)
-    together = math.ceil(run.passes) * OnePass(gaussian(noise, clips), run.batches)
-    return (Grouped(of_record.above[0], size), together)
-
-
-def _worst_order(
-    run: TrainingRun, noise: float, relation: Adjacency, micro: bool
-) -> tuple[Plan, ...]:
-    clips = root_up(blanked_squares(run, _size(run)))
-    clips *= 2 if micro or relation is REPLACE_ONE else 1
-    moved = Stated(gaussian(noise, clips), relation)
-    return (math.ceil(run.passes) * OnePass(moved, run.batches),)
-
-
-USER_PLANS: dict[str, Callable[[TrainingRun, float, Adjacency, bool], tuple[Plan, ...]]] = {
-    "poisson": _poisson,
-    "truncated_poisson": _truncated_poisson,
-    "fixed_size": _fixed_size,
-    "random_allocation": _allocated,
-    "shuffled": _worst_order,
-    "fixed_order": _worst_order,
-}
 NOTES = {
     "poisson": "",
     "truncated_poisson": "bound",

@@ -22,7 +22,8 @@ from accountant import (
     StrategyMatrix,
     Toeplitz,
 )
-from accountant.correlated_noise import gram_bounds, poisson_groups, sensitivities
+from accountant.correlated_noise import gram_bounds, poisson_groups
+from accountant.correlated_noise.strategy import _sensitivity_of
 from mechanisms import MatrixMechanism
 from mechanisms import matrix_mechanism as module
 from mechanisms.exact_noise.rounding_grid import grid_exponent
@@ -122,7 +123,7 @@ def turns_violation() -> str:
 
 def grid_violation() -> str:
     """Where rows on their grid lie farther apart than the noise pays for."""
-    for cached in (module._rounded_sensitivity, sensitivities._sensitivity_of):
+    for cached in (module._rounded_sensitivity, _sensitivity_of):
         cached.cache_clear()
     rng = np.random.default_rng(66)
     for run in RUNS:

@@ -48,6 +48,7 @@ def smoothing_not_taken_off(patch):
     def forgets(self):
         made(self)
         self._density = None
+        return self
 
     patch.setattr(Contour, "integrate", forgets)
 

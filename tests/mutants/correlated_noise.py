@@ -3,10 +3,9 @@
 import numpy as np
 
 from accountant.correlated_noise import gram_bounds, poisson_groups, toeplitz
-from accountant.correlated_noise.binary_tree import BinaryTree
+from accountant.correlated_noise.binary_tree import BinaryTree, _Patterns
 from accountant.correlated_noise.participation import MinSeparation
 from accountant.correlated_noise.toeplitz import Toeplitz
-from accountant.correlated_noise.tree_sensitivity import _Patterns
 from mechanisms.exact_noise import whole_products
 from mechanisms.matrix_mechanism import MatrixMechanism
 from tests.mutants.edits import edit

@@ -78,7 +78,7 @@ TERMS = {
     },
     "rough cumulants": {
         "height": Dropped(Contour, "_scale_error", "2 * self._height_error + "),
-        "height at many": Dropped(Contour, "_log_upper", "2 * self._height_error + "),
+        "height at many": Dropped(Contour, "_log_upper", "self._scale_error(scale)", "0.0 * scale"),
         "scale": Dropped(
             Contour, "bounds", "noise += self._scale_error(scale) * abs(total)", "pass"
         ),

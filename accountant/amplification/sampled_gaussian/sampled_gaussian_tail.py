@@ -8,7 +8,7 @@ in A costs more than epsilon, so that with P (record present) and Q (absent)
     delta(epsilon) = P(A) - e^epsilon Q(A)  +  E_P[(1 - e^{epsilon - L})_+; all x_i <= c_i].
 
 `TruncatedSampledGaussians.sure_delta` is the first part, the certain violations.  The second is
-left to a contour integral (`accountant.composition.truncated_contour`), for which the class has
+left to a contour integral (`accountant.composition.contour_engines`), for which the class has
 the cumulant K(z) = sum_i ln E_P[e^{zL_i}; x_i <= c_i]: its losses are bounded, so that the contour
 through its saddle point is no larger than delta.  `least_return` is s: how far below 0 the other
 losses may return, up to a chance that is added to delta.

@@ -20,9 +20,9 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     truncated,
 )
 from accountant.composition.composition import Composition, EpsilonProblem
+from accountant.composition.contour_engines import TruncatedContour, TruncatedContourEngine
 from accountant.composition.engine import certify
 from accountant.composition.grid_certificate import grid_certificate
-from accountant.composition.truncated_contour import TruncatedContour, TruncatedContourEngine
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 tail = statistics.NormalDist().cdf

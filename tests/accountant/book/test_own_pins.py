@@ -93,9 +93,7 @@ def test_nothing_is_spent_from_a_book_that_was_put_back(restored):
     with Book.open(restored.url) as book:
         assert book.spent("ages") == 0.0  # it can be looked at
         for attempt in (spend, lambda book: book.dataset("others", Budget(1.0)), Book.verify):
-            with pytest.raises(
-                LedgerCorrupt, match=r"rolled back; .*accept_restored="
-            ):
+            with pytest.raises(LedgerCorrupt, match=r"rolled back; .*accept_restored="):
                 attempt(book)
 
 

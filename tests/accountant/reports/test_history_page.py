@@ -5,8 +5,7 @@ import pytest
 from accountant import Book, Budget
 from accountant.book.limits.windows import window_kind
 from accountant.ledger.totals import Spending
-from accountant.reports.history_page import history_page
-from accountant.reports.ledger_totals import LedgerTotals
+from accountant.reports.history_page import LedgerTotals, history_page
 from mechanisms import Gaussian, Laplace
 from tests.accountant.example_files import spent_book
 from tests.html_checks import Checked, harmless, saved_tables

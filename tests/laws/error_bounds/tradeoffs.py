@@ -101,7 +101,7 @@ def ends_violation():
                         patch.setattr(tradeoff_ends, "DISTANCES", np.array(distances))
                         patch.setattr(tradeoff_ends, "ROUNDS", 1)
                         patch.setattr(tradeoff_ends, "greatest_lines", _beside_the_tangent)
-                    patch.setattr(tradeoff_ends, "MAX_EPSILON", end)
+                    patch.setattr(tradeoff_ends, "MAX_EXPONENT", end)
                     low, high, _ = tradeoff_ends.tradeoff_ends(plan, levels)
                 for level, *ends in zip(levels.tolist(), low.tolist(), high.tolist(), strict=True):
                     truth = 1 - power(level)
