@@ -144,10 +144,11 @@ class Log:
                 )
                 raise ParameterError("url", log.name, allowed)  # noqa: TRY301
             log.check_last_entries()
-            own = own_pin(str(log.first_facts.get("id", "")))
+            machine_pin = own_pin(str(log.first_facts.get("id", "")))
             if restored_because is not None:
-                log.accept_restored([one for one in (pin, own) if one], restored_because)
-            log._pin, log._own_pin = pin, own
+                pins = [given_pin for given_pin in (pin, machine_pin) if given_pin is not None]
+                log.accept_restored(pins, restored_because)
+            log._pin, log._own_pin = pin, machine_pin
             if log.is_new:
                 log.advance_pins()
         except BaseException:
@@ -163,8 +164,8 @@ class Log:
             if not lost:
                 allowed = "None: this book goes on from its pin, so it was not put back"
                 raise ParameterError("accept_restored", reason, allowed)
-            known = max(head for _, head in lost)
-            self.append("restored", {"reason": reason, "known": str(known)})
+            last_known = max(head for _, head in lost)
+            self.append("restored", {"reason": reason, "known": str(last_known)})
         for pin, head in lost:
             pin.advance(self.last_seen_head, instead_of=head)
 

@@ -23,6 +23,7 @@ from accountant import (
     UnsupportedPlan,
 )
 from accountant.accountants.direction import Direction
+from accountant.composition.plan_totals import all_losses
 from tests.laws.random_plans import DRAWS, random_plan
 
 SAME = 1e-9  # of delta, and of an epsilon that comes back from it
@@ -68,6 +69,11 @@ def least_violation(accountant, plan) -> str:
     for delta in DELTAS:
         found = accountant.epsilon(plan, delta)
         for other in OTHERS:
+            # A profile that is only an upper bound need not be convex.  PLD takes its convex
+            # minorant, which is an upper bound too, and lower at large deltas.
+            is_envelope = any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan))
+            if is_envelope and other.name == "PLD" and delta >= 0.5:
+                continue
             try:
                 theirs = other.epsilon(plan, delta)
             except UnsupportedPlan:

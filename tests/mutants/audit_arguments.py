@@ -7,6 +7,7 @@ from accountant.plans.adjacency import Adjacency
 from audits.attacks import front, sensitivity
 from audits.claims import arguments
 from audits.statistics import single_run
+from tests.laws import test_audit_arguments
 from tests.mutants.edits import edit
 
 
@@ -39,12 +40,14 @@ def takes_any_confidence_of_a_sensitivity(patch):
 
 def errors_below_0(patch):
     """Takes errors below 0."""
-    edit(patch, tradeoff_curves, "_levels", "(raw >= 0) & ", "")
+    edit(patch, tradeoff_curves, "tradeoff", "(level >= 0) & ", "")
+    patch.setattr(test_audit_arguments, "tradeoff", tradeoff_curves.tradeoff)
 
 
 def errors_above_1(patch):
     """Takes errors above 1."""
-    edit(patch, tradeoff_curves, "_levels", " & (raw <= 1)", "")
+    edit(patch, tradeoff_curves, "tradeoff", " & (level <= 1)", "")
+    patch.setattr(test_audit_arguments, "tradeoff", tradeoff_curves.tradeoff)
 
 
 def proves_without_an_error(patch):

@@ -36,14 +36,24 @@ APPEND_ONLY = (
        EXECUTE FUNCTION entries_stay()""",
 )
 # A trigger that refuses the entries of versions that know no formats.  Only the owner of the table
-# can make it, so another writer of an old book goes on without it.
+# can make it, so another writer of an old book goes on without it.  What PostgreSQL takes for no JSON,
+# such as half of a surrogate pair, is searched for the word.
 NEEDS_FORMAT = f"""DO $do$ BEGIN
     IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'entries'::regclass
                AND tgname = 'entries_need_format') THEN RETURN; END IF;
-    CREATE OR REPLACE FUNCTION entries_need_format() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION '{OLDER_VERSION}'; END $$;
-    CREATE TRIGGER entries_need_format BEFORE INSERT ON entries FOR EACH ROW
-        WHEN (NEW.body::json ->> 'format' IS NULL) EXECUTE FUNCTION entries_need_format();
+    CREATE OR REPLACE FUNCTION entries_need_format() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE stated text;
+        BEGIN
+            BEGIN
+                stated := NEW.body::json ->> 'format';
+            EXCEPTION WHEN data_exception THEN
+                stated := NULLIF(position('"format":' in NEW.body), 0);
+            END;
+            IF stated IS NULL THEN RAISE EXCEPTION '{OLDER_VERSION}'; END IF;
+            RETURN NEW;
+        END $$;
+    CREATE TRIGGER entries_need_format BEFORE INSERT ON entries
+        FOR EACH ROW EXECUTE FUNCTION entries_need_format();
 EXCEPTION WHEN insufficient_privilege THEN NULL; END $do$"""
 # Number of the advisory lock under which the tables are created, so that of two writers who find no
 # tables one waits for the other.  It is "dpat" in ASCII; any number that no other program locks
@@ -359,8 +369,8 @@ def _why_not_connected(error: Any) -> tuple[str, str]:
     """Return the SQLSTATE of a failed connection, empty if it has none, and why in a sentence."""
     # of several addresses the first line is about the last one that was tried
     message = re.sub('"[^"]*"', "", str(error).partition("Multiple connection attempts")[0])
-    for words, state, sentence in CONNECTION_FAILURES:
-        if words in message:
+    for phrase, state, sentence in CONNECTION_FAILURES:
+        if phrase in message:
             return state, sentence
     state = str(error.sqlstate or "")
     return state, "the server made no connection" if state else "the server cannot be reached"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, LedgerCorrupt, ParameterError, PureLoss, Tight
+from accountant import Book, Budget, LedgerCorrupt, LedgerNewer, ParameterError, PureLoss, Tight
 from accountant.book import log, verification
 from accountant.book.chain.entries import FIRST_PREDECESSOR, canonical_json, next_hash
 from accountant.book.chain.signing_key import SigningKey
@@ -161,7 +161,7 @@ def said(path, head=None, key=None, patch=None):
         if patch is not None:
             patch(opened)
         verification.verify_log(opened, head)
-    except (LedgerCorrupt, ParameterError) as error:
+    except (LedgerCorrupt, LedgerNewer, ParameterError) as error:
         return getattr(error, "why", str(error))
     finally:
         opened.close()

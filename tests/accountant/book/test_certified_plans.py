@@ -242,7 +242,7 @@ def test_a_run_whose_reservation_fails_stays_where_it_was(book, monkeypatch):
     with book.ledger("d", DATA, plan=3 * Laplace(10.0)) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         with monkeypatch.context() as patch:
-            patch.setattr(Reservations, "reserve_step", lambda *_: 1 / 0)
+            patch.setattr(Reservations, "reserve_step", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 ledger.release(Laplace(10.0), np.sum)
         for _ in range(2):

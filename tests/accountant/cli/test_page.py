@@ -111,7 +111,7 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
         (["--out", "no/such/folder.html"], "--out"),
         (["--out", "x.html"], "one of the two"),
         (["plan.toml", "--ledger", "sqlite:///x", "--out", "x.html"], "one of the two"),
-        (["--ledger", "sqlite:///x.db", "--out", "x.html"], "a book that exists"),
+        (["--ledger", "sqlite:///x.db", "--out", "x.html"], "a book that is there"),
         (["--ledger", "x.db", "--epsilon", "1", "--out", "x.html"], "without a budget"),
         (["plan.toml", "--dataset", "d", "--out", "x.html"], "--ledger"),
         (["plan.toml", "--pin", "p", "--out", "x.html"], "--ledger"),

@@ -232,7 +232,7 @@ def test_several_releases_are_all_made_or_none():
         with pytest.raises(OffPlan):
             query.release(other, declared)
         assert len(other.transcript) == 0
-        with pytest.raises(ParameterError, match="label must be None for several releases"):
+        with pytest.raises(ParameterError, match="label must be None: only the ledger of a book"):
             query.release(Filter(frame, Budget(5.0), rng=0), declared, label="ages")
 
 
