@@ -36,7 +36,7 @@ APPEND_ONLY = (
        EXECUTE FUNCTION entries_stay()""",
 )
 # A trigger that refuses the entries of versions that know no formats.  Only the owner of the table
-# can make it, so another writer of an old book goes on without it.  What PostgreSQL takes for no JSON,
+# can make it, so another writer of an old book goes on without it.  What is no JSON to PostgreSQL,
 # such as half of a surrogate pair, is searched for the word.
 NEEDS_FORMAT = f"""DO $do$ BEGIN
     IF EXISTS (SELECT FROM pg_trigger WHERE tgrelid = 'entries'::regclass
