@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, settings
 
 QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("quick", max_examples=15, **QUIET)
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.nodeid in slow:
             item.add_marker("slow")
-        if is_hypothesis_test(getattr(item, "obj", None)):
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             item.add_marker("examples")
 
 
