@@ -316,9 +316,9 @@ def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
 def _notes(line: Line) -> str:
     """Return the run, label and buckets of a line, what is trusted, and the digest of its proof."""
+    names = [name for name in (line.run, line.label) if name != line.title]
     notes = [
-        line.run,
-        line.label,
+        *names,
         ", ".join(line.buckets),
         "seeded" * line.seeded,
         f"undeclared {line.undeclared}" * bool(line.undeclared),

@@ -124,14 +124,12 @@ def _status_lines(status: Status) -> Iterator[str]:
     """Yield what was spent of a data set in one line, then the terms that apply to it."""
     from accountant.formatting import format_upper
 
-    spent = (
-        f"epsilon {format_upper(status.epsilon)} of {status.budget.epsilon:g} at delta "
-        f"{status.budget.delta:g}"
-    )
+    spent = f"epsilon {format_upper(status.epsilon)} of {status.budget.epsilon:g}"
     total = f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
+    total = "" if total == spent else f" ({total})"
     who = f"each of {status.users} users" if status.users else status.protects
     when = "" if status.window is None else f" in {status.window}"
-    yield f"{status.name}: spent {spent} ({total}){when}, for {who}"
+    yield f"{status.name}: spent {spent} at delta {status.budget.delta:g}{total}{when}, for {who}"
     if status.most > status.budget.epsilon:
         yield f"  one window has at most epsilon {format_upper(status.most)}"
     if status.runs is not None:

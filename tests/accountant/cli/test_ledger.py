@@ -36,7 +36,7 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
     assert run("open", stored_book.url, *opening) == 2
     assert "`ledger open --new`, makes one" in capsys.readouterr().err
     assert run("open", stored_book.url, *opening, "--new") == 0
-    assert "d: spent epsilon 0 of 1 at delta 1e-06 (epsilon 0 of 1)" in capsys.readouterr().out
+    assert "d: spent epsilon 0 of 1 at delta 1e-06, for a person" in capsys.readouterr().out
     with Book.open(stored_book.url) as book, book.ledger("d", DATA) as ledger:
         ledger.release(Gaussian(50.0), np.sum)
     for words in (("status",), ("history",)):

@@ -49,8 +49,7 @@ def test_terms_are_changed_and_shown(url, capsys):
     capsys.readouterr()
     assert run("status", url) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "d: spent epsilon 0.1000 of 2 at delta 1e-06 (epsilon 0.1000 of 2), for a person",
-        "    of the study",
+        "d: spent epsilon 0.1000 of 2 at delta 1e-06, for a person of the study",
         "  expires 2998-01-01T00:00:00 (UTC)",
         "  quota of bob: epsilon 0 of 0.25",
     ]
