@@ -52,6 +52,14 @@ class Gates:
 PAID: Final = Gates()
 
 
+IMPORTED = uuid.uuid4().hex  # tells this process from others that have or had its number
+
+
+def this_process() -> str:
+    """Return what tells this process from all others, those that it forks included."""
+    return f"{IMPORTED}-{os.getpid()}"
+
+
 class Spending:
     """What an estimator and all its clones have spent together, with one meter for each `Budget`.
 
@@ -60,16 +68,18 @@ class Spending:
     """
 
     _known: ClassVar[weakref.WeakValueDictionary[str, Spending]] = weakref.WeakValueDictionary()
+    # Those that were pickled stay, for what was spent must be known when the copy comes back.
+    _pickled: ClassVar[dict[str, Spending]] = {}
 
-    def __init__(self, name: str | None = None, process: int | None = None) -> None:
-        self._name, self._process = name or uuid.uuid4().hex, process or os.getpid()
+    def __init__(self, name: str | None = None, process: str | None = None) -> None:
+        self._name, self._process = name or uuid.uuid4().hex, process or this_process()
         self._meters: dict[Budget, FilterMeter] = {}
         self._lock = threading.Lock()
         Spending._known[self._name] = self
 
     def charge(self, budget: Budget, plan: Plan) -> None:
         """Charge a plan to what remains of a budget; where an error is raised, nothing is spent."""
-        if self._process != os.getpid():
+        if self._process != this_process():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
         with self._lock:
@@ -89,10 +99,11 @@ class Spending:
 
     def __reduce__(self) -> Any:
         """Pickle the name and the process, from which `named` finds the object again."""
+        Spending._pickled[self._name] = self
         return Spending.named, (self._name, self._process)
 
     @classmethod
-    def named(cls, name: str, process: int) -> Spending:
+    def named(cls, name: str, process: str) -> Spending:
         """Return the object of this name, or one marked with the process that it came from."""
         return cls._known.get(name) or cls(name, process)
 

@@ -1,7 +1,8 @@
 """Fits that draw on a budget: charged whole before data are read, else refused, nothing spent."""
 
-import os
+import gc
 import pickle
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -292,7 +293,23 @@ def test_a_copy_in_another_process_does_not_spend_a_budget_again():
     shared = made.spending()
     assert pickle.loads(pickle.dumps(made)).spending() is shared
     rebuild, (name, process) = shared.__reduce__()
-    assert process == os.getpid()
-    made._spending = rebuild(name + " unknown here", process + 1)  # as a worker unpickles it
+    assert process == budgets.this_process()
+    made._spending = rebuild(name + " unknown here", process + "1")  # as a worker unpickles it
     with pytest.raises(ParameterError, match="a Book, as this process does not see"):
         made.fit(X, ledger=Budget(1.0))
+
+
+def test_a_pickled_estimator_remembers_what_it_spent_when_the_first_is_gone(monkeypatch):
+    data, model = X, PrivateMean(epsilon=0.6)
+    model.fit(data, ledger=Budget(1.0))
+    stored = pickle.dumps(model)
+    del model
+    gc.collect()
+    with pytest.raises(BudgetExceeded):
+        pickle.loads(stored).fit(data, ledger=Budget(1.0))
+    # in another process of the same number, as in a container that was started again
+    monkeypatch.setattr(budgets, "IMPORTED", "another")
+    monkeypatch.setattr(budgets.Spending, "_known", weakref.WeakValueDictionary())
+    monkeypatch.setattr(budgets.Spending, "_pickled", {})
+    with pytest.raises(ParameterError, match="does not see what clones in others spend"):
+        pickle.loads(stored).fit(data, ledger=Budget(1.0))
