@@ -1,4 +1,4 @@
-"""Domains of arguments: each has a check, an error message and a search range."""
+"""Domains of arguments: each has a check, and the words that say what is allowed."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The worst (epsilon, delta)-DP releases are randomised responses, which with probability delta reveal
 the record.  So the composed delta at an epsilon is that of a sum of independent losses +-epsilon_i,
 for equal epsilons of a binomial.  Exponential mechanisms, whose losses have a bounded range, cost
-less.  For very many releases a martingale's tail bound is computed, which is not optimal.
+less.  For more than a thousand different epsilons a martingale's tail bound is computed, which
+is not optimal.
 
 References: Kairouz, Oh & Viswanath (2015), Theorems 3.3 (equal epsilons) and 3.5 (martingale);
 Murtagh & Vadhan (2016) (unequal ones); Dong, Durfee & Rogers (2020) (bounded range).

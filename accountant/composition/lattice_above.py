@@ -45,7 +45,8 @@ NEAR, MAX_GUESSES = 0.02, 60
 class LatticeAbove:
     """Finite pairs above losses, on the points ``step * k``.
 
-    ``is_made`` is False, and nothing can be asked, where some loss is too small for a lattice.
+    ``is_made`` is False, and nothing can be asked, where there is no lattice: without losses, where
+    the range of their sum is 0 or infinite, or where some loss is too small for the step.
     """
 
     @ignore_overflow

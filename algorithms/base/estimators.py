@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self, TypeVar
@@ -322,6 +323,11 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
 def cloned(estimator: Any) -> Any:
     """Return a clone that shares generators and executors with its original."""
     parameters, shared = estimator.get_params(deep=False).items(), (np.random.Generator, Executor)
-    return type(estimator)(
+    made = type(estimator)(
         **{k: v if isinstance(v, shared) else clone(v, safe=False) for k, v in parameters}
     )
+    # what scikit-learn's own clone copies too: routed arguments of `fit`, and the kind of outputs
+    for name in ("_metadata_request", "_sklearn_output_config"):
+        if hasattr(estimator, name):
+            setattr(made, name, copy.deepcopy(getattr(estimator, name)))
+    return made

@@ -1,9 +1,9 @@
 """A description of how two results of an algorithm differ: values, order, masks, attributes.
 
 An algorithm that is replayed with the same answers must return the same result, in everything that
-code can read of it, to the last bit.  The description shows types, sizes and distances but no part
-of a result, because a result that differs may contain a private record.  A nest is a dict, list or
-tuple whose items are numbers, texts, arrays or nests again.
+code can read of it, to the last bit.  The description shows types, sizes and distances, and names
+of members of enums, but no other part of a result, which may contain a private record.  A nest is a
+dict, list or tuple whose items are numbers, texts, arrays or nests again.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class TradeoffLoss(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Refuse: the claim bounds many pairs and belongs to none of them."""
+        """The claim bounds many pairs, and is that of none of them."""
         return MANY_PAIRS
 
     def profile(self, epsilon: ArrayLike) -> Array:

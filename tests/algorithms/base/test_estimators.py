@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 
-from algorithms import LabelIHT, SignVote
+from algorithms import LabelIHT, PrivateMean, SignVote
 from algorithms.base.non_private import NotPrivateWarning
 
 
@@ -51,3 +52,9 @@ def test_marks_follow_the_fit_and_not_the_parameters():
         warnings.simplefilter("error")
         made.predict(x)
     assert "NOT PRIVATE" not in made.summary()
+
+
+def test_a_clone_keeps_which_arguments_are_routed_to_it():
+    with sklearn.config_context(enable_metadata_routing=True):
+        made = PrivateMean(epsilon=1.0).set_fit_request(ledger=True)
+        assert clone(made).get_metadata_routing().fit.requests == {"ledger": True}
