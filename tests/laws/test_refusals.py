@@ -135,9 +135,16 @@ ENTRANCES = {
     ),
     "spend": lambda gate, mechanism, query, **given: gate.spend(mechanism, **given),
     "spend_plan": lambda gate, mechanism, query, **given: gate.spend_plan(mechanism),
+    "reserving": lambda gate, mechanism, query, **given: reserve(gate, mechanism),
 }
 # what neither spends, nor draws, nor looks
-READERS = {"close", "finish", "remaining", "to_frame", "to_records"}
+READERS = {"answering", "close", "finish", "remaining", "to_frame", "to_records"}
+
+
+def reserve(gate, plan):
+    """Ask for the releases of a plan, and make none."""
+    with gate.reserving(plan):
+        pass
 
 
 def entrances_of(gate):

@@ -1,5 +1,6 @@
 """What versions that know less than a book does may do with it: read."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -64,10 +65,9 @@ def spend_as_before_terms(place, name):
     facts["words of users"] = {"format": 1}
     body = canonical_json(facts)
     row = seq + 1, name, "reserve", facts["key"], body, next_hash(previous, body)
-    with sqlite3.connect(place.path) as db:
+    with contextlib.closing(sqlite3.connect(place.path)) as db, db:
         db.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
         db.execute(f"PRAGMA user_version = {seq + 1}")
-    db.close()
 
 
 # --- formats

@@ -107,6 +107,7 @@ def test_a_book_refuses_when_the_filter_in_memory_does(any_book, notion, budget,
             allowed += 1
     except BudgetExceeded:
         made = 0
+    Book.create(any_book.url).close()
     try:
         while made <= allowed:
             with Book.open(any_book.url) as book:  # anew for every few spends
@@ -684,7 +685,7 @@ def test_a_cost_below_zero_or_none_refunds_nothing(any_book, budget, loss):
 
 
 def test_a_plan_of_many_repetitions_holds_nobody_up(sqlite_book):
-    with Book.open(sqlite_book.url) as book:
+    with Book.create(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
         start = time.process_time()
         with pytest.raises(BudgetExceeded):

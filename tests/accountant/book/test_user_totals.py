@@ -64,7 +64,7 @@ def watched_rows(book, monkeypatch):
 def test_the_first_spend_of_a_process_reads_a_long_log_before_it_takes_the_lock(
     stored_book, monkeypatch
 ):
-    with Book.open(stored_book.url) as book:
+    with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(100.0), users=20)
         ledger = book.ledger("d", DATA)
         for _ in range(150):

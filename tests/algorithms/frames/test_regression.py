@@ -126,7 +126,7 @@ def test_where_noise_hides_the_features_intervals_have_no_ends():
 def test_a_book_gives_it_again(tmp_path):
     query = regression("change", "age", epsilon=0.5, delta=1e-6)
     frame = frame_of("polars", rows(200))
-    with Book.open(f"sqlite:///{tmp_path / 'book.db'}") as book:
+    with Book.create(f"sqlite:///{tmp_path / 'book.db'}") as book:
         book.dataset("people", Budget(1.0, 1e-5))
         with book.ledger("people", frame) as ledger:
             first = query.release(ledger, schema(), label="fit")
