@@ -67,7 +67,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
             file.writelines(raw)
         return
     earlier = path.stat() if path.exists() else None
-    # until it has its owner and mode, what replaces a file is nobody else's to read
+    # until it has its owner and mode, no other user may read what replaces a file
     mode = 0o666 if earlier is None else 0o600
     name = str(path.with_name(f".{path.name}.{secrets.token_hex(4)}"))
     new_binary_file = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

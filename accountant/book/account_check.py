@@ -45,7 +45,7 @@ class AccountsCheck:
     def check_entry(self, entry: LogEntry) -> None:
         """Check what an entry states about the account of a data set, if it states anything."""
         self._times.check_entry(entry)
-        is_counted_anew = entry.kind == TERMS and entry.facts["change"] == CLOCK
+        is_counted_anew = entry.kind == TERMS and entry.facts.get("change") == CLOCK
         if is_counted_anew and not self._to_correct:
             self._refuse("counts windows anew where no clock was corrected", entry)
         if self._to_correct:

@@ -114,8 +114,8 @@ class Book(TableDisplay):
         url : str or path
             A file of SQLite, ``sqlite:///PATH`` or ``postgresql://...``.
         pin : path, optional
-            A file, best on another machine, that holds the last entry's hash in place of the pin
-            of this machine; it is compared at each look, too.
+            A file, best on another machine, that holds the last entry's hash beside the pin of this
+            machine; it is flushed, and compared at each look.
         wait : float
             Seconds to wait for others at most.
         create : bool, optional

@@ -83,7 +83,6 @@ class BookLedger(Ledger):
             reservations,
             self._noise_fingerprint,
             lambda: self._answering,
-            lambda: {"question": QUESTION.get()} if QUESTION.get() else {},
             rng is not None,
             buckets,
         )
@@ -108,7 +107,7 @@ class BookLedger(Ledger):
             name,
             self._users,
             self.coin_words,
-            {**meter.bucket_facts, **meter.question()},
+            {**meter.bucket_facts, **meter.question_facts},
             proof,
             self._verified,
         )
@@ -272,10 +271,9 @@ class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk.
 
     ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
-    gate is computing an answer, and ``question`` what the releases answer, as an entry states it.
-    ``run`` is set while a plan is followed, ``label`` during a labelled release.  ``waiting``
-    holds the releases that were charged and have no answer yet, in order; ``buckets`` are the
-    names of the buckets that pay, none for a data set without buckets.
+    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
+    labelled release.  ``waiting`` holds the releases that were charged and have no answer yet, in
+    order; ``buckets`` are the names of the buckets that pay, none for a data set without buckets.
     """
 
     def __init__(
@@ -283,14 +281,12 @@ class BookMeter:
         reservations: Reservations,
         fingerprint: FreshnessCheck,
         is_answering: Callable[[], bool],
-        question: Callable[[], dict[str, str]],
         seeded: bool,
         buckets: tuple[str, ...] = (),
     ) -> None:
         self.reservations, self.account = reservations, reservations.account
         self.seeded, self.buckets = seeded, buckets
         self.fingerprint, self.is_answering = fingerprint, is_answering
-        self.question = question
         self.run: PlanRun | None = None
         self.executor = ""  # class name of an executor that the caller gave
         self.label: LabelClaim | None = None
@@ -312,6 +308,12 @@ class BookMeter:
         """Return the buckets that pay, as an entry names them; nothing without buckets."""
         return {"buckets": list(self.buckets)} if self.buckets else {}
 
+    @property
+    def question_facts(self) -> dict[str, str]:
+        """Return what the releases answer in words, as an entry states it; nothing if unknown."""
+        question = QUESTION.get()
+        return {"question": question} if question else {}
+
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Write the reservation of a release of the users ``who``; None means all users.
 
@@ -325,7 +327,7 @@ class BookMeter:
             "label": None if label is None else label.label,
             "seeded": self.seeded,
             **self.bucket_facts,
-            **self.question(),
+            **self.question_facts,
         }
         undeclared = name_of_undeclared(mechanism)
         if undeclared:
@@ -511,11 +513,17 @@ class PlanRun:
             self._look_again()
 
     def _is_over(self, last_entry: LogEntry) -> bool:
-        """Return whether nobody makes the step any more: it failed, or its process gave it up."""
-        holder = last_entry.facts.get("holder")
-        if last_entry.kind == "failed" or holder is None or is_gone(holder):
+        """Return whether no process makes the step any more: it failed, or was given up.
+
+        Where the system does not say which process holds the step, it may still be made.
+        """
+        # Versions before steps were awaited state no holder.
+        if last_entry.kind == "failed" or "holder" not in last_entry.facts:
             return True
-        return holder == process_here(os.getpid()) and last_entry.hash not in STEPS_IN_PROGRESS
+        holder = last_entry.facts["holder"]
+        if holder is not None and holder == process_here(os.getpid()):
+            return last_entry.hash not in STEPS_IN_PROGRESS
+        return is_gone(holder)
 
     def _look_again(self) -> None:
         """Take what other processes have recorded meanwhile for recorded."""

@@ -32,7 +32,7 @@ DAY = len("2026-11-28")
 
 
 def confirmed_until(clock: str | datetime | None) -> str:
-    """Return the time up to which a clock is right, as `Book.open` is told it; "" for never."""
+    """Return the time up to which a clock is right, as `Book.open` states it; "" for never."""
     if clock is None:
         return ""
     if clock == TRUSTED:

@@ -40,7 +40,7 @@ class TimeCheck:
             if entry.latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
             clock, stated = entry.facts["time"], entry.window_time
-            # Whoever wrote the entry may have confirmed the clock, or may have not.
+            # The writer of the entry may have confirmed the clock, or may have not.
             if not stated == clock > self._before.window_time and stated not in {
                 times_after(self._before, clock, confirmed).window
                 for confirmed in (EVERY_CLOCK, "")

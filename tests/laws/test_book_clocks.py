@@ -25,7 +25,7 @@ OFFSETS = (0, 0, 0, 20, 3 * DAY, 40 * DAY, -2 * DAY, -35 * DAY)
 
 
 class Action(NamedTuple):
-    """What happens next: hours pass, and then somebody whose clock is off does something."""
+    """What happens next: hours pass, and then a person whose clock is off acts."""
 
     hours: int
     offset: int

@@ -201,7 +201,7 @@ def forgets_a_month(patch):
 
 
 def believes_every_clock(patch):
-    """Opens a window by a clock that nobody confirmed."""
+    """Opens a window by a clock that was not confirmed."""
     edit(patch, log, "times_after", "clock <= confirmed or not is_jump(window, clock)", "True")
 
 
@@ -221,7 +221,7 @@ def corrects_what_was_reached_step_by_step(patch):
 
 
 def corrects_by_a_clock_that_is_ahead(patch):
-    """Sets the log's time to that of a clock which nobody confirmed."""
+    """Sets the log's time to that of a clock which was not confirmed."""
     edit(
         patch, clock.WindowSums, "refuse_unless_jumped",
         "now > self._log.confirmed and", "False and",

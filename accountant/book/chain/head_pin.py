@@ -83,9 +83,6 @@ class HeadPin:
             raise LedgerCorrupt(str(self._path), "is no pin, or a damaged one")
         return head
 
-    def close(self) -> None:
-        """Close nothing: the file is open only while it is read or written."""
-
 
 class OwnPin:
     """The pin that this machine keeps of a book; its methods never raise.

@@ -141,7 +141,7 @@ def test_old_books_keep_their_labels(sqlite_book, clock):
 # --- a clock that is ahead
 
 
-def test_no_window_opens_by_a_clock_that_nobody_confirmed(any_book, clock):
+def test_no_window_opens_by_a_clock_that_was_not_confirmed(any_book, clock):
     with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.25), window="month")
         book.dataset("plain", Budget(10.0))

@@ -213,5 +213,4 @@ def test_a_pin_goes_back_only_from_the_end_that_was_accepted(kind, tmp_path):
     assert pin.read() == heads[5]
     pin.advance(heads[2], instead_of=heads[5])
     assert pin.read() == heads[2]
-    pin.close()
     assert kind(tmp_path / "pin").read() == heads[2]

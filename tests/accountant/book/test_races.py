@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, OffPlan, Parallel, ParameterError, Repeat
+from accountant.book import reservations
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 from tests.child_processes import FRESH
@@ -158,7 +159,10 @@ def run_of(book, plan):
     return book.ledger("d", DATA, plan, run="r")
 
 
-def test_threads_of_one_process_share_the_steps_of_a_run(stored_book):
+@pytest.mark.parametrize("is_known", [True, False])
+def test_threads_of_one_process_share_the_steps_of_a_run(stored_book, monkeypatch, is_known):
+    if not is_known:  # which process holds a step, as where there is no /proc
+        monkeypatch.setattr(reservations, "process_here", lambda _: None)
     plan, given = Repeat(TENTH, 2), []
     with Book.create(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
