@@ -84,8 +84,10 @@ def followed(result: Any) -> Any:
         array = output.copy().view(FollowedArray)
         array.noisy_number = result
         return array
-    is_integer = np.asarray(output).dtype.kind in "biu"
-    number: Any = FollowedInteger(int(output)) if is_integer else FollowedNumber(float(output))
+    kind = np.asarray(output).dtype.kind
+    if kind == "b":  # Python has no subclass of bool, and ~ of a whole number is another one
+        return output
+    number: Any = FollowedInteger(int(output)) if kind in "iu" else FollowedNumber(float(output))
     number.noisy_number = result
     return number
 
@@ -386,6 +388,11 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     is_followed = noisy_of(operand) is not None
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
         return place_of_largest(tape, operand, function is np.argmin)
+    if function is np.diag and np.ndim(plain(operand)) == 1 and is_followed and not options:
+        offset = arguments[1:]
+        diagonal = np.diag(np.ones(len(operand), dtype=bool), *offset)
+        pick = lambda places, zero: np.where(diagonal, np.diag(places, *offset), zero)  # noqa: E731
+        return choose(tape, name, [operand, np.zeros(1)], pick)
     if function in CHOOSING and is_followed:
         pick = lambda positions: function(positions, *arguments[1:], **options)  # noqa: E731
         return chosen(tape, name, operand, pick)

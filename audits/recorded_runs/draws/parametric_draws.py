@@ -93,6 +93,9 @@ def places_drawn(
 def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
     """Draw numbers of heads; the probability may be private."""
     n, p = use(n), use(p)
+    if is_one_per_record(tape, size):
+        coins = {"n": n, "p": p}
+        return coins_of_records(tape, "binomial", lambda: sample(n, p, size), size, coins)
     shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if size is None else size
 
     def losses(first: Any, second: Any) -> Losses:

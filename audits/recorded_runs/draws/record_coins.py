@@ -16,6 +16,9 @@ import numpy as np
 from audits.recorded_runs.events import Draw
 from audits.recorded_runs.tape import Tape
 
+# numpy's own function, which is replaced while a run is recorded
+plain_default_rng = np.random.default_rng
+
 
 def are_records(tape: Tape, count: Any) -> bool:
     """True if ``count`` is the number of records, of which one of the runs has one more.
@@ -125,9 +128,12 @@ def places_of_records(
         gone = places == tape.changed
         # the records after the missing one have row numbers that are less by 1
         places = places - (places > tape.changed)
-        free = np.setdiff1d(np.arange(count), places[~gone])
-        places = np.where(gone, free[0] if distinct and len(free) else 0, places)
+        free = np.setdiff1d(np.arange(count), places[~gone] if distinct else [])
+        if gone.any() and len(free):
+            # The substitute is uniform too, and the same in every replay of these row numbers.
+            substitutes = plain_default_rng([count, *places.ravel()])
+            places = np.where(gone, substitutes.choice(free, places.shape), places)
         if covers_records:
-            present = np.flatnonzero(~gone) if distinct else np.arange(count)
-            places = places[present]
+            is_left_out = gone if distinct else np.arange(len(places)) == tape.changed
+            places = places[~is_left_out]
     return np.copy(places) if places.ndim else places[()]
