@@ -4,6 +4,7 @@ import itertools
 import math
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -31,7 +32,7 @@ from accountant import (
 )
 from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.amplification.allocation.allocation_renyi import chernoff_absent
+from accountant.amplification.allocation.allocation_renyi import chernoff_absent, log_moments
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
@@ -42,7 +43,7 @@ from accountant.numerics.lognormal_cut import (
     excess_above,
 )
 from accountant.numerics.lognormal_lattice import CELL, law_above
-from accountant.numerics.lognormal_rule import LogNormalRule
+from accountant.numerics.lognormal_rule import LogNormalRule, VerticalLine
 from mechanisms import Gaussian
 
 ROUND = AllocatedGaussian(1.0, 200)
@@ -580,3 +581,42 @@ def test_an_error_of_the_imaginary_part_is_one_of_the_phase(mu, monkeypatch):
     near = error < 1e-3 * moved
     assert near.any()
     assert np.all(np.abs(found.phase - exact.phase)[near] <= found.phase_error[near])
+
+
+@pytest.mark.parametrize("mu", [0.05, 0.7, 3.0])
+@pytest.mark.parametrize("steps", [1, 7, 1000, 10**6])
+def test_moments_of_an_allocation_are_bounded_from_above(mu, steps):
+    # E (S/t)^n = n! / t^n [x^n] (sum_j e^{mu^2 j (j - 1) / 2} x^j / j!)^t, by the recurrence for
+    # powers of a series whose constant is 1: n b_n = sum_k (k (t + 1) - n) a_k b_{n - k}
+    few = 20
+    with mpmath.workdps(60):
+        squared = mpmath.mpf(mu) ** 2
+        a = [mpmath.exp(squared * j * (j - 1) / 2) / mpmath.factorial(j) for j in range(few)]
+        b = [mpmath.mpf(1)]
+        for n in range(1, few):
+            terms = [(k * (steps + 1) - n) * a[k] * b[n - k] for k in range(1, n + 1)]
+            b.append(mpmath.fsum(terms) / n)
+        exact = [mpmath.log(x * mpmath.factorial(n) / steps**n) for n, x in enumerate(b)]
+        bounds = log_moments(mu, steps)[:few]
+        excess = [bound - truth for bound, truth in zip(bounds, exact, strict=True)]
+        assert min(excess[2:]) >= 0
+        assert max(excess) <= 1e-9 + 1e-10 * steps
+
+
+@pytest.mark.parametrize("tilt", [0.5, 20.0])
+def test_the_claimed_error_is_at_least_that_of_the_nodes(tilt, monkeypatch):
+    monkeypatch.setattr(LogNormalRule, "_left_out", lambda *_: 1e-3)
+    rule = LogNormalRule(0.7, tilt, 60.0, cut=5.0)
+    value, relative = rule._up_to_split(VerticalLine(tilt, 2.0, 20))
+    assert np.abs(np.exp(value)).min() < 0.4
+    assert np.all(relative * np.abs(np.exp(value)) >= rule._error)
+
+
+def test_many_gaps_are_split_as_each_of_them_is():
+    tilts = allocation_profile.Tilts(0.8, 500)
+    gaps = np.linspace(0.01, 4 * tilts.widest_gap, 150)
+    for alone in (False, True):
+        splits = tilts.splits(gaps, jumps_alone=alone)
+        each = [tilts.splits(gaps[k : k + 1], jumps_alone=alone)[0] for k in range(gaps.size)]
+        assert splits.tolist() == each
+        assert len(set(each)) > 1

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from accountant import BoundedRangeLoss, GaussianLoss, LaplaceLoss, PureLoss, Tight, ZCDPLoss
-from accountant.composition.composed_loss import loss_of_plan
+from accountant import (
+    BoundedRangeLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Parallel,
+    PureLoss,
+    Tight,
+    ZCDPLoss,
+)
+from accountant.composition.composed_loss import loss_of_item, loss_of_plan
 
 
 def test_a_composition_with_an_upper_envelope_is_one():
@@ -23,3 +31,7 @@ def test_the_attained_pair_of_a_composition_is_that_of_its_parts():
     attained = composed.attained_pair.profile(epsilon)
     assert attained == pytest.approx([Tight().delta(pairs, e) for e in epsilon], rel=1e-5)
     assert np.all(attained <= composed.profile(epsilon) * (1 + 1e-9))
+
+
+def test_the_greatest_of_several_profiles_is_an_envelope():
+    assert loss_of_item(Parallel([LaplaceLoss(0.3), GaussianLoss(0.2)])).numerics.is_upper_envelope

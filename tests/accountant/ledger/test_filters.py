@@ -20,6 +20,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.ledger.odometer import DivergencesNotion
 from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
 from tests.strategies import pure_epsilons
@@ -245,3 +246,8 @@ def test_a_first_plan_is_charged_its_exact_epsilon_and_pure_releases_beside_it()
         Filter(DATA, budget, "zcdp").spend_plan(whole)
     with pytest.raises(BudgetExceeded):
         Filter(DATA, budget).spend_plan(calibrate(plan, epsilon=1.01, delta=1e-6))
+
+
+def test_an_odometer_without_releases_has_spent_nothing():
+    notion = DivergencesNotion.of(1e-6)
+    assert notion.epsilon(notion.zero) == 0.0

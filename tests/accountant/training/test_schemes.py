@@ -9,8 +9,9 @@ import pytest
 from accountant import RDP, PoissonSampled, Tight
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
-from accountant.training.rows import rows_of
+from accountant.training.rows import RunCosts, rows_of
 from accountant.training.run import TrainingRun
+from accountant.training.schemes import record_scheme
 from accountant.training.users import binomial_counts, hypergeometric_counts, user_scheme
 
 GRID = np.linspace(-14.0, 14.0, 20_001)
@@ -160,3 +161,22 @@ def test_users_of_many_records_are_bounded_by_their_renyi_curves(monkeypatch):
     user = next(one for one in rows if one.unit == "user" and one.loader == "poisson")
     assert user.note == "bound"
     assert 0 < user.lower < user.upper == RDP().epsilon(plan, 1e-6)
+
+
+def test_a_record_costs_the_same_whether_or_not_users_have_several():
+    costs = {}
+    for records in (None, 4):
+        run = TrainingRun(1000, 100, epochs=2, loader="shuffled", examples_per_user=records)
+        for unit in ("record", "user")[: 1 if records is None else 2]:
+            cost = RunCosts(run, 4.0, 1e-6).cost("shuffled", unit, REPLACE_ONE, False)
+            costs[unit, records] = cost.upper
+    assert costs["record", 4] == costs["record", None] < costs["user", 4]
+
+
+@pytest.mark.parametrize(("passes", "is_bounded"), [(3, True), (0.5, False)])
+def test_whole_shuffled_passes_have_a_lower_end(passes, is_bounded):
+    run = TrainingRun(1000, 100, epochs=passes, loader="shuffled")
+    scheme = record_scheme(run, 1.0, "shuffled", REPLACE_ONE, microbatching=False)
+    assert bool(scheme.below) == is_bounded
+    for below, above in itertools.product(scheme.below, scheme.above):
+        assert Tight().epsilon(below, 1e-5) <= Tight().epsilon(above, 1e-5)

@@ -4,8 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from accountant import Book, Budget, PureLoss
+from accountant import Book, Budget, PureLoss, Tight
 from algorithms.frames import Number, Schema, count, mean, variance
+from algorithms.frames.bases import Sensitivities
+from algorithms.frames.guarantees import Guarantee
 from audits import audit
 from tests.algorithms.frames.frames_of import frame_of, rows, schema
 
@@ -53,3 +55,11 @@ def test_books_give_an_answer_again(tmp_path):
     assert book.spent("people") == pytest.approx(0.6, rel=1e-5)
     assert np.shape(found[0]) == (3,)
     book.close()
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_only_gaussian_noise_spends_a_delta(noise):
+    moved = Sensitivities(3, 1.5)
+    released = Guarantee(epsilon=1.0, delta=1e-4).mechanism(noise, moved, 2, 1.0).loss
+    delta = 1e-4 if noise == "gaussian" else 0.0
+    assert 0.999 < Tight().epsilon(released, delta) <= 1.0
