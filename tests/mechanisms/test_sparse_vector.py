@@ -95,3 +95,15 @@ def test_huge_answers(answers, first):
     assert answer.tolist() == [0, 1e308]
     assert np.isfinite(with_value.log_density(answer, [1e308, -1e308]))
     assert np.isneginf(with_value.log_density([0, np.inf], [1e308, -1e308]))
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [AboveThreshold, SparseVector])
+def test_a_worst_pair_is_one_of_neighbours(kind, monotone):
+    settings = (0.0, 2.0, 3.0) if kind is SparseVector else (0.0, 2.0)
+    mechanism = kind(*settings, sensitivity=0.5, monotone=monotone)
+    for epsilon in (0.0, 0.3):
+        first, second = map(np.asarray, mechanism.worst_pair(epsilon))
+        moved = second - first
+        assert np.abs(moved).max() == 0.5
+        assert not monotone or moved.min() >= 0 or moved.max() <= 0

@@ -21,6 +21,8 @@ from accountant import (
     ZCDPLoss,
 )
 from accountant.accountants.direction import Direction
+from accountant.composition.certificate import Certificate
+from accountant.composition.engine import Attempt, Engine, certify
 from mechanisms import DiscreteLaplace, Gaussian, Laplace, NoisyMax
 
 PLANS = {
@@ -113,3 +115,30 @@ def test_a_journal_says_what_each_engine_was_estimated_to_cost():
     rows = direction.journal(1e-6)
     assert min(cost for _, cost, _ in rows) > 0
     assert rows[-1][0] == direction.certify(1e-6).engine
+
+
+class Told(Engine):
+    """Answers with an interval that is given to it."""
+
+    name, planning_cost = "told", 1.0
+
+    def __init__(self, cost, lower, upper):
+        self.cost, self.interval, self.asked = cost, Certificate(lower, upper, "told"), 0
+
+    def attempts(self, problem):
+        yield Attempt(self.cost, self.answer)
+
+    def answer(self):
+        self.asked += 1
+        return self.interval
+
+
+@pytest.mark.parametrize(
+    ("rival", "asked"), [(0.0, [1, 1, 0]), (0.69, [1, 1, 0]), (0.76, [1, 0, 0])]
+)
+def test_a_search_asks_the_cheapest_first_and_stops_at_a_narrow_interval(rival, asked):
+    problem = Direction(3 * LaplaceLoss(0.2) + GaussianLoss(0.2), 1e-6).problem(1e-3)
+    engines = Told(10.0, 0.65, 0.75), Told(20.0, 0.7, 0.7 + 1e-9), Told(30.0, 0.68, 0.72)
+    found = certify(problem, engines[::-1], rival)
+    assert [engine.asked for engine in engines] == asked
+    assert (found.lower, found.upper) == ((0.7, 0.7 + 1e-9) if asked[1] else (0.65, 0.75))

@@ -11,6 +11,7 @@ from algorithms.base.glm_losses import DeclaredLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.frank_wolfe.convex_set import ClippedMeanGradient, GaussianFrankWolfe
 from algorithms.frank_wolfe.convex_sets import GroupBall, L2Ball, NuclearBall
+from algorithms.frank_wolfe.user_sets import CheckedConvexSet
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
@@ -241,3 +242,17 @@ def test_bad_settings_are_refused_before_any_spend(changes, words):
 def test_sets_without_bounds_cannot_be_made(make):
     with pytest.raises(ParameterError, match="must be"):
         make()
+
+
+def test_the_width_of_a_users_set_is_asked_for_its_own_space():
+    class Cube(Ellipsoid):
+        def width(self, features):
+            return 0.1 * features
+
+        def minimiser(self, direction):
+            return -np.sign(direction) / math.sqrt(len(direction))
+
+        def contains(self, point):
+            return bool(np.abs(point).max() <= 1.0)
+
+    assert CheckedConvexSet(Cube()).width(7) == pytest.approx(0.7)

@@ -1,5 +1,7 @@
 """PrivateLogisticLasso by clipped gradients: when, within which sensitivity, how well."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,18 @@ def test_replay_finds_no_leak():
     assert found.leak_free
     assert found.on_plan
     assert found.deterministic
+
+
+def test_the_intercept_is_in_the_units_of_the_labels():
+    # all labels are 1 whatever the features: the constant alone lowers the loss
+    rows = np.random.default_rng(2).uniform(-0.25, 0.25, (400, 2))
+    fits = [
+        PrivateLogisticLasso(
+            1e6, 1e-6, radius=1.0, x_bound=bound, method="descent", fit_intercept=True,
+            classes=[-1, 1], random_state=0,
+        ).fit(bound * rows, np.where(np.arange(400) < 300, 1.0, -1.0))
+        for bound in (0.25, 1.0, 4.0)
+    ]  # fmt: skip
+    # the share of 3 / 4 is that of the logit ln 3, in units of x where x is scaled
+    for fit in fits:
+        assert float(np.ravel(fit.intercept_)[0]) == pytest.approx(math.log(3), abs=0.1)

@@ -1,6 +1,7 @@
 """Two runs side by side: same answers, honest weights, nothing hidden, no thread left behind."""
 
 import contextlib
+import copy
 import math
 import threading
 from types import SimpleNamespace
@@ -365,3 +366,18 @@ def test_scores_are_tilted():
     found = many(Between(NoisyMax(1.0), pair), 100, 3.0)
     assert not all(one.untilted for one in found)
     assert np.mean([one.first_weight for one in found]) == pytest.approx(1.0, abs=0.5)
+
+
+class Uncopied(Rounds):
+    """Cannot be copied, as an object of a library in C may be."""
+
+    def __reduce__(self):
+        raise TypeError("no copy")
+
+
+def test_an_algorithm_that_cannot_be_copied_runs_as_it_is():
+    algorithm = Uncopied(Laplace(20.0))
+    with pytest.raises(TypeError, match="no copy"):
+        copy.copy(algorithm)
+    found = privacy_losses(algorithm, DATA, OTHER, 5, rng=1)
+    assert np.abs(found).max() <= 1.0 + 1e-9

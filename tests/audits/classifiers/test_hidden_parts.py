@@ -4,6 +4,8 @@ import itertools
 import random
 import types
 from collections import defaultdict
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -148,3 +150,17 @@ def test_outputs_without_an_end_are_read_in_bounds():
         "output: items beyond the first 209",
     )
     assert finite.bounded(finite(0.0, rng, 1), 10**6) == finite
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda last: Decimal(f"0.1{'0' * 30}{last}"), lambda last: Fraction(10**40 + last, 3),
+     lambda last: 10**40 + last],
+)  # fmt: skip
+def test_digits_beyond_those_of_floats_are_read(make):
+    def release(value, rng):
+        return make(value if rng.random() < 0.95 else 1 - value)
+
+    found = audit(vectorised(release), (0, 1), 1.0, runs=1000, rng=1)
+    assert float(make(0)) == float(make(1))
+    assert found.outcome is Outcome.FALSIFIED

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 import threading
+import types
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +15,11 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
 from audits import Outcome, Primitive, record
+from audits.recorded_runs.draws.declared_calls import recording_call
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
 from audits.recorded_runs.records import other_data
+from audits.recorded_runs.tape import Tape, running
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
 
@@ -530,3 +534,27 @@ def test_outside_of_a_run_a_recording_generator_draws_what_a_plain_one_draws(dra
     recording, plain = RecordingGenerator(np.random.PCG64(5)), np.random.default_rng(5)
     for _ in range(2):
         assert np.array_equal(draw(recording), draw(plain))
+
+
+def test_a_function_that_a_module_imported_by_name_is_followed_too(monkeypatch):
+    # the last of all modules: those that are left alone come before it
+    helper = types.ModuleType("zz_helper")
+    exec("from numpy.random import laplace\ndef noisy(x): return x.sum() + laplace()", vars(helper))
+    monkeypatch.setitem(sys.modules, "zz_helper", helper)
+    found = record(helper.noisy, ONES, ONES[:3], claim=1.0)
+    assert (found.sound, found.draws, found.cost) == (True, 1, pytest.approx(1.0))
+
+
+def test_lost_noise_names_its_line_and_the_remedy():
+    def lost(x, rng):
+        return float(str(rng.laplace())) + x.sum()
+
+    (finding,) = record(lost, ONES, ONES[:3], claim=1.0).findings
+    assert finding.kind == "lost noise"
+    assert re.search(r"noise drawn at .*test_record.* was lost .* `primitives`", finding.sentence)
+
+
+def test_a_primitive_names_one_of_its_arguments():
+    call = recording_call(faulty.selected, Primitive(value="y"))
+    with running(Tape(0, None, None)), pytest.raises(ParameterError, match="'scores'"):
+        call([1.0, 2.0], 1.0, 1.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+import algorithms
 from audits.minimax.families.bernoulli_products import BernoulliProducts
 from audits.minimax.families.fingerprints import append_ridge
 from audits.minimax.performance import algorithm_losses as losses
@@ -122,3 +123,8 @@ def test_a_bound_of_nothing_gives_no_ratio():
     bound = lower_bound("private_lasso", n=20, p=2, epsilon=50.0)
     assert bound.value == 0
     assert RiskGap("x", {}, bound, (1.0, 2.0), (0.0, 0.0), None).ratio == math.inf
+
+
+def test_the_table_names_public_algorithms():
+    for entry in ALGORITHM_TABLE:
+        assert hasattr(algorithms, entry.algorithm.split(",")[0]), entry.algorithm
