@@ -1,7 +1,8 @@
 """Single changes of the code that carries privacy, by mutmut's operators, and a sample of them.
 
 Not changed is what no test should have to see: docstrings, annotations, imports, decorators,
-`__slots__`, the words of errors (everything inside `raise`, and every string with a space).
+`__slots__`, the words of errors (everything inside `raise`, and every string with a space), and the
+name in ``DOMAIN.check(name, value)``, which `tests.test_checked_names` compares in the source.
 """
 
 import ast
@@ -66,11 +67,14 @@ class Finder(cst.CSTVisitor):
 
     def __init__(self):
         super().__init__()
-        self.found, self._scopes, self._statements = [], [], []
+        self.found, self._scopes, self._statements, self._names = [], [], [], set()
 
     def on_visit(self, node):
-        if _left_alone(node):
+        if _left_alone(node) or node in self._names:
             return False
+        method = getattr(getattr(node, "func", None), "attr", None)
+        if getattr(method, "value", None) == "check" and node.args:
+            self._names.add(node.args[0])
         if isinstance(node, cst.FunctionDef | cst.ClassDef):
             self._scopes.append(node)
         if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
