@@ -16,8 +16,7 @@ ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
   tests/accountant/formats tests/accountant/losses tests/accountant/serialisation \
   tests/algorithms/base/test_estimators.py tests/algorithms/base/test_hard_thresholding.py \
   tests/algorithms/base/test_non_private.py tests/algorithms/base/test_row_blocks.py \
-  tests/audits/attacks/test_floating_point.py tests/audits/cli/test_hostile_target.py \
-  tests/audits/cli/test_target.py tests/audits/runner
+  tests/audits/attacks/test_floating_point.py tests/audits/runner
 # a worker for each core, unless both ends run beside other work: 0 is the process itself
 ENDS_WORKERS ?= auto
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check

@@ -47,6 +47,8 @@ class LinesOfTests:
         measured = read_lines(sorted(folder.glob("lines.*.json")))
         tests = {name: measured[name] for name in measured if name not in slow}
         self.seconds = {name: seconds for name, (seconds, _, _) in tests.items()}
+        self.starting_processes = {name for name, (_, has_children, _) in tests.items()
+                                   if has_children}  # fmt: skip
         self.tests_by_line = defaultdict(lambda: defaultdict(set))
         for name, (_, _, lines) in tests.items():
             for line in lines:
@@ -54,11 +56,18 @@ class LinesOfTests:
                 self.tests_by_line[path][int(number)].add(name)
 
     def tests_of(self, path, lines):
-        """Return the seconds of each test that runs one of the lines; any line where it is None."""
+        """Return the seconds of each test that runs one of the lines; any line where it is None.
+
+        Where no test does, they may be lines that child processes run, which are not seen: then
+        these are the tests of the same room that start processes.
+        """
         by_line = self.tests_by_line[path]
         names = set().union(
             *(by_line[line] for line in list(by_line) if lines is None or line in lines)
         )
+        if not names:
+            place = f"tests/{path.rpartition('/')[0]}/"
+            names = {name for name in self.starting_processes if name.startswith(place)}
         return {name: self.seconds[name] for name in names}
 
 

@@ -75,6 +75,16 @@ def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
     assert lines_of_tests.tests_of("b.py", None) == {}  # no passing test runs it
 
 
+def test_lines_that_no_test_runs_may_be_those_of_a_child_process(tmp_path):
+    beside, elsewhere = "tests/audits/runner/test_target.py::test", "tests/laws/test_values.py::test"
+    tests = {beside: [0.5, True, []], elsewhere: [0.5, True, []],
+             "tests/audits/runner/test_scores.py::test": [0.5, False, [0]]}  # fmt: skip
+    (tmp_path / "lines.gw0.json").write_text(json.dumps({"lines": ["b.py:1"], "tests": tests}))
+    lines_of_tests = LinesOfTests(tmp_path)
+    assert lines_of_tests.tests_of("audits/runner/target_sampler.py", range(4)) == {beside: 0.5}
+    assert lines_of_tests.tests_of("audits/zoo/noise.py", None) == {}
+
+
 def test_a_case_that_is_not_run_where_a_mutant_is_tried_takes_no_time_from_others(tmp_path):
     slow = next(line for line in SLOW_CASES.read_text().splitlines() if "::" in line)
     tests = {slow: [0.5, False, [0]], "quick": [0.5, False, [0]]}

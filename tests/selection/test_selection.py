@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.selection.__main__ import LIST, OTHERS, slow_cases
 from tests.selection.line_coverage import read_lines
 
@@ -20,19 +22,21 @@ def test_listed_cases_exist():
 def test_a_case_is_slow_where_enough_others_run_its_lines():
     lines = {"shared": 1, "rare": 2}
     cases = {
-        f"case {number}": (1.0 + number, False, {lines["shared"]}) for number in range(OTHERS + 2)
+        f"test[{number}]": (0.1 + number, False, {lines["shared"]}) for number in range(OTHERS + 2)
     }
     cases["alone"] = 9.0, False, {lines["shared"], lines["rare"]}
     cases["quick"] = 0.01, False, {lines["shared"]}
     cases["starts processes"] = 9.0, True, {lines["shared"]}
     cases["tests/guarantees/test_everyday.py::case"] = 9.0, False, {lines["shared"]}
-    # The cases that must stay run the line too, so all others may leave, the most expensive first.
-    assert slow_cases(cases) == [f"case {number}" for number in range(OTHERS + 2)]
+    # The cases that must stay run the line too, so all others may leave, but for the cheapest.
+    assert slow_cases(cases) == [f"test[{number}]" for number in range(1, OTHERS + 2)]
 
 
-def test_of_equal_cases_so_many_stay():
-    cases = {f"case {number}": (1.0 + number, False, {1, 2}) for number in range(OTHERS + 3)}
-    assert slow_cases(cases) == [f"case {number}" for number in range(OTHERS, OTHERS + 3)]
+@pytest.mark.parametrize(("seconds", "staying"), [(0.1, OTHERS), (1.0, 1)])
+def test_of_equal_cases_so_many_stay(seconds, staying):
+    cases = {f"case {number}": (seconds + number / 1e3, False, {1, 2}) for number in range(6)}
+    cases |= {f"case {number}[quick]": (0.01, False, set()) for number in range(6)}
+    assert slow_cases(cases) == [f"case {number}" for number in range(staying, 6)]
 
 
 def test_lines_of_two_workers_are_the_same_lines(tmp_path):
