@@ -76,7 +76,8 @@ def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
 
 
 def test_lines_that_no_test_runs_may_be_those_of_a_child_process(tmp_path):
-    beside, elsewhere = "tests/audits/runner/test_target.py::test", "tests/laws/test_values.py::test"
+    beside = "tests/audits/runner/test_target.py::test"
+    elsewhere = "tests/laws/test_values.py::test"
     tests = {beside: [0.5, True, []], elsewhere: [0.5, True, []],
              "tests/audits/runner/test_scores.py::test": [0.5, False, [0]]}  # fmt: skip
     (tmp_path / "lines.gw0.json").write_text(json.dumps({"lines": ["b.py:1"], "tests": tests}))

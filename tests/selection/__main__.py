@@ -3,10 +3,10 @@
     python -m tests.selection /tmp/lines.gw0.json /tmp/lines.gw1.json
 
 From the most expensive case down, a case above `EXPENSIVE` is listed in `slow_cases.txt`, and runs
-in `make thorough` alone, where each line that it runs is run by `OTHERS` cases that stay.  A line
+in `make thorough` alone, where each line that it runs is run by `OTHERS` cases that stay. A line
 that is run is not a line that is judged: so the cheapest case of each test stays, unless it takes
-more than `EXPENSIVE_TEST`; of such cases one other is enough.  Cases that start processes stay, for their lines are not seen, and so
-do the guarantees on epsilon.
+more than `EXPENSIVE_TEST`; of such cases one other is enough. Cases that start processes stay, for
+their lines are not seen, and so do the guarantees on epsilon.
 """
 
 import argparse
