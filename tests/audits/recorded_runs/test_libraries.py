@@ -156,3 +156,54 @@ def test_noise_of_torch_is_followed():
     assert found.sound, found
     assert 0 < found.cost < 1
     assert torch.randn is plain
+
+
+class Measurement:
+    """Stands for a measurement of OpenDP: Laplace noise of scale 2 on each number."""
+
+    def __init__(self, metric, measure="MaxDivergence", distance=float):
+        self.input_metric, self.output_measure, self.distance = metric, measure, distance
+
+    def __call__(self, argument):
+        return np.asarray(argument) + np.random.laplace(scale=2.0, size=np.shape(argument))
+
+    def map(self, distance):
+        if type(distance) is not self.distance:
+            raise TypeError(distance)
+        return 0.5 * distance
+
+
+@pytest.mark.parametrize(
+    ("metric", "measure", "moved", "kinds", "cost"),
+    [
+        ("AbsoluteDistance(f64)", "MaxDivergence", [1.0], [], 0.5),
+        ("AbsoluteDistance(f64)", "MaxDivergence", [1.5], ["sensitivity"], 0.5),
+        ("L1Distance(f64)", "MaxDivergence", [0.5, -0.5], [], 0.5),
+        ("L1Distance(f64)", "MaxDivergence", [0.6, -0.6], ["sensitivity"], 0.5),
+        ("L2Distance(f64)", "ZeroConcentratedDivergence", [0.6, -0.8], [], 4.728),
+        ("L2Distance(f64)", "ZeroConcentratedDivergence", [0.7, -0.8], ["sensitivity"], 4.728),
+        ("SymmetricDistance()", "MaxDivergence", [9.0, 9.0], [], 0.5),
+    ],
+)
+def test_a_measurement_costs_what_its_map_says(monkeypatch, metric, measure, moved, kinds, cost):
+    module = ModuleType("opendp.mod")
+    module.Measurement = Measurement
+    monkeypatch.setitem(sys.modules, "opendp.mod", module)
+    distance = int if metric == "SymmetricDistance()" else float
+    release = Measurement(metric, measure, distance)
+    returned = []
+
+    def function(rows):
+        released = release(rows.sum(axis=0))
+        returned.append(released)
+        return released
+
+    rows = np.zeros((3, len(moved)))
+    other = np.where(np.arange(3)[:, None] == 1, moved, rows)
+    found = record(function, rows, other, delta=1e-5)
+    assert sorted({finding.kind for finding in found.findings}) == kinds
+    assert found.cost == pytest.approx(cost, rel=1e-3)
+    # the call gives what the measurement drew, and the same in the second run
+    assert all(np.abs(released).max() > 0 for released in returned)
+    assert np.array_equal(returned[0], returned[1])
+    assert Measurement.__call__.__qualname__ == "Measurement.__call__"

@@ -558,3 +558,13 @@ def test_a_primitive_names_one_of_its_arguments():
     call = recording_call(faulty.selected, Primitive(value="y"))
     with running(Tape(0, None, None)), pytest.raises(ParameterError, match="'scores'"):
         call([1.0, 2.0], 1.0, 1.0)
+
+
+def test_a_bound_that_depends_on_the_data_makes_a_comparison_count_as_released():
+    # the draws before the comparison are other events than the question that is withdrawn
+    def above_its_own_mean(x, rng):
+        first, second = x.sum() + rng.laplace(), x.sum() + rng.laplace(scale=2.0)
+        return first, second > x.sum() / 2
+
+    found = record(above_its_own_mean, ONES, ONES[:3], claim=1.5)
+    assert (found.sound, found.cost) == (True, pytest.approx(1.5))
