@@ -134,8 +134,8 @@ class Lattice:
         total = float(np.sum((self._terms * phase * kernel).real))
         weight = np.abs(1 / first_factor) + np.abs(1 / second_factor)
         # ``noise`` bounds, in this order: errors of the terms and of their sum, with 32 ulps for
-        # the kernel and for the additions; of the phases, some ulps of each angle ``z.imag * point``;
-        # and of the exponent of the scale, which multiplies the total.
+        # the kernel and for the additions; of the phases, some ulps of each angle, ``z.imag``
+        # times the point; and of the exponent of the scale, which multiplies the total.
         noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
         noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
         size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)
