@@ -47,7 +47,7 @@ from accountant.composition.engines import ENGINES, ENGINES_NEAR_EPSILON, EXACT_
 from accountant.composition.epsilon_curve import upper_epsilons
 from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
-from accountant.composition.lattice_above import TAIL_SHARE, LatticeAbove
+from accountant.composition.lattice_above import LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
@@ -67,6 +67,8 @@ LOOSE_WIDTH = 0.01
 ROUGH_WIDTH = 0.05
 QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
 MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
+# The mass above the cuts of a lattice, as a share of delta.
+TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
@@ -287,8 +289,8 @@ class Direction:
             step = step_of_grid(self.plan, lattice_delta)
         except UnsupportedPlan:
             return interval
-        lattice = LatticeAbove(composition.items, step, lattice_delta * TAIL_SHARE)
-        upper = lattice.epsilon(delta, interval.upper)
+        lattice = LatticeAbove.of(composition.items, step, lattice_delta * TAIL_SHARE)
+        upper = math.inf if lattice is None else lattice.epsilon(delta, interval.upper)
         if upper >= interval.upper:
             return interval
         return Certificate(min(interval.lower, upper), upper, "pair above on a grid")

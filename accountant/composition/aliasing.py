@@ -1,8 +1,9 @@
 """The aliasing error of a trapezoid sum along a contour, and the node distance that bounds it.
 
-Delta at epsilon is an integral along ``z = a + iu``.  A trapezoid sum with nodes 2 pi / T apart
-adds to it copies of delta at epsilons shifted by multiples of T, the aliases.  Chernoff's bound on
-delta bounds them, and tells how long the period T must be.
+Delta at epsilon e is an integral of e^{K(z) - z e} / (z (z + 1)) along the contour z = a + iu; here
+K(z) = ln E e^{zL} is the cumulant of the summed loss L.  A trapezoid sum with nodes 2 pi / T apart
+adds to it weighted copies of delta at epsilons shifted by multiples of T, the aliases.  Chernoff's
+bound on delta bounds them, and tells how long the period T must be.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from accountant.composition.cgf import PlanCGF, log_chernoff
 from accountant.numerics import Array
 
 RELATIVE_ERROR = 1e-14  # relative to delta: what aliases and truncation may each add to it
-# Chernoff's bounds are taken at real parts that are this many octaves below and above the
-# contour's; they are dense near the contour, as a cumulant may become infinite soon above it.
+# Chernoff's bounds are taken at real parts that are this many octaves (factors of 2) below and
+# above the contour's; they are dense near the contour, as a cumulant may become infinite soon above
+# it.
 OCTAVES_AWAY = np.array([0.05, 0.12, 0.25, 0.4, 0.6, 0.85, 1.15, 1.5, 2.0, 2.7, 3.6, 5.0, 7.0])
 LADDER = 2.0 ** np.concatenate([-OCTAVES_AWAY, OCTAVES_AWAY])
 LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
@@ -46,14 +48,17 @@ class AliasingBound:
 
     @functools.cached_property
     def _ends(self) -> list[tuple[Array, Array]]:
-        """The orders of each side, and the logarithms of their series at an epsilon of 0."""
+        """The orders of each side, and the logarithms of their series at an epsilon of 0.
+
+        The series is ``e^{K(b)} c_b sum_{j >= 1} e^{-j |b - a| T}``.
+        """
         away = np.abs(self._b - self._a) * self.period
         size = self._chernoff - away - np.log(-np.expm1(-away))
         return [(self._b[side], size[side]) for side in (self._b < self._a, self._b > self._a)]
 
 
 def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBound, float, float]:
-    """Return the bound, its period chosen for ``epsilon``, and ``K(a)`` with its round-off."""
+    """Return the bound, with a period chosen for ``epsilon``, ``K(a)`` and its round-off."""
     # K(a) is computed alone, because with other orders its quadrature rule might be longer.
     value, error = cgf.value_at(np.array([a]))
     height, size, b = float(value[0]), float(error[0]), a * LADDER
@@ -73,7 +78,8 @@ def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBoun
 
 def _periods(a: float, b: Array, chernoff: Array, height: float, epsilon: float) -> Array:
     """Return the periods at which the bound at each order ``b`` is small enough."""
-    # Delta is taken to be at least e^{K(a) - a e} / (20 a (a + 1)); the saddle point method has
+    # With the first term of the series alone, ln of the bound is at most the target.  Delta is
+    # taken to be at least e^{K(a) - a e} / (20 a (a + 1)); the saddle point method has
     # 1 / sqrt(2 pi K''(a)) in place of 1/20.
     target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(RELATIVE_ERROR)
     period = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)

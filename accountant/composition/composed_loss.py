@@ -285,8 +285,8 @@ def _profile_curve(plan: Plan) -> ProfileCurve | LatticeCurve:
         curve = ProfileCurve(Composition(items), CURVE_WIDTH)
         if curve.is_exact:
             return curve
-    lattice = LatticeCurve(items, usual_step(spread_of(all_losses(plan))))
-    if lattice.is_made:
-        return lattice
+    lattice_curve = LatticeCurve.of(items, usual_step(spread_of(all_losses(plan))))
+    if lattice_curve is not None:
+        return lattice_curve
     finite_losses = with_exact_cgf(items, 1e-14, upper=True)
     return ProfileCurve(Composition(finite_losses), CURVE_WIDTH)

@@ -2,11 +2,12 @@
 
     delta(e) = (1/pi) int_0^inf Re[ e^{K(z) - z e} / (z (z+1)) ] du,   z = a + iu,  any a > 0.
 
-K(z) = ln E e^{zL} is the cumulant of the summed loss L of all releases, and e is epsilon.  The
-integral becomes a trapezoid sum over the nodes u = 0, h, 2h, ..., in which the term of u = 0 counts
-half.  Its error has three parts: aliases, because h is not 0 (they are never negative, so that the
-sum of all nodes is not below delta); truncation, because the sum ends at a cutoff frequency; and
-round-off.  `Contour.bounds` includes all of them.
+K(z) = ln E e^{zL} is the cumulant of the summed loss L of all releases, and e is epsilon.  The line
+of all z is the contour, a its tilt, and u the frequency.  The integral becomes a trapezoid sum over
+the nodes u = 0, h, 2h, ..., in which the term of u = 0 counts half.  Its error has three parts:
+aliases, because h is not 0 (copies of delta at epsilons that are multiples of the period 2 pi / h
+away; they are never negative, so that the sum of all nodes is not below delta); truncation, because
+the sum ends at a cutoff frequency; and round-off.  `Contour.bounds` includes all of them.
 
 All terms are stored divided by e^{K(a)}, so that none is large.  Delta is their sum times
 e^{K(a) - a e}, the *scale*, whose exponent is known up to `Contour._scale_error`.
@@ -39,11 +40,11 @@ USABLE_SMOOTHING = 1000  # with more, e^{S/8} is too large for a lower bound
 MANY_EPSILONS = 256  # epsilons whose sums are computed at a time, so that memory stays small
 TABLE_SIZE = 2**19  # the least number of epsilons in one period of a table
 # Candidates for the cutoff: first as multiples of the cutoff of a normal loss, and then, where none
-# of these is high enough, as multiples of the highest one.
+# of these is high enough, as multiples of the highest one.  Truncation is bounded at any cutoff.
 FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6)
 CLOSE = 1.1  # the search for a smaller cutoff ends within this factor of one that is too low
-# A contour with a lesser real part may need far fewer nodes.  Those with these multiples of it are
-# planned where planning costs at most this share of the contour.
+# A contour with a lesser real part may need far fewer nodes.  Those with these multiples of the
+# real part are planned where planning costs at most this share of the contour.
 FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
 MOST_NODES = 2**24  # the search for a higher cutoff ends here: no engine can afford as many nodes
 
@@ -56,7 +57,8 @@ class Contour:
 
     ``epsilon`` is about where delta will be wanted: the nodes are chosen for it.  With
     ``smoothing`` S > 0 the integral is that of the plan and a fictitious Gaussian release of
-    squared mu S, whose transform decays sooner; `bounds` corrects for the Gaussian.
+    squared mu S.  Its integrand decays sooner, so that fewer nodes do; `bounds` corrects for the
+    Gaussian.
     """
 
     def __init__(self, cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> None:
@@ -79,9 +81,9 @@ class Contour:
     def _find_cutoff(self) -> float:
         """Return a frequency above which the integrand is negligible; infinite if out of reach."""
         # The integral beyond U is at most (1/pi) e^{K(a) - ae + D(U)} / U, where D(U) is
-        # `log_cf_bound`.  This bound falls with U; the target is set for it without e^{K(a) - ae}.
-        # Without it, delta is taken to be at least 1 / (20 a (a + 1)), as in `aliasing.py`: the
-        # saddle point method has 1 / sqrt(2 pi K''(a)) in place of 1/20.
+        # `log_cf_bound`.  This bound falls with U.  It may be RELATIVE_ERROR of delta, which is
+        # taken to be at least e^{K(a) - ae} / (20 a (a + 1)), as in `aliasing.py`: the saddle point
+        # method has 1 / sqrt(2 pi K''(a)) in place of 1/20.  The factor e^{K(a) - ae} cancels.
         a = self.tilt
         target = math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
 
@@ -97,6 +99,8 @@ class Contour:
                 return math.inf
             u = below * LATER_CUTOFFS
             are_enough = is_enough(u)
+        # The least candidate that is enough, and the one before it, which is not; then those
+        # between.
         index = int(np.argmax(are_enough))
         cutoff, below = float(u[index]), float(u[index - 1]) if index else below
         while cutoff > CLOSE * below > 0:
@@ -125,14 +129,17 @@ class Contour:
         terms *= kernel
         error *= np.abs(kernel)
         last_frequency = h * (count - 1)
+        # ln of the bound on what is left out, as in `_find_cutoff`
         self._truncated = float(self._cgf.log_cf_bound(a, np.array([last_frequency]))[0])
         self._truncated -= math.log(math.pi * last_frequency)
+        # c0 and c1 of the error c0 + c1 |e| of the sum
         self._terms, self._sum_error = terms, _round_off(terms, error, z)
         self._density = None
         if self.smoothing:
             kernel = z * (z + 1)
             self._density = terms * kernel
             fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
+            # beyond U: int_U^inf e^{-S u^2 / 2} du <= e^{-S U^2 / 2} / (S U)
             fixed += math.exp(self._truncated) / self.smoothing
             self._density_error = fixed, growing
         return self
@@ -176,7 +183,7 @@ class Contour:
         where the range is longer than one period.
         """
         terms, size = self._terms.ravel(), TABLE_SIZE
-        while size < 8 * terms.size:
+        while size < 8 * terms.size:  # more points make the chords between them closer to delta
             size *= 2
         spacing = 2 * math.pi / (self.step * size)
         if not (high - low) / spacing < size:
@@ -187,6 +194,8 @@ class Contour:
         half[: terms.size] = np.conj(terms)
         half[0] *= 2
         sums = np.fft.irfft(half, size) * (size / 2)
+        # The error of each sum is at most the 2-norm of all errors, which is relative to that of
+        # all sums; by Parseval this is at most sqrt(2 size) times that of the terms.
         error = FFT_ULPS * ULP * (math.log2(size) + 1)
         error *= math.sqrt(2 * size * float(np.sum(np.abs(terms) ** 2)))
         first_index, end_index = math.floor(low / spacing) - 1, math.ceil(high / spacing) + 2
@@ -195,7 +204,10 @@ class Contour:
         return first_index, spacing, self._log_upper(epsilon, sums[indices], error)
 
     def _scale_error(self, scale: Any) -> Any:
-        """Return a bound on the error of ``scale = K(a) - a epsilon``."""
+        """Return a bound on the relative error of ``e^scale``, where ``scale = K(a) - a epsilon``.
+
+        It is twice that of K(a): up to `USABLE_SCALE_ERROR`, e^x - 1 is less than 2 x.
+        """
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 
     def bounds(self, epsilon: float) -> tuple[float, float]:

@@ -1,14 +1,16 @@
 """Sums of independent losses on one lattice, by a Fourier transform with bounded round-off.
 
-A law has the mass m_k at the loss l_k.  It is tilted, w_k = m_k e^{a l_k} / M, so that the sums
-near the wanted epsilon are the likely ones, and raised to its count in frequency space.  With the
-law of the tilted sum S, the product M of all moments and y = S - e,
+A law has the mass m_k at the loss l_k.  It is tilted by a > 0: w_k = m_k e^{a l_k} / M, with the
+moment M = sum_k m_k e^{a l_k}.  This makes the sums near the wanted epsilon e likely.  Sums of n
+draws have the n-th power of its Fourier transform.  With the law of the tilted sum S, the product M
+of the moments of all draws and y = S - e,
 
     delta(e) = M e^{-a e} E [ k(y); y > 0 ],   k(y) = e^{-a y} (1 - e^{-y}) <= 1 / (1 + a).
 
-k is called the kernel.  The transform is periodic, so rare sums wrap around; their mass is bounded
-by Chernoff's inequality.  The round-off of the transform is bounded in the 2-norm (Higham 2002,
-Theorem 24.2); see `docs/proofs/grid_pairs.md`.
+k is called the kernel.  The transform is periodic, so rare sums wrap around: they appear at places
+where they do not belong.  Their mass is bounded by Chernoff's inequality.  The round-off of the
+transform is bounded in the 2-norm (Higham 2002, Theorem 24.2); see `docs/proofs/grid_pairs.md`,
+steps 4, 5 and 11.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from accountant.numerics.fast_length import fast_length
 from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
-# Relative round-off of each level of a transform, in ulps and in the 2-norm; Higham's constant is
-# about 4.
+# Relative round-off of each of the log2(length) + 1 levels of a transform, in ulps and in the
+# 2-norm; Higham's constant is about 4.
 FFT_ULPS = 8.0
 KERNEL_NATS = 60.0  # the kernel is left out where e^{-a y} is below e^-60; that is added as error
 # Chernoff's bounds on the ends of the tilted sum are tried at tilts that differ from a by -1 times
-# these shares of a (lower end) and by 2 times them (upper end).
+# these shares of a (lower end) and by 2 times them (upper end).  All are valid, and the sharpest is
+# taken.
 BESIDE = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 
 
@@ -38,8 +41,9 @@ class SumOnGrid:
     """The law of a sum S: bounds on ``E (1 - e^{e - S})_+`` for e between the two ends ``near``.
 
     ``tilt`` is a, and ``log_wrapped`` the logarithm of the tilted mass that may wrap around at each
-    end.  ``is_small`` is False, and nothing can be asked, where more than ``max_points`` lattice
-    points are needed.  ``log_moment`` is ln M, and ``size`` the sum of the sizes of its terms.
+    end.  ``points`` is the length of the transform.  ``is_small`` is False, and nothing can be
+    asked, where more than ``max_points`` lattice points are needed.  ``log_moment`` is ln M, and
+    ``size`` the sum of the sizes of its terms.
 
     The place k is the sum ``offset + step k``; masses are known from the place ``_first`` on and
     below ``_end``.  Once `convolve` was called, ``error_2`` bounds the 2-norm of the errors that
@@ -66,12 +70,15 @@ class SumOnGrid:
         if any(part.outline[0].size == 0 for part in parts):
             return  # Epsilon is so far from the mass that no weight is a number.
         bottom, top = _likely_range(parts, tilt, log_wrapped)
-        # Sums above the top may wrap around to places from ``near`` on, and sums below the bottom
-        # to places up to `_end`.
+        # A transform of N points shows a sum at all places that differ from its own by multiples of
+        # N.  Sums up to the top are to appear at no other of the N places from near[0] on.  Sums
+        # from the bottom on are to appear again only beyond near[1] + beyond, where the kernel is
+        # at most e^{-a y} = e^log_wrapped / (1 + a).
         beyond = (math.log1p(tilt) - log_wrapped) / tilt
         length = max(top - near[0], near[1] + beyond - bottom) / self.step
         if not length <= max_points:
             return
+        # some places more, for the rounding of the ends to places
         self.points = fast_length(math.ceil(max(length, 4.0)) + 8)
         end = math.floor((bottom - self.offset) / self.step) + self.points - 2
         self._end = min(self._first + self.points, end)
@@ -83,24 +90,29 @@ class SumOnGrid:
         if not self.is_small:
             return
         n = self.points
-        per_level = FFT_ULPS * ULP * (math.log2(n) + 1)
+        # of one transform, relative to the 2-norm of its input or of its result
+        round_off = FFT_ULPS * ULP * (math.log2(n) + 1)
         product = np.ones(n // 2 + 1, dtype=complex)
-        missed = fixed = factors = 0.0
+        power_error = weight_error = factors = 0.0
         for part in parts:
             count = part.law.count
             folded = np.bincount((part.law.first + np.arange(part.weight.size)) % n, part.weight, n)
             power = complex_power(np.fft.rfft(folded), count)
             product = product * power
             # |phi^n - psi^n| <= n |phi - psi| if |phi| and |psi| are at most 1.
-            missed += count * per_level * math.sqrt(float(np.sum(folded * folded)))
-            fixed += count * part.round_off
+            power_error += count * round_off * math.sqrt(float(np.sum(folded * folded)))
+            # By the same inequality for the laws, in the 1-norm.
+            weight_error += count * part.round_off
             factors += count + 1
         sums = np.fft.irfft(product, n)
         size = math.sqrt(float(np.sum(sums * sums)))
         # Computed factors may exceed 1 by their error, which in a product grows to this factor.
-        slack = math.exp(min(2 * missed * math.sqrt(n), 700.0))
-        self.error_2 = slack * (missed + (4 * ULP * factors + per_level) * size)
-        self.error_1 = 1.01 * fixed + 8 * ULP * factors
+        slack = math.exp(min(2 * power_error * math.sqrt(n), 700.0))
+        # An n-th power has the round-off of n products, each of 4 ulps at most; the transform back
+        # has its own.
+        self.error_2 = slack * (power_error + (4 * ULP * factors + round_off) * size)
+        # 1 % more, and 8 ulps for each factor, are room for products of these errors.
+        self.error_1 = 1.01 * weight_error + 8 * ULP * factors
         self._sums = np.roll(sums, -(self._first % n))
 
     def log_scale(self, epsilon: float) -> float:
@@ -110,6 +122,7 @@ class SumOnGrid:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E (1 - e^{epsilon - S})_+`` in units of ``e^{log_scale}``, and its error."""
         a, h = self.tilt, self.step
+        # the first place above epsilon, and how far above it is
         position = math.floor((epsilon - self.offset) / h) + 1
         above = self.offset + position * h - epsilon
         if position < self._first or not self.is_small:
@@ -126,6 +139,8 @@ class SumOnGrid:
         # have the far and the near sum of `_all_tails`.
         value = math.exp(-a * above) * (far_sum - math.expm1(-above) * near_sum)
         error = self.error_2 * size + self.error_1 / (1 + a) + wrapped
+        # Exponents of the kernel are at most KERNEL_NATS, so that it is good to some 100 ulps; the
+        # sum adds some 50.
         error += 1000 * ULP * abs(value)
         return value, error
 
@@ -151,12 +166,12 @@ class SumOnGrid:
         """
         a, h = self.tilt, self.step
         sums = self._sums[: self._end - self._first]
-        # The sums sum_j r^j s_j are computed from the right; a term j places away has an error of
-        # some j ulps.
+        # The sums sum_j r^j s_j are computed from the right.  Each of the two is off by at most 5
+        # ulps of sum_j (j + 1) r^j |s_j| (`docs/proofs/grid_pairs.md`, step 11).
         total, near_sums = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
         j = h * np.arange(min(sums.size, math.ceil(KERNEL_NATS / (a * h)) + 1))
         size = math.sqrt(float(np.sum((np.exp(-a * j) * -np.expm1(-j - h)) ** 2)))
-        # sum (j + 1) r^j |s_j| is bounded by Cauchy and Schwarz, or by its greatest factor.
+        # That sum is bounded by Cauchy and Schwarz, or by its greatest factor (j + 1) r^j.
         norm = math.sqrt(2 * float(np.sum(sums * sums))) / (-math.expm1(-2 * a * h)) ** 1.5
         greatest = float(np.sum(np.abs(sums))) * max(math.exp(min(a * h, 1.0) - 1) / (a * h), 1.0)
         missed = 16 * ULP * min(norm, greatest)
@@ -186,12 +201,15 @@ def _likely_range(parts: list[TiltedLaw], tilt: float, log_wrapped: float) -> tu
     K is the cumulant of the untilted sum: P(S >= x) <= e^{K(a + t) - K(a) - t x} for every t > 0,
     and likewise P(S <= x) for every t < 0.
     """
-    ends = []
-    for sign in (1.0, -1.0):
-        places = []
-        for share in BESIDE.tolist():
-            shift = share * tilt * (-1.0 if sign < 0 else 2.0)
-            log_ratio = math.fsum(part.law.count * part.log_ratio(shift) for part in parts)
-            places.append((log_ratio - log_wrapped) / shift)
-        ends.append(min(places) if sign > 0 else max(places))
-    return ends[1], ends[0]
+
+    def ends(shifts: Array) -> list[float]:
+        """Return for each t the x at which the bound is ``e^log_wrapped``."""
+        log_ratios = [
+            math.fsum(part.law.count * part.log_ratio(t) for part in parts) for t in shifts.tolist()
+        ]
+        return [
+            (log_ratio - log_wrapped) / t
+            for log_ratio, t in zip(log_ratios, shifts.tolist(), strict=True)
+        ]
+
+    return max(ends(-BESIDE * tilt)), min(ends(2 * BESIDE * tilt))

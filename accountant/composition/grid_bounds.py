@@ -1,11 +1,13 @@
 """Bounds on the delta of a composition from finite pairs of distributions on one lattice.
 
-Each loss gets a finite loss below it and one above it, with values on a lattice (`grid_pairs.py`,
-or `profile_pairs.py` where only its profile is known).  Both are summed with tilted Fourier
-transforms (`fft_composition.py`), which gives a lower and an upper bound on delta.  To tilt a law
-by a is to multiply its mass at the loss l by e^{a l}, so that the sums near epsilon become likely.
-Each law ends at a cut: a release above its cut makes the total exceed epsilon, whatever the other
-releases are, so that only the probability of this event is needed.  Proof:
+A privacy loss is ln(dP/dQ) of the output laws P and Q on two neighbours; its profile is delta as a
+function of epsilon.  Each loss gets a finite loss below it and one above it, with values on a
+lattice (`grid_pairs.py`, or `profile_pairs.py` where only its profile is known): their profiles are
+below and above its own.  Both are summed with tilted Fourier transforms (`fft_composition.py`),
+which gives a lower and an upper bound on delta.  To tilt a law by a is to multiply its mass at the
+loss l by e^{a l}, so that the sums near epsilon become likely.
+Each law ends at a cut.  Where a release above its cut makes the total exceed epsilon, whatever the
+other releases are, only the probability of this event is needed.  Proof:
 `docs/proofs/grid_pairs.md`.
 """
 
@@ -28,11 +30,13 @@ from accountant.numerics.logspace import log_or_minus_infinity
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import minimum_of_one_valley
 
+# Every tilt gives valid bounds; these numbers only decide how sharp they are, and how quick.
 TILT_SHARES = np.array([0.85, 0.7, 0.55])  # tilts to try, as multiples of the best tilt
-# nats by which another tilt's Chernoff bound may be above the least one: round-off grows as much
+# nats by which ln of another tilt's Chernoff bound may be above the least one: the round-off, which
+# is relative to this bound, grows by as much
 MAX_TILT_LOSS = 6.0
-# Grids in the search for the best tilt: their numbers of points, and the ends of the first over
-# 1 / epsilon, which is the tilt if one large loss decides.
+# Grids in the search for the best tilt: their numbers of points, and the ends of the first as
+# multiples of 1 / epsilon, which is about the tilt if one large loss decides.
 TILT_GRIDS, TILT_ENDS = (24, 12, 9), (1e-3, 1e4)
 TILT_POINTS = 400  # points that stand for each law while the tilt is chosen: a coarse choice serves
 
@@ -55,7 +59,8 @@ class GridBounds:
 
     They are best for epsilons between the two ends ``near``.  ``log_wrapped`` is ln of the tilted
     mass that may wrap around in the Fourier transforms.  ``is_small`` is False where the lattice
-    has more than ``max_points`` points; there are no bounds then.
+    has more than ``max_points`` points, or no mass; there are no bounds then.  ``tilt`` is the one
+    that was chosen, and ``nodes`` the length of its transform.
     """
 
     name = "grid pairs"
@@ -72,11 +77,15 @@ class GridBounds:
         self.step, self._parts = step, parts
         below, above = [], []
         for part in parts:
-            grid = (part.count, part.offset, step, part.ends)
-            pairs = pairs_on_grid(part.loss, *grid)
-            pairs = pairs or pairs_from_profile(part.loss, *grid, part.tilt, epsilon)
-            below.append(pairs[0])
-            above.append(pairs[1])
+            pairs = pairs_on_grid(part.loss, part.count, part.offset, step, part.ends)
+            if pairs is None:  # only the profile of the loss is known
+                pairs = pairs_from_profile(
+                    part.loss, part.count, part.offset, step, part.ends, part.tilt, epsilon
+                )
+            pair_below, pair_above = pairs
+            below.append(pair_below)
+            above.append(pair_above)
+        # P and Q of the event that some release is above the cut of its pair below
         self._beyond = mass_beyond(below)
         laws = [pair.law for pair in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
@@ -86,6 +95,7 @@ class GridBounds:
             SumOnGrid(laws, tilt, near, log_wrapped, max_points)
             for tilt in good_tilts(laws, epsilon)
         ]
+        # the shortest of those that are short enough
         self._above = min(sums, key=lambda total: (not total.is_small, total.points))
         self.tilt = self._above.tilt
         below_laws = [pair.law for pair in below]
@@ -97,7 +107,7 @@ class GridBounds:
             side.convolve()
         self.nodes = float(self._above.points)
         self.is_small = all(side.is_small for side in sides)
-        # For each law this is its cut plus the least sum of all other losses.  Up to this epsilon a
+        # For each law, its cut plus the least sum of all other losses.  Up to this epsilon a
         # release above the cut makes the total exceed epsilon, whatever the other losses are.
         least_sum = math.fsum(part.count * part.least for part in parts)
         self._cuts = [
@@ -108,20 +118,25 @@ class GridBounds:
             for pair, part in zip(above, parts, strict=True)
             if pair.p_beyond > 0
         ]
-        self._shift = math.fsum(
+        # The sums of losses may be off by this much: each point by the error of the edges of cells,
+        # and by ulps of the sizes that it is computed from.
+        self._loss_error = math.fsum(
             pair.law.count * (pair.edge_error + 8 * ULP * pair.law.size) for pair in above
         )
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
-        # All losses of the lattice are off by at most ``shift`` together.  The masses beyond the
-        # cuts of the pairs below add P - e^epsilon Q; the cap of e^1 is above any P.
-        shift = self._shift + 8 * ULP * epsilon
-        low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, -1)
-        high = self._side(self._above, epsilon - shift, 1)
+        # Delta falls with epsilon: an error of the losses, or of epsilon, is taken off epsilon for
+        # the upper bound, and added to it for the lower one.
+        shift = self._loss_error + 8 * ULP * epsilon
+        low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, side=-1)
+        high = self._side(self._above, epsilon - shift, side=1)
+        # The masses beyond the cuts of the pairs below add P - e^epsilon Q; the cap of e^1 is above
+        # any P.
         p, q = self._beyond
         low += max(p - math.exp(min(epsilon + shift + math.log(q), 1.0)), 0.0) if q > 0 else p
         high += self._above_cuts(epsilon, shift)
+        # 16 ulps are for the sums and logarithms here, of numbers that are at least 0.
         return log_or_minus_infinity(low * (1 - 16 * ULP)), math.log(
             min(max(high, 1e-300) * (1 + 16 * ULP), 1.0)
         )
@@ -139,8 +154,9 @@ class GridBounds:
         certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
         p, q = mass_beyond(certain)
-        weighted_q = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
-        return max(p - weighted_q, 0.0) + mass_beyond(others)[0]
+        weighted_q = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down, as epsilon is
+        p_others, _ = mass_beyond(others)
+        return max(p - weighted_q, 0.0) + p_others
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
@@ -152,7 +168,8 @@ class GridBounds:
         total = value + side * error
         if total <= 0:
             return 0.0
-        # The scale is a sum of logarithms, and so is inexact by some ulps of their ``size``.
+        # The scale is a sum of logarithms with fewer than ten roundings, each of at most an ulp of
+        # the sum of their sizes.
         size = sums.size + abs(sums.tilt * epsilon)
         log_total = math.log(total) + scale + side * 16 * ULP * (4 + size)
         return math.exp(min(log_total, 700.0))
@@ -161,7 +178,8 @@ class GridBounds:
 def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
     """Return the probabilities, under P and under Q, that at least one release is above its cut.
 
-    For independent releases this is ``1 - prod (1 - m_i)^{n_i}``, computed from logarithms.
+    For independent releases this is ``1 - prod (1 - m_i)^{n_i}``, computed from logarithms.  A mass
+    of 1 counts as one ulp less, so that its logarithm is finite.
     """
     unions = []
     for masses in (
@@ -174,9 +192,10 @@ def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
 
 
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
-    """Return roughly the tilt of the least Chernoff bound, and smaller tilts nearly as good.
+    """Return roughly the tilt of the least Chernoff bound at ``epsilon``, and smaller ones.
 
-    A smaller tilt gives rare large losses less weight, which makes the range of the sum shorter.
+    Those are the smaller tilts whose bound is nearly as good.  A smaller tilt gives rare large
+    losses less weight, which makes the range of the sum shorter.
     """
     log_height = rough_log_height(laws)
 
@@ -213,14 +232,17 @@ def rough_log_height(laws: list[GridLaw]) -> Callable[[Array], Array]:
 def _thinned(law: GridLaw) -> tuple[Array, Array, Array, int]:
     """Return means, variances, ln masses and the count of about `TILT_POINTS` groups of points.
 
-    Groups are small around the mode and at the top of the law, where a tilt looks closest.
+    Groups are small around the mode and at the top of the law, where tilted laws have their mass.
     """
     size = law.mass.size
-    # ``far`` are distances, in points, that grow from 1 to the whole law.
-    far = np.geomspace(1, size, TILT_POINTS // 4)
+    # A quarter of the groups start at even distances, and three quarters at these distances from
+    # the top and from both sides of the mode: they grow from one point to the whole law.
+    distances = np.geomspace(1, size, TILT_POINTS // 4)
     mode = int(np.argmax(law.mass))
-    all_over = np.arange(0, size, -(-size // (TILT_POINTS // 4)))
-    starts = np.concatenate([[0], all_over, size - far, mode - far, mode + far])
+    even_starts = np.arange(0, size, -(-size // (TILT_POINTS // 4)))
+    starts = np.concatenate(
+        [[0], even_starts, size - distances, mode - distances, mode + distances]
+    )
     starts = np.unique(np.clip(starts.astype(int), 0, size - 1))
     points = law.points
     mass = np.add.reduceat(law.mass, starts)

@@ -5,8 +5,10 @@ and these are summed by Fourier transforms: `GridBounds` proves bounds on delta 
 This file chooses its parameters: the step of the lattice, where each law is cut, and the epsilons
 that are covered.  Coarse lattices find roughly where epsilon is; finer ones make the interval
 narrow: its width falls about as the square of the step.  An `Outline` is a rough law of one loss,
-and the tilt a the order of Chernoff's bound, delta(e) <= c(a) e^{-a e}, near epsilon.  No choice of
-parameters can make a bound wrong, only wide.
+and the tilt a the order of Chernoff's bound, delta(e) <= c(a) e^{-a e}, near epsilon.  An atom is
+one loss with a mass of its own, at an end of the range of a loss.
+
+No choice of parameters can make a bound wrong, only wide: this holds for all the numbers below.
 """
 
 from __future__ import annotations
@@ -31,8 +33,11 @@ MAX_POINTS = 2**19  # lattice points of a sum: limits the time and memory of its
 FEW_POINTS = 2**11  # lattice points: so coarse a lattice may miss an atom, and a finer one is tried
 NO_PAIR = 1e-12  # relative to epsilon: round-off may put a lower end so far above the upper end
 USUAL_NATS = 6.0  # how far ln of Chernoff's bound usually is above ln delta
-LEAST_LOG_SHARE = -25.0  # ln of a share of Chernoff's bound; a smaller share drowns in round-off
+# ln of the share that delta is of Chernoff's bound: a smaller share drowns in round-off
+LEAST_LOG_SHARE = -25.0
 NEGLIGIBLE = 0.03  # the mass outside of the lattice, as a share of (relative width times delta)
+# the tilted mass that may wrap around in a transform, as a share of (relative width times delta)
+LOG_WRAPPED_SHARE = -12.0
 POINTS_COST = 7.5e6  # complex products that take as long as the lattice points of one release
 MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of releases
 # relative widths of epsilon: where each value of a profile takes long to compute, and where in
@@ -41,16 +46,17 @@ EXPENSIVE_WIDTH, COARSE_WIDTH = 1e-6, 1e-5
 LOG_DELTA_STEP = 2.0**-12  # nats: lattices are made for deltas whose logarithm is a multiple of it
 # Of the search for a step and a range of epsilon; widths are relative to epsilon.
 LATTICES = 24  # lattices that are made at most
-TRIAL_END = 1.3  # until epsilon is located, a lattice is for all from 0 to this over the guess
-LOCATED = 0.3  # an interval of this width or less locates epsilon: a lattice is for it alone
-MARGIN = 1e-4  # and for as much on either side of the guess, at least
+TRIAL_END = 1.3  # until epsilon is located, a lattice covers 0 to this multiple of the guess
+LOCATED = 0.3  # an interval of less width locates epsilon: a lattice then covers its surroundings,
+MARGIN = 1e-4  # at least this much on either side of the guess
 # The guess is replaced if epsilon is below or above these multiples of it, or the interval is wide.
 BELOW_GUESS, ABOVE_GUESS, WIDE = 0.8, 1.25, 0.5
 AIM = 0.6  # of the wanted width: what a finer step is to reach, so that it surely suffices
 # The factor by which the next step is shorter is between these, and leaves room for a lattice of
 # more points than expected.  With less than WORTHWHILE the search ends.
 FINER, FINEST, ROOM, WORTHWHILE = 1.5, 64.0, 0.8, 1.2
-HARDLY = 0.9  # a step that leaves more of the width than this has hardly helped
+# A step this many times shorter that leaves more than this share of the width has hardly helped.
+MUCH_FINER, HARDLY = 4.0, 0.9
 
 
 def delta_of_lattice(delta: float) -> float:
@@ -97,9 +103,10 @@ def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | No
 class _GridSearch:
     """The search for a step and a range of epsilon with which the interval is narrow.
 
-    In `certify` ``per_epsilon`` is the number of lattice points between 0 and epsilon, ``feasible``
-    the last such number that was not too large, ``gap`` the relative width of the interval, and
-    ``finer`` the factor by which the last step was shorter than the one before.
+    ``least`` and ``most`` are the ends of the range of the summed loss.  In `certify`
+    ``per_epsilon`` is the number of lattice points between 0 and epsilon, ``feasible`` the last
+    such number that was not too large, ``gap`` the relative width of the interval, and ``finer``
+    the factor by which the last step was shorter than the one before.
     """
 
     def __init__(
@@ -147,13 +154,15 @@ class _GridSearch:
             lower_engine = engine if lower_engine is None or low > lower else lower_engine
             upper_engine = engine if upper_engine is None or high < upper else upper_engine
             lower, upper = max(lower, low), min(upper, high)
-            share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
-            before, gap = gap, share
+            previous_gap = gap
+            gap = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
             # Where a finer step hardly narrowed the interval, the bounds on the profile itself are
             # wide, and the search ends; unless there were few points, which may have missed an atom
             may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
-            if gap <= width or (finer > 4 and gap > HARDLY * before and not may_help):
+            has_hardly_helped = finer > MUCH_FINER and gap > HARDLY * previous_gap
+            if gap <= width or (has_hardly_helped and not may_help):
                 break
+            # The guess was far off: the next lattice is made for a middle of the interval.
             if high < BELOW_GUESS * epsilon or low > ABOVE_GUESS * epsilon or gap > WIDE:
                 centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
                 if abs(centre / epsilon - 1) < 0.01:  # the guess was right, but the step too long
@@ -161,6 +170,7 @@ class _GridSearch:
                 epsilon, finer = centre, 1.0
                 continue
             epsilon = (lower + upper) / 2
+            # The width falls as the square of the step.
             finer = max(math.sqrt(gap / (AIM * width)), FINER)
             finer = min(finer, FINEST, ROOM * self._max_points / nodes)
             if finer < WORTHWHILE:
@@ -170,12 +180,9 @@ class _GridSearch:
         if upper_engine is not None and lower_engine is not None:
             centre = upper if math.isfinite(upper) else epsilon
             low, upper = self._ends(upper_engine, self._asked, centre)
-            lower = (
-                low
-                if lower_engine is upper_engine
-                else self._ends(lower_engine, self._asked, centre)[0]
-            )
-            lower = max(lower, 0.0)
+            if lower_engine is not upper_engine:
+                low, _ = self._ends(lower_engine, self._asked, centre)
+            lower = max(low, 0.0)
         if lower > upper * (1 + NO_PAIR):
             lower = 0.0  # the ends cross: the profile is a bound that is not convex, of no pair
         return Certificate(min(lower, upper), upper, GridBounds.name, math.ceil(nodes))
@@ -195,14 +202,23 @@ class _GridSearch:
         """Return bounds with about this step; None where that takes too many lattice points."""
         tail = NEGLIGIBLE * self._width * self._delta / self._releases
         step, offsets = self._lattice(step)
+        _, largest_epsilon = window
         parts = [
-            outline.component(offset, window[1], outline.least - self._least, tail, tilt)
+            outline.component(
+                offset=offset,
+                epsilon=largest_epsilon,
+                others=outline.least - self._least,
+                tail=tail,
+                tilt=tilt,
+            )
             for outline, offset in zip(self._outlines, offsets, strict=True)
         ]
         span = max(part.ends[1] - part.ends[0] for part in parts)
         if not span < self._max_points * step:
             return None
-        log_wrapped = math.log(self._width) - 12 + max(self._log_share, LEAST_LOG_SHARE)
+        # The tilted mass is relative to Chernoff's bound, of which delta is a share.
+        log_share = max(self._log_share, LEAST_LOG_SHARE)
+        log_wrapped = math.log(self._width) + LOG_WRAPPED_SHARE + log_share
         engine = GridBounds(parts, epsilon, window, step, log_wrapped, self._max_points)
         return engine if engine.is_small else None
 
@@ -218,10 +234,13 @@ class _GridSearch:
                 and abs(outline.atom_at_end - outline.centre) > 2 * step
             ):
                 offset = centred_offset(outline.loss, outline.centre, step)
-                for _ in range(3):  # the mean of the cell around the atom changes with the step
+                # A whole number of steps leads to the mean of the cell around the atom.  This mean
+                # changes with the step, so three rounds come close enough.
+                for _ in range(3):
                     width = outline.mean_at_end(step) - offset
                     if not abs(width) < self._max_points * step:  # too far for any lattice
                         return step, [offset] * len(self._outlines)
+                    # 1e-6: a quotient that is whole but for round-off stays
                     step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
                 places = [
                     centred_offset(summand.loss, summand.centre, step) for summand in self._outlines
@@ -235,7 +254,7 @@ class _GridSearch:
         ]
 
     def _guess(self) -> tuple[float, float]:
-        """Return a rough estimate of epsilon, and ``1 / epsilon``, which as a tilt is too small.
+        """Return a rough estimate of epsilon, and a first tilt, ``1 / epsilon``, mostly too small.
 
         The estimate is the larger of two: epsilon if one large loss decides, from the sum of the
         profiles, and epsilon if many small losses add up, ``mean + deviation sqrt(-ln delta)``.
@@ -249,6 +268,7 @@ class _GridSearch:
             math.fsum(outline.count * outline.variance for outline in self._outlines)
         )
         many = mean + deviation * math.sqrt(-math.log(self._delta))
+        # The interval is 0 to ``most`` at first; 1e-9 stands for a guess of 0.
         epsilon = max(min(single, self._most), min(many, self._most), 1e-9)
         return epsilon, 1 / epsilon
 

@@ -5,7 +5,10 @@ Above: the mass of a cell is split between its two ends such that its p and its 
 same.  Below: all mass of the cell around a lattice point is moved to this point.  The mean of the
 cell, ln(p / q), need not be the point; a share of a neighbouring cell is added to correct it.
 Mass beyond a cut, near the last point of the lattice, is counted apart.
-The profile is convex, which gives the order of the profiles (`docs/proofs/grid_pairs.md`).
+The profile is convex as a function of e^epsilon: spreading mass with the same mean e^loss under Q
+raises it, and joining mass lowers it (`docs/proofs/grid_pairs.md`, steps 1 and 2).
+Masses come with bounds on their errors; each is moved by its error, and results by a few units of
+round-off (`ULP`), in the direction that keeps the order.
 """
 
 from __future__ import annotations
@@ -45,17 +48,18 @@ def centred_offset(loss: Loss, near: float, step: float) -> float:
     """
     # Iterate: the cell around the point, with mass that moves down to it from the cells above
     # (`_move_down`), has the mean ln(p / q), and the point moves there.
-    for _ in range(4):
+    for _ in range(4):  # any result is valid: a closer one keeps more mass at its point
         edges: Array = near + step * (np.arange(CELLS_TO_CENTRE + 1.0) - 0.5)
         cells = loss.cell_masses(edges)
         if cells is None or not (cells.p[0] > 1e-200 and cells.q[0] > 1e-200):
-            return near
+            return near  # ln(p / q) of so small masses could be all underflow
         x = np.exp(np.minimum(edges[:-1] + step / 2, 700.0))
         x[0] = x[-1] = 0.0  # no mass leaves the first and the last cell
         p, q = _move_down(cells.p, cells.q, x)
         near += min(max(float(np.log(p[0] / q[0])) - near, -step / 2), step / 2)
-        missed = float((cells.p_error[0] + cells.q_error[0]) / p[0])
-    return near - 2 * missed - 16 * ULP
+        relative_error = float((cells.p_error[0] + cells.q_error[0]) / p[0])
+    # A point slightly below the mean surely keeps all mass.
+    return near - 2 * relative_error - 16 * ULP
 
 
 def pairs_on_grid(
@@ -77,20 +81,21 @@ def pairs_on_grid(
     upper = _above(cells, points, step)
     infinity = loss.infinity
     # Beyond the cut of the pair below is the last cell, more than half a step above the last point;
-    # beyond that of the pair above also the last half cell.  Each has its mass and its error here.
-    p_top = np.array([cells.p[-1], cells.p_error[-1], cells.p[-2], cells.p_error[-2]])
-    q_top = np.array([cells.q[-1], cells.q_error[-1], cells.q[-2], cells.q_error[-2]])
+    # beyond that of the pair above also the half cell before.  A release there adds
+    # P - e^epsilon Q: for the pair below P is rounded down and Q up, for the pair above P is
+    # rounded up and Q down.
     below = PairOnGrid(
         GridLaw(step, first_index, offset, lower, count),
-        (p_top[0] - p_top[1]) + infinity * (1 - 16 * ULP),
-        q_top[0] + q_top[1],
-        cells.edge_error,
+        p_beyond=(cells.p[-1] - cells.p_error[-1]) + infinity * (1 - 16 * ULP),
+        q_beyond=cells.q[-1] + cells.q_error[-1],
+        edge_error=cells.edge_error,
     )
+    p_top = np.array([cells.p[-1], cells.p_error[-1], cells.p[-2], cells.p_error[-2]])
     above = PairOnGrid(
         GridLaw(step, first_index, offset, upper, count),
-        float(np.sum(p_top)) + infinity * (1 + 16 * ULP),
-        (q_top[0] - q_top[1]) + (q_top[2] - q_top[3]),
-        cells.edge_error,
+        p_beyond=float(np.sum(p_top)) + infinity * (1 + 16 * ULP),
+        q_beyond=(cells.q[-1] - cells.q_error[-1]) + (cells.q[-2] - cells.q_error[-2]),
+        edge_error=cells.edge_error,
     )
     return below, above
 
@@ -131,6 +136,8 @@ def masses_above(
     p, q, p_error, q_error = (masses[1:-1] for masses in cells)
     p = p + p_error
     x_q = np.maximum(q - q_error, 0.0) * np.exp(points[:-1])
+    # e^l is inexact by some ulps and by the error of l, which is 4 ulps of its size at most, and
+    # the edge may be `edge_error` off: twice that is on the safe side.
     x_q *= 1 - 4 * ULP * (2 + np.abs(points[:-1])) - 2 * edge_error
     # A cell from l to l + h: a + b = p and a e^-l + b e^-(l + h) = q, a at its left end and b at
     # its right end.  Hence b = (p - e^l q) / (1 - e^-h), rounded up here.
@@ -154,15 +161,17 @@ def _below(cells: tuple[Array, Array, Array, Array], points: Array) -> Array:
     p, q = np.maximum(p - p_error, 0.0), q + q_error
     x = np.exp(points) * (1 + 4 * ULP * (2 + np.abs(points)))
     p, q = _move_down(p, q, x)
-    # With x = e^l, the slack p - x q of the mass at a point must not be negative.  Where it is, the
-    # point gets the share need / gain of the mass at the next point above.
+    # With x = e^l, the slack p - x q of the mass at a point must not be negative: its mean loss
+    # ln(p / q) is then at least l.  Where it is, the point gets the share need / gain of the mass
+    # at the next point above; after `_move_down` that is at most MAX_SHARE.
     slack = p - x * q
     gain = np.maximum(p[1:] - x[:-1] * q[1:], 0.0)
     down = np.zeros(p.size)
     need = np.maximum(-slack[:-1], 0.0)
     down[1:] = np.where(need > 0, need / np.maximum(gain, 1e-300) * (1 + 8 * ULP), 0.0)
     # Where the slack is positive, the share slack / cost of the mass at the next point below moves
-    # up to the point.
+    # up to the point.  A point that gives away mass itself has less slack: the shares are made
+    # first as if none did, and then again with the slack of the mass that stays for sure.
     cost = np.maximum(x[1:] * q[:-1] - p[:-1], 0.0)
     up = np.zeros(p.size)
     spare = np.maximum(slack[1:], 0.0) / np.maximum(cost, 1e-300) * (1 - 8 * ULP)
@@ -179,7 +188,8 @@ def _move_down(p: Array, q: Array, x: Array) -> tuple[Array, Array]:
     """Move mass to the next point below where it is too low for its own point.
 
     That is where the next cell above would have to give more than `MAX_SHARE` to correct its mean.
-    Mass that is still too low after 12 passes is dropped, which is sound for a pair below.
+    ``x`` is e^loss of the points.  Mass that is still too low after 12 passes is dropped: a pair
+    below may lose mass.
     """
     heaviest = int(np.argmax(p))
     for i in range(12):

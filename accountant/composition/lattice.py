@@ -7,8 +7,8 @@ and aliases, losses that are M eta away from where they belong:
     delta(e) = (1/M) sum_j Re[ e^{K(z_j)} G(z_j, e) ],  z_j = a + 2 pi i j / (M eta),
     G(z, e) = sum over lattice points x > e of e^{-z x} (1 - e^{e - x}).
 
-Here e is epsilon, K(z) = ln E e^{zL} the cumulant, and a > 0 any real number, best near the saddle
-point of the integrand.
+Here e is epsilon, K(z) = ln E e^{zL} the cumulant, and a > 0 any real number, the tilt; it is best
+near the saddle point of the integrand.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,16 +30,21 @@ from accountant.numerics.rounding import ULP
 
 MAX_LATTICE_POINTS = 2**18  # terms M of the sum: with more, other engines are quicker
 SEARCHED_LOSSES = 1000  # different losses: with more a unit is not sought
-# Relative to the largest value: remainders below ROUND_OFF are those of equal numbers, and a unit
-# below FINEST would need a lattice of too many points.
+# Relative to the largest value: remainders below ROUND_OFF count as 0, since a unit of that size is
+# not sought, and a unit below FINEST would need a lattice of too many points.
 ROUND_OFF, FINEST = 1e-9, 1e-5
 
 
-def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
-    """Return (offset, unit, mismatch) of the lattice of the sum; None where there is none.
+class LatticeOfSum(NamedTuple):
+    """The points ``offset + unit * k``, on which all sums of the losses lie."""
 
-    ``mismatch`` bounds how far a sum may lie from its lattice point, by round-off.
-    """
+    offset: float
+    unit: float
+    mismatch: float  # bounds how far a sum may lie from its lattice point, by round-off
+
+
+def common_unit(items: list[tuple[Loss, int]]) -> LatticeOfSum | None:
+    """Return the lattice of the sum of these losses; None where there is none."""
     values = []
     for loss, _ in items:
         pmf = loss.loss_pmf
@@ -50,13 +56,13 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     size = max((float(np.max(np.abs(atoms), initial=0.0)) for atoms in values), default=0.0)
     if gaps.size == 0 or size == 0:
         return None
-    # Euclid's algorithm finds the common divisor of all gaps.
+    # Euclid's algorithm finds the common divisor of all gaps, with the nearest multiple subtracted.
     unit, tiny = float(gaps[0]), ROUND_OFF * size
     for gap in gaps[1:].tolist():
-        a, b = max(unit, gap), min(unit, gap)
-        while b > tiny:
-            a, b = b, abs(a - b * round(a / b))
-        unit = a
+        larger, smaller = max(unit, gap), min(unit, gap)
+        while smaller > tiny:
+            larger, smaller = smaller, abs(larger - smaller * round(larger / smaller))
+        unit = larger
         if unit < FINEST * size:
             return None
     mismatch = offset = 0.0
@@ -67,22 +73,23 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
         largest = float(np.max(np.abs(atoms)))
         if np.max(np.abs(atoms - start - steps * unit)) > 8 * ULP * largest:
             return None
+        # Twice that, as the check and the offset are rounded, too.
         mismatch += 16 * ULP * count * largest
         offset += count * start
-    return offset, unit, mismatch
+    return LatticeOfSum(offset, unit, mismatch)
 
 
 class Lattice:
     """The profile of a composition on a lattice, by a contour with real part ``a``.
 
-    ``lattice`` is the result of `common_unit`.  Terms are stored divided by e^{K(a)}.
+    ``lattice`` is the result of `common_unit`, and ``nodes`` the number M of terms, chosen such
+    that the aliases are small near ``epsilon``.  Terms are stored divided by e^{K(a)}; its
+    logarithm is the height.
     """
 
     name = "lattice"
 
-    def __init__(
-        self, cgf: PlanCGF, a: float, epsilon: float, lattice: tuple[float, float, float]
-    ) -> None:
+    def __init__(self, cgf: PlanCGF, a: float, epsilon: float, lattice: LatticeOfSum) -> None:
         self.tilt = a
         self._offset, self.unit, self.mismatch = lattice
         self._aliases, self._height, self._height_error = aliasing_bound(cgf, a, epsilon)
@@ -106,7 +113,10 @@ class Lattice:
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
-        return self._bounds(epsilon + self.mismatch)[0], self._bounds(epsilon - self.mismatch)[1]
+        # Delta falls with epsilon, so that an error of the losses is one of epsilon.
+        low, _ = self._bounds(epsilon + self.mismatch)
+        _, high = self._bounds(epsilon - self.mismatch)
+        return low, high
 
     def _bounds(self, epsilon: float) -> tuple[float, float]:
         """Return the same for losses that are exactly on the lattice."""
@@ -123,8 +133,9 @@ class Lattice:
         scale = self._height - self.tilt * (self._offset + point)
         total = float(np.sum((self._terms * phase * kernel).real))
         weight = np.abs(1 / first_factor) + np.abs(1 / second_factor)
-        # ``noise`` bounds, in this order: errors of the terms and of their sum; of the phases; and
-        # of the exponent of the scale, which multiplies the total.
+        # ``noise`` bounds, in this order: errors of the terms and of their sum, with 32 ulps for
+        # the kernel and for the additions; of the phases, some ulps of each angle, ``z.imag``
+        # times the point; and of the exponent of the scale, which multiplies the total.
         noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
         noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
         size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)

@@ -20,13 +20,15 @@ from accountant.losses.loss import Loss
 from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 LEAST_LOSS = 1e-8  # nats: a loss that is always smaller in size is too small for a lattice
-# 120 sizes make each the 1.26-fold of the one before, which is fine enough for an outline.
+# The ladder is a fixed row of edges, 0 and sizes of both signs.  Each of the 120 sizes is about 1.3
+# times the one before, which is fine enough for an outline.
 _SIZES = np.geomspace(LEAST_LOSS / 10, MAX_EXPONENT, 120)
 LADDER = np.concatenate([[-np.inf], -_SIZES[::-1], [0.0], _SIZES, [np.inf]])
 # Every third finite edge: a value of a profile may take long to compute.
 PROFILE_POINTS = LADDER[2:-1:3]
-# An atom at an end of the range has more than ATOM_MASS in a cell of half width ATOM_WIDTH around
-# the end, and is at least AWAY from the centre of the law; both are relative to the range.
+# An atom is one loss with a mass of its own.  One at an end of the range has more than ATOM_MASS in
+# a cell of half width ATOM_WIDTH around the end, and is at least AWAY from the centre of the law;
+# both distances are relative to the largest size of a loss.
 ATOM_WIDTH, ATOM_MASS, AWAY = 1e-9, 1e-7, 1e-6
 NEGLIGIBLE_NATS = 60.0  # a weight of e^-60 of that of the loss 0 counts as nothing
 
@@ -55,22 +57,26 @@ class Outline:
             low, high = loss.profile_bounds(PROFILE_POINTS)
             self.known_to = float(np.max(high[high > 1.01 * low], initial=0.0))
             pair = pair_above(lambda _: high, PROFILE_POINTS)  # the profile at these points only
-            # What the masses e^-loss lack of 1 is the mass of Q where P has none.
+            # Q has the masses mass e^-loss; what they lack of 1 is the mass of Q where P has none.
             lost = max(0.0, 1 - float(np.sum(pair.mass * np.exp(-pair.loss))))
             cells = finite_cell_masses(LADDER, pair.loss, pair.mass, lost)
         masses = cells
+        # The mean loss of the heaviest cell is the centre.  Where only the profile is known the
+        # centre is 0: a corner of a profile is an atom of the loss, and profiles often have one
+        # there.
         mode = int(np.argmax(masses.p))
         ratio = masses.p[mode] / masses.q[mode] if masses.q[mode] > 0 else math.inf
-        # Where only the profile is known the centre is 0: a corner of a profile is an atom of the
-        # loss, and profiles often have one there.
         known_ratio = self.has_masses and 0 < ratio < math.inf
         self.centre = math.log(ratio) if known_ratio else 0.0
+        # The smallest loss ln(P/Q) is minus the largest of the reversed pair (Q, P).
         reversed_loss = loss.reversed
         self.least = -reversed_loss.max_loss if reversed_loss.infinity == 0 else -math.inf
         self.p_above = np.append(np.cumsum(masses.p[::-1])[::-1], 0.0)
         self.p_below = np.append(0.0, np.cumsum(masses.p))
         q_above = np.append(np.cumsum(masses.q[::-1])[::-1], 0.0)
+        # the profile at the edge e is P(loss > e) - e^e Q(loss > e), plus the mass at infinity
         self.delta = self.p_above[1:-1] - np.exp(LADDER[1:-1]) * q_above[1:-1] + loss.infinity
+        # each cell counts at its middle, an infinite one at its finite edge
         middle = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
         self.mean = float(np.sum(masses.p * middle))
         self.variance = float(np.sum(masses.p * (middle - self.mean) ** 2))
@@ -89,8 +95,8 @@ class Outline:
         if not math.isfinite(size):
             return None
         half_width = ATOM_WIDTH * size
-        for end, inwards in ((self.loss.max_loss, -half_width), (self.least, half_width)):
-            masses = self.loss.cell_masses(np.sort([end - inwards, end + inwards]))
+        for end in (self.loss.max_loss, self.least):
+            masses = self.loss.cell_masses(np.array([end - half_width, end + half_width]))
             is_away = abs(end - self.centre) > AWAY * size
             if masses is not None and masses.p[0] > ATOM_MASS and is_away:
                 return end
@@ -118,6 +124,7 @@ class Outline:
         smallest sum of all other losses.  In the Fourier transforms of the sum a mass at the loss l
         is weighted by ``e^(a l)``; ``tilt`` is this factor a.
         """
+        # the least edge with at most the tail above it, and the last with at most the tail below
         high = float(LADDER[np.argmax(self.p_above <= tail)])
         low = float(LADDER[max(int(np.argmax(self.p_below > tail)) - 1, 0)])
         high = min(high, self.loss.max_loss)
@@ -125,5 +132,6 @@ class Outline:
         # it needs no place on the lattice, only its mass.  The lattice ends 0.1 % of epsilon later.
         if self.has_masses:
             high = min(high, 1.001 * epsilon + others)
+        # Below -NEGLIGIBLE_NATS / tilt the weight e^(a l) makes masses negligible.
         low = max(low, self.least, -NEGLIGIBLE_NATS / tilt, -MAX_EXPONENT)
         return Component(self.loss, self.count, offset, (min(low, high), high), self.least, tilt)

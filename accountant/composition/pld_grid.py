@@ -1,12 +1,13 @@
 """Privacy-loss distributions on a grid, whose profile is above or below that of the true loss.
 
-The profile of a loss L = ln dP/dQ is delta(eps) = E_P (1 - e^{eps - L})_+.  Each loss is replaced
+The profile of a loss L = ln dP/dQ is delta(eps) = E_P (1 - e^{eps - L})_+; outcomes that Q never
+has are an infinite loss, whose probability is the mass at infinity.  Each loss is replaced
 by one of finitely many values, multiples of a step, whose profile is at least (or at most) its own
 (`dominating_masses`, `dominated_masses`).  Losses of a composition add, so these laws are
 convolved: if each dominates its loss, the result dominates the composition, and likewise from
-below.  The range of the sum comes from Chernoff's inequality, and one Fourier transform of that
-length serves all laws.  The accountant `PLD` chooses the step and the ends of the grid, and adds
-`delta_error` to what is to be an upper bound, or subtracts it.
+below.  The range of the sum S comes from Chernoff's inequality, P(S >= x) <= e^{-t x} E e^{t S} for
+every tilt t > 0, and one Fourier transform of that length serves all laws.  The accountant `PLD`
+chooses the step and the ends of the grid.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from accountant.numerics.ordered_sums import discounted_sums
 from accountant.numerics.rounding import ULP
 
 MAX_GRID_POINTS = 2**18  # of the law of one loss, or of a grid: limits its memory
-INTERVAL = 1e-4  # nats: the widest step of a grid, unless the caller gives another
+INTERVAL = 1e-4  # nats: the widest step of a grid, unless the user of `PLD` gives another
 STEPS_A_DEVIATION = 50  # grid steps in the least standard deviation, unless INTERVAL is less
-# Tilts that are tried in Chernoff's bounds, over the best one of a normal law; that of a law with
-# rare large losses is far below it.
+# Tilts that are tried in Chernoff's bounds, as multiples of the best one of a normal law; that of a
+# law with rare large losses is far below it.  Every tilt gives a valid range.
 TILTS = np.geomspace(1e-6, 10.0, 43)
 COARSE_PLACES = 400  # groups of places that stand for each law while a tilt is chosen
 # A loss with rho of this or more counts as one without a finite rho.
@@ -52,7 +53,7 @@ def spread_of(items: list[tuple[Loss, int]]) -> list[tuple[float, int]]:
 
 
 def usual_step(spread: list[tuple[float, int]], interval: float = INTERVAL) -> float:
-    """Return a fiftieth of the least standard deviation, and at most ``interval``."""
+    """Return the step of a grid: a fiftieth of the least deviation, and at most ``interval``."""
     return min([interval, *(deviation / STEPS_A_DEVIATION for deviation, _ in spread)])
 
 
@@ -62,7 +63,8 @@ class PLDGrid:
 
     ``mass`` is the probability of each point of ``loss`` (nats, rising, evenly spaced), and
     ``infinity`` that of an infinite loss.  ``delta_error`` is the absolute error of `delta`: its
-    round-off, which is estimated, and in a lower bound also what a convolution cut off.
+    round-off, which is estimated, and in a lower bound also the mass that a convolution cut off.
+    Callers add it to an upper bound and subtract it from a lower one.
     """
 
     loss: Array
@@ -72,48 +74,54 @@ class PLDGrid:
 
     def delta(self, epsilon: Array) -> Array:
         """Return the hockey-stick divergence, elementwise."""
-        # infinity + sum over loss > eps of mass (1 - e^{eps - loss})
-        above, below, loss = self._tails()
+        # infinity + sum over loss > eps of mass (1 - e^{eps - loss}); with the first such point x,
+        # e^{eps - loss} = e^{eps - x} e^{x - loss}
+        above, weighted_above, loss = self._tails()
         index = np.searchsorted(self.loss, epsilon, side="right")
         with np.errstate(under="ignore"):
-            sticks = above[index] - np.exp(epsilon - loss[index]) * below[index]
-        return self.infinity + np.maximum(sticks, 0.0)
+            finite_delta = above[index] - np.exp(epsilon - loss[index]) * weighted_above[index]
+        return self.infinity + np.maximum(finite_delta, 0.0)
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon >= 0 with divergence at most ``delta``; infinite if none is."""
         remaining_delta = delta - self.infinity
         if remaining_delta <= 0:
             return math.inf
-        above, below, loss = self._tails()
-        # The divergence falls along the grid, so the answer lies just below the first point where
-        # it is at most ``remaining_delta``, and there it is above - e^{eps - loss} below.
-        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
-        at_points = above[1:] - step * below[1:]
+        above, weighted_above, loss = self._tails()
+        # The divergence falls along the grid.  So the answer lies between the first point x >= 0
+        # where it is at most ``remaining_delta`` and the point before.  There the divergence is
+        # above - e^{eps - x} weighted_above, with the two sums at x.
+        at_points = above[1:] - self._decay * weighted_above[1:]
         index = int(np.argmax((at_points <= remaining_delta) & (self.loss >= 0)))
+        # The answer is 0 where all points are below 0 (there is no such x), and where the whole
+        # mass from x up, which no epsilon below x exceeds, is at most ``remaining_delta``.
         if self.loss[index] < 0 or above[index] <= remaining_delta:
             return 0.0
-        return max(
-            0.0, float(loss[index]) + math.log((above[index] - remaining_delta) / below[index])
-        )
+        log_ratio = math.log((above[index] - remaining_delta) / weighted_above[index])
+        return max(0.0, float(loss[index]) + log_ratio)
+
+    @property
+    def _decay(self) -> float:
+        """``e^-step``, from a point to the next; of a single point it multiplies zeros alone."""
+        return math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
 
     def _tails(self) -> tuple[Array, Array, Array]:
         """Return three arrays by grid point: the mass from there up, a weighted mass, the point.
 
         The weighted mass is the sum of mass e^{point - loss} over the losses from the point up.
+        Each array has one entry more than the grid, for a point at infinity.
         """
-        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
         above = np.cumsum(self.mass[::-1])[::-1]
-        below = discounted_sums(self.mass, step)
-        end = np.zeros(1)
-        return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
+        weighted_above = discounted_sums(self.mass, self._decay)
+        return np.append(above, 0.0), np.append(weighted_above, 0.0), np.append(self.loss, math.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LawOnGrid:
-    """The law of a loss that is drawn ``count`` times, with its mass at infinity.
+    """The law of one draw of a loss, and ``count``, how often the loss is drawn.
 
-    Place k is the loss k times the step of the grid; ``place`` and ``mass`` have one entry for each
-    place that the law uses.
+    Place k is the loss k times the step of the grid.  ``place``, which rises, and ``mass`` have one
+    entry for each place that the law uses; ``infinity`` is the probability of an infinite loss.
     """
 
     place: NDArray[np.intp]
@@ -136,12 +144,13 @@ def convolve(laws: list[LawOnGrid], step: float, tail: float, *, upper: bool) ->
     infinity in an upper bound, and as an error of delta in a lower bound.
     """
     if not all(law.infinity < 1 and float(law.mass.sum()) > 0 for law in laws):
+        # A law has no finite part on the grid: the bound is the trivial one, delta 1 or 0.
         return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
-    if not laws:
+    if not laws:  # the sum of no losses is 0
         return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
-    # The masses d at infinity are composed without a grid: nats = -sum ln(1 - d), so that the
-    # probability of an infinite sum is 1 - e^-nats.
-    nats = math.fsum(-law.count * math.log1p(-law.infinity) for law in laws)
+    # The masses d at infinity are composed without a grid: the probability of a finite sum is the
+    # product of all 1 - d.
+    minus_log_finite = math.fsum(-law.count * math.log1p(-law.infinity) for law in laws)
     # logarithm of the product of the finite masses, which may underflow
     log_mass = math.fsum(law.count * math.log(float(law.mass.sum())) for law in laws)
     laws = [law.normalised for law in laws]
@@ -151,9 +160,18 @@ def convolve(laws: list[LawOnGrid], step: float, tail: float, *, upper: bool) ->
     for law in laws:
         folded = np.bincount(law.place % length, law.mass, length)
         product *= np.fft.rfft(folded) ** law.count
+    # The transform has the mass of place k at index k modulo its length; the place ``first`` is
+    # moved to index 0.
     mass = np.roll(np.fft.irfft(product, length), -(first % length))[:size]
-    releases = sum(law.count for law in laws)
-    return grid_of_sum(math.exp(log_mass) * mass, releases, first, step, nats, cut_off, upper=upper)
+    return grid_of_sum(
+        math.exp(log_mass) * mass,
+        sum(law.count for law in laws),
+        first,
+        step,
+        minus_log_finite,
+        cut_off,
+        upper=upper,
+    )
 
 
 def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int, int, float]:
@@ -163,7 +181,8 @@ def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int,
     the sum of the least, or greatest, places of all laws.
     """
     exact = [(step * law.place.astype(float), law.mass, law.count) for law in laws]
-    # Chernoff's inequality holds at any tilt, so that coarse laws may choose a good one.
+    # Chernoff's inequality holds at any tilt, so that coarse laws may choose a good one: groups of
+    # neighbouring places, each at its mean loss.
     coarse: list[tuple[Array, Array, int]] = []
     variance = 0.0
     for loss, mass, count in exact:
@@ -179,6 +198,7 @@ def _range_of_sum(laws: list[LawOnGrid], step: float, tail: float) -> tuple[int,
     top, minus_bottom = _chernoff_ends(exact, math.log(tail), np.array(best_tilts)).tolist()
     first_place = sum(law.count * int(law.place[0]) for law in laws)
     last_place = sum(law.count * int(law.place[-1]) for law in laws)
+    # An end is moved one place outwards, for the rounding of the division.
     beyond = 0.0
     if top < step * (last_place - 1):
         last_place, beyond = math.ceil(top / step) + 1, tail
@@ -191,8 +211,8 @@ def _chernoff_ends(laws: list[tuple[Array, Array, int]], log_tail: float, tilts:
     """Return, for each tilt, what the sum exceeds with chance e^log_tail at most.
 
     ``laws`` are losses, masses and counts.  For a negative tilt it is for minus the sum.  By
-    Chernoff's inequality the end is ``(ln E e^{tilt S} - log_tail) / |tilt|``; 1e-12 is for the
-    round-off of a logarithm.
+    Chernoff's inequality the end is ``(ln E e^{tilt S} - log_tail) / |tilt|``.  The logarithm of
+    each loss is raised by 1e-12, thousands of ulps, for its round-off.
     """
     total = np.zeros(tilts.size)
     for loss, mass, count in laws:
@@ -205,54 +225,59 @@ def grid_of_sum(
     mass: Array,
     releases: int,
     first: int,
-    interval: float,
-    nats: float,
+    step: float,
+    minus_log_finite: float,
     cut_off: float,
     *,
     upper: bool,
 ) -> PLDGrid:
     """Return the grid law of masses that a Fourier transform gave, and its error.
 
-    ``releases`` is how many losses are added, ``first`` the index of the first grid point, e^-nats
-    the probability of a finite loss, and ``cut_off`` the mass that the transform left out.
+    ``releases`` is how many losses are added, ``first`` the place of the first grid point,
+    ``minus_log_finite`` minus ln of the probability of a finite sum, and ``cut_off``, below 1, the
+    mass that the transform left out.
     """
-    # Round-off of a Fourier transform is about equally large in all masses.  A negative mass shows
-    # how large it is, and each of the masses may be wrong by as much.  The other terms are for the
-    # two sums of `_tails` whose difference is delta, and each of which is at most 1.
+    # All of this is an estimate.  Round-off of a Fourier transform is about equally large in all
+    # masses.  A negative mass shows how large it is, and each of the masses may be wrong by as
+    # much.  ULP^1.5 of each place is a small floor: of a million places it is 3e-18.  16 ULP are
+    # for the two sums of `_tails` whose difference is delta, and each of which is at most 1.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
     # A frequency's factor of one loss is wrong by about an ulp, and so its n-th power by n ulps.
-    # Where all of this error is positive, no mass is negative.  Measured: at most 0.3 n ulps.
+    # Where all of this error is positive, no mass is negative.
     noise += releases * ULP
-    loss: Array = interval * (first + np.arange(float(mass.size)))
-    if upper:
-        nats -= math.log1p(-min(cut_off, 0.5))
+    loss: Array = step * (first + np.arange(float(mass.size)))
+    if upper:  # what was cut off counts as mass at infinity
+        minus_log_finite -= math.log1p(-cut_off)
     else:
         noise += cut_off
-    return PLDGrid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
+    return PLDGrid(loss, np.maximum(mass, 0.0), -math.expm1(-minus_log_finite), noise)
 
 
 def dominating_masses(
-    profile: Profile, infinity: float | None, low: int, high: int, interval: float
+    profile: Profile, infinity: float | None, low: int, high: int, step: float
 ) -> tuple[Array, float]:
-    """Return masses on ``interval * [low..high]`` and at infinity, whose profile is above.
+    """Return masses at the places ``low`` to ``high`` and at infinity, whose profile is above.
 
     It is at least ``profile`` at every epsilon.  ``infinity`` is the value of the profile at the
     last point, where that is known exactly.
     """
-    points: Array = interval * np.arange(low, high + 1, dtype=float)
-    return _masses(dominating_pair(profile, points, infinity), low, points.size, interval)
+    points: Array = step * np.arange(low, high + 1, dtype=float)
+    return _masses(dominating_pair(profile, points, infinity), low, points.size, step)
 
 
 def dominated_masses(
-    profile: Profile, infinity: float, low: int, high: int, interval: float
+    profile: Profile, infinity: float, low: int, high: int, step: float
 ) -> tuple[Array, float]:
-    """Return masses on the grid and at infinity, whose profile is at most ``profile``."""
-    points: Array = interval * np.arange(low, high + 1, dtype=float)
-    return _masses(dominated_pair(profile, infinity, points), low, points.size, interval)
+    """Return masses at the same places and at infinity, whose profile is at most ``profile``.
+
+    ``infinity`` is the limit of the profile.
+    """
+    points: Array = step * np.arange(low, high + 1, dtype=float)
+    return _masses(dominated_pair(profile, infinity, points), low, points.size, step)
 
 
-def _masses(pair: DiscretisedLoss, low: int, size: int, interval: float) -> tuple[Array, float]:
+def _masses(pair: DiscretisedLoss, low: int, size: int, step: float) -> tuple[Array, float]:
     """Return the masses of a pair at all grid points, of which it may use few, and at infinity."""
     mass = np.zeros(size)
-    mass[np.rint(pair.loss / interval).astype(int) - low] = pair.mass
+    mass[np.rint(pair.loss / step).astype(int) - low] = pair.mass
     return mass, pair.infinity_mass

@@ -1,7 +1,8 @@
 """Finite pairs on a lattice above and below a loss of which only bounds on its profile are known.
 
 A finite pair is two laws P and Q with finitely many outcomes; its losses ln(P / Q) lie on a
-lattice, so that sums of them are convolutions.  The pair above has a profile that is nowhere below
+lattice, so that sums of them are convolutions.  Its profile is delta as a function of epsilon,
+``sum (P - e^epsilon Q)_+`` over the outcomes.  The pair above has a profile that is nowhere below
 the one of the loss, the pair below one that is nowhere above it; composed, they give the upper and
 the lower end of an interval around epsilon.
 
@@ -30,10 +31,13 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120  # evaluations of the profile that tell where the lattice should be dense
+# All of these only decide how sharp the pairs are.
 # nats: large losses get knots of their own unless they cause at most e^-25 of Chernoff's bound
 NOTICEABLE = -25.0
 DENSE = 3.0  # nats: all lattice points whose weight is that close to the greatest one are knots
 LOG_SPARSEST = 5.0  # ln of the greatest number of lattice points between two knots, about 150
+# nats: bounds the error of each loss l = ln x, as x = e^l is exact to about an ulp of itself
+EDGE_ERROR = 4 * ULP
 
 
 def pairs_from_profile(
@@ -48,10 +52,10 @@ def pairs_from_profile(
     """Return pairs below and above the loss, on the lattice ``offset + step * k``.
 
     The lattice covers ``ends``, the least and the greatest loss of interest, and ``count`` is the
-    number of releases with this loss.  The profile is evaluated at all lattice points where the law
-    of the loss l times ``e^{tilt l}`` has most of its mass, or where one large loss is likely to
-    make the sum of all losses exceed ``epsilon``; elsewhere it is evaluated at fewer of them.  The
-    points of evaluation are the knots.
+    number of releases with this loss.  The profile is evaluated at all lattice points where the
+    tilted law, that is the law of the loss l times ``e^{tilt l}``, has most of its mass, or where
+    one large loss is likely to make the sum of all losses exceed ``epsilon``; elsewhere it is
+    evaluated at fewer of them.  The points of evaluation are the knots.
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
@@ -63,14 +67,23 @@ def pairs_from_profile(
     x = np.append(0.0, np.exp(points))
     low, high = _padded(loss, points, x)
     infinity = loss.infinity * (1 - 16 * ULP)
-    masses = _masses(x, _lowered(x, low, high, infinity), -1), _masses(x, high, 1)
-    below, above = np.zeros((2, last_index + 1 - first_index))
-    below[knots], above[knots] = masses
-    laws = [GridLaw(step, first_index, offset, mass, count) for mass in (below, above)]
-    error = 4 * ULP  # bound on the error of each loss ln x
+    mass_below, mass_above = np.zeros((2, last_index + 1 - first_index))
+    mass_below[knots] = _masses(x, _lowered(x, low, high, infinity), side=-1)
+    mass_above[knots] = _masses(x, high, side=1)
+    # Mass beyond the cut is at a loss of infinity: Q has none there.
     return (
-        PairOnGrid(laws[0], infinity, 0.0, error),
-        PairOnGrid(laws[1], float(high[-1]), 0.0, error),
+        PairOnGrid(
+            GridLaw(step, first_index, offset, mass_below, count),
+            p_beyond=infinity,
+            q_beyond=0.0,
+            edge_error=EDGE_ERROR,
+        ),
+        PairOnGrid(
+            GridLaw(step, first_index, offset, mass_above, count),
+            p_beyond=float(high[-1]),
+            q_beyond=0.0,
+            edge_error=EDGE_ERROR,
+        ),
     )
 
 
@@ -80,9 +93,9 @@ def pair_above_at_all_points(
     """Return a pair above the loss on ``step * k``, its profile evaluated at all of the points."""
     points: Array = step * np.arange(first, last + 1.0)
     x = np.append(0.0, np.exp(points))
-    high = _padded(loss, points, x)[1]
-    law = GridLaw(step, first, 0.0, _masses(x, high, 1), count)
-    return PairOnGrid(law, float(high[-1]), 0.0, 4 * ULP)
+    _, high = _padded(loss, points, x)
+    law = GridLaw(step, first, 0.0, _masses(x, high, side=1), count)
+    return PairOnGrid(law, p_beyond=float(high[-1]), q_beyond=0.0, edge_error=EDGE_ERROR)
 
 
 def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -> NDArray[np.intp]:
@@ -125,7 +138,7 @@ def places_by_weight(
     cumulative = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
     # a profile often has a corner at a loss of 0: the points around it are always chosen
-    corner = np.searchsorted(points, -1e-9) + np.arange(3)
+    corner = np.searchsorted(points, -1e-9) + np.arange(3)  # -1e-9: 0 but for the rounding
     chosen = np.append(np.diff(cumulative) > 0, False)
     chosen[np.clip(np.concatenate([ends, corner]), 0, points.size - 1)] = True
     return np.flatnonzero(chosen)

@@ -1,14 +1,15 @@
 """Laws of finitely many values around a log-normal variable, and the excess of a sum of such.
 
-V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1, and S = V_1 + ... + V_t.  If two laws W
-and U on a lattice have the mean of V and
+V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1, and S = V_1 + ... + V_t is the sum of t
+independent V, one for each step.  If two laws W and U on a lattice have the mean of V and
 
     E(W - k)_+ <= E(V - k)_+ <= E(U - k)_+    for all k (W below, U above V in convex order),
 
 their sums bound E(S - K)_+ and E(K - S)_+, the excesses of S over K and of K over S.
 `excess_bounds` computes both: masses of cells between lattice points (`_cells`), products of power
 series, whose coefficients are the masses, by Fourier transforms, and the error of each, added up.
-A series is tilted: its term j is multiplied by e^{tilt j}, and divided by it in the end.
+A series is tilted: its term j is multiplied by e^{tilt j}, and divided by it in the end.  Any tilt
+gives valid bounds.
 `law_above` is a law above V on cells of x instead, for sums of exponentials.
 
 Proof: `docs/proofs/random_allocation.md`, laws on a lattice.
@@ -29,10 +30,10 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
 POINTS = 2**15  # of the lattice: with more the bounds are narrower and the transforms larger
-# ulps for each of log2 of the transform's length: a product takes three transforms, and the error
-# of each is relative to the 2-norm of its input.
-FFT_ULPS = 24.0
-INEXACT = 1e-10  # relative error of a cell's mass and mean
+# A product takes three transforms.  Each errs by at most 8 ulps of the 2-norm of its input for each
+# of the log2(length) + 1 levels (Higham 2002, Theorem 24.2).
+FFT_ULPS = 3 * 8.0
+INEXACT = 1e-10  # relative error of a cell's mass and mean, proved for the Gauss rules
 SUMMED = 1e-11  # relative error of a sum of positive terms, or of such sums: 2 * POINTS additions
 FIRST_CELLS = 16  # cells next to 0, whose masses are differences of distribution functions
 # Indices of cells: those between two of them, where the density varies about as much, have a Gauss
@@ -47,7 +48,7 @@ CELL, LOWEST = 0.03125, -12.0
 
 
 class Lattice(NamedTuple):
-    """A law W or U at the `POINTS` values ``first + step * j``."""
+    """A law W (below V) or U (above V) at the `POINTS` values ``first + step * j``."""
 
     first: float
     step: float
@@ -57,7 +58,7 @@ class Lattice(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The first `POINTS` terms of a power series, non-negative and tilted."""
+    """The first `POINTS` terms of a power series, non-negative but for errors, and tilted."""
 
     value: Array
     error: float  # bound on the error of every term
@@ -72,25 +73,28 @@ def excess_bounds(
     there is none.
     """
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
-    size = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # at least two points beyond K
-    size = 2.0 ** (octaves * np.ceil(np.log2(size) / octaves))
-    # ``served`` are the K for which the density is not too steep at either end of the quadrature.
-    steepest = np.abs(np.log(np.array([size, size * FIRST_CELLS / POINTS / 2])))
-    served = (steepest.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
-    for scale in np.unique(size[served]):
-        of_scale = served & (size == scale)
+    length = np.clip(k, 1e-300, 1e300) * (1 + 2 / POINTS)  # at least two points beyond K
+    length = 2.0 ** (octaves * np.ceil(np.log2(length) / octaves))
+    # ``served`` are the K for which the density is not too steep at either end of the quadrature:
+    # its logarithm has the slope -(ln V + mu^2 / 2) / mu^2 - 1 in ln V.
+    log_ends = np.abs(np.log(np.array([length, length * FIRST_CELLS / POINTS / 2])))
+    served = (log_ends.max(axis=0) + mu * mu / 2) / mu**2 + 1 <= STEEPEST
+    for shared_length in np.unique(length[served]):
+        of_length = served & (length == shared_length)
         lower, upper = (
-            _SumOnLattice.of(mu, steps, float(scale), below, above) for above in (False, True)
+            _SumOnLattice.of(mu, steps, float(shared_length), below, above)
+            for above in (False, True)
         )
-        low[of_scale] = [lower.bounds(float(x))[0] for x in k[of_scale]]
-        high[of_scale] = [upper.bounds(float(x))[1] for x in k[of_scale]]
+        low[of_length] = [lower.bounds(float(x))[0] for x in k[of_length]]
+        high[of_length] = [upper.bounds(float(x))[1] for x in k[of_length]]
     return low, high
 
 
 class _SumOnLattice:
     """The sum of ``steps`` draws of the law ``above`` V, or of that below, on a lattice up to K.
 
-    ``size`` is the length of the lattice, ``below`` says whether E(K - S)_+ is wanted.
+    ``size`` is the length of the lattice, and ``above`` chooses the law.  ``below`` says whether
+    E(K - S)_+ is wanted, the excess of K over the sum, in place of E(S - K)_+.
     """
 
     def __init__(self, mu: float, steps: int, size: float, below: bool, above: bool) -> None:
@@ -100,7 +104,8 @@ class _SumOnLattice:
         if not self._usable:
             return
         j = np.arange(POINTS)
-        # The tilt with the smallest bound on the terms of the last sum, as round-off is relative.
+        # The tilt with the smallest bound on the terms of the last sum (`_at`): round-off is
+        # relative to them.  The kernel is what the term j counts for a K at the end of the lattice.
         least_log_size, self._tilt = math.inf, 0.0
         kernel = (POINTS - j) if below else law.excess[::-1]
         for tilt in (-TILTS if below else TILTS) / POINTS:
@@ -120,7 +125,8 @@ class _SumOnLattice:
     def _convolve(self) -> None:
         """Find phi^t, and A_t = sum phi^n and B_t = sum (t - n - 1) phi^n over n < t.
 
-        phi is the power series of the masses; by doubling along the binary digits of t.
+        phi is the power series of the masses.  The powers are found by doubling along the binary
+        digits of t: ``n`` is what the digits read so far say.  A and B serve E(S - K)_+ alone.
         """
         unit = np.zeros(POINTS)
         unit[0] = 1.0
@@ -144,8 +150,10 @@ class _SumOnLattice:
         if not (self._usable and 0 <= position < POINTS - 1):
             return 0.0, math.inf
         index, share = int(position), position - int(position)
-        ends = [self._at(i) for i in (index, index + 1)]
-        low, high = ((1 - share) * x + share * y for x, y in zip(ends[0], ends[1], strict=True))
+        (low_here, high_here), (low_next, high_next) = self._at(index), self._at(index + 1)
+        low = (1 - share) * low_here + share * low_next
+        high = (1 - share) * high_here + share * high_next
+        # A term is a product of up to t masses and an excess or tail, each inexact by INEXACT.
         inexact = (self._steps + 1) * INEXACT + SUMMED
         return max(low, 0.0) * (1 - inexact), high * (1 + inexact)
 
@@ -154,15 +162,15 @@ class _SumOnLattice:
         if self._below:
             value, error = (float(column[index]) for column in self._below_each_place)
             return value - 1.01 * error, value + 1.01 * error
-        law, n = self._law, index + 1
-        untilting = self._untilting[:n]
-        # The sum first exceeds K at draw n + 1, by an excess of V; each later draw adds its mean.
-        first_excess, later_excess = (
-            untilting * law.excess[index::-1],
-            untilting * law.beyond[index::-1],
-        )
-        value = float(ordered_dot(self._a.value[:n], first_excess))
-        value += float(ordered_dot(self._b.value[:n], later_excess)) * (1 - law.first)
+        law, count = self._law, index + 1
+        untilting = self._untilting[:count]
+        # Values are counted from the law's first one.  The sum first exceeds K at some draw: after
+        # a sum of j steps, by the excess of V over what is left of K.  Each later draw adds its
+        # mean, 1 - first.  A and B add this up over the draws.
+        first_excess = untilting * law.excess[index::-1]
+        later_excess = untilting * law.beyond[index::-1]
+        value = float(ordered_dot(self._a.value[:count], first_excess))
+        value += float(ordered_dot(self._b.value[:count], later_excess)) * (1 - law.first)
         error = self._a.error * float(first_excess.sum())
         error += self._b.error * float(later_excess.sum()) * (1 - law.first)
         return value - 1.01 * error, value + 1.01 * error
@@ -171,7 +179,8 @@ class _SumOnLattice:
     def _below_each_place(self) -> tuple[Array, Array]:
         """``step sum_{i < k} p_i (k - i)`` at each index k, and a bound on its error.
 
-        p are the masses of the sum.  The value is a sum of their cumulative sums.
+        p are the masses of the sum.  The value is a sum of their cumulative sums; in the error,
+        each mass has the same error before the tilt is taken off.
         """
         step, untilting = self._law.step, self._untilting
         double_sums = [
@@ -189,8 +198,8 @@ def _product(left: Terms, right: Terms) -> Terms:
     """Return the first terms of the product of two power series."""
     n = 2 * POINTS
     value = np.fft.irfft(np.fft.rfft(left.value, n) * np.fft.rfft(right.value, n), n)[:POINTS]
-    # Each term of the product is a scalar product, which is at most the product of both 2-norms.
-    # The factor 1.01 is for the round-off of the error itself.
+    # Each term of the product is a scalar product, which is at most the product of both 2-norms
+    # (``sizes``).  The factor 1.01 is for the round-off of the error itself.
     sizes = [math.sqrt(float(np.sum(terms.value**2))) for terms in (left, right)]
     totals = [float(np.sum(np.abs(terms.value))) for terms in (left, right)]
     error = FFT_ULPS * ULP * (math.log2(n) + 1) * sizes[0] * sizes[1]
@@ -199,7 +208,10 @@ def _product(left: Terms, right: Terms) -> Terms:
 
 
 def _lattice_above(mu: float, step: float) -> Lattice:
-    """Return U, which moves what is in a cell to both of its ends, with the same mean."""
+    """Return U, which moves what is in a cell to both of its ends, with the same mean.
+
+    At lattice points its excess is that of V.
+    """
     ends = step * np.arange(POINTS + 1.0)
     mass, moment = _cells(mu, ends, ends[:-1])
     up = moment / step
@@ -213,7 +225,8 @@ def _lattice_above(mu: float, step: float) -> Lattice:
 def _lattice_below(mu: float, step: float) -> Lattice:
     """Return W, whose excess at a lattice point is the lesser of two tangents to that of V.
 
-    They touch E(V - k)_+ half a step left and right of the point.
+    They touch E(V - k)_+, as a function of k, half a step left and right of the point; this
+    function is convex, so that tangents are below it.
     """
     # Where V varies much within a step, the first cell is made longer until masses are positive.
     for merged in (0, 1, 3, 7):
@@ -226,8 +239,10 @@ def _lattice_below(mu: float, step: float) -> Lattice:
 def _law_of_tangents(mu: float, step: float, merged: int) -> Lattice:
     """Return W if its first cell takes in ``merged`` others; some masses may be negative.
 
-    The first point is the mean of the first cell.  ``up`` and ``down`` are the positive and the
-    negative part of E[V - point; V in cell] / step, with which the proof states the masses.
+    The first point is the mean of the first cell, and the others are the middles of theirs.  With p
+    the mass of a cell, ``up`` and ``down`` the positive and the negative part of
+    E[V - point; V in cell] / step, a point has the mass p + up + down, less the ``up`` of the next
+    point and the ``down`` of the one before.
     """
     first_point = _mean_of_first_cell(mu, (2 * merged + 1) * step)
     points = first_point + step * np.arange(POINTS + 1.0)
@@ -250,6 +265,7 @@ def _mean_of_first_cell(mu: float, step: float) -> float:
 
     mean = 0.0
     for _ in range(300):
+        # iterated: E[V; V <= end] / P(V <= end), with the end half a step above the last mean
         x = (math.log(mean + step / 2) + mu * mu / 2) / mu
         previous, mean = mean, float(ndtr(x - mu) / ndtr(x))
         if abs(mean - previous) <= 4 * ULP * mean:
@@ -282,11 +298,14 @@ def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
     if math.isnan(low):
         return 2  # The first cell's mean is below all floats: there is no law.
     steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
-    # Of a Gauss rule with n points the relative error is at most
+    # ``steep`` is the greatest slope of ln(density) in ln V between the two values.  On a disc
+    # around the cell the density is at most e^{.29 steep + 1.2} times its mean over the cell.  Of a
+    # Gauss rule with n points the relative error is at most
     #     64/15 / 2 e^{.29 steep + 1.2} (rho / 2) rho^{2 - 2n},
-    # by an ellipse around the cell whose semi-axes add up to rho half cells (Trefethen 2008).  It
-    # stays on the right of 0, as the cell is ``cell`` steps from there.  The least n for which this
-    # is at most INEXACT / 2 is returned; .77 is above ln(64/15 / 2).
+    # by an ellipse around the cell whose semi-axes add up to rho half cells (Trefethen 2008,
+    # Theorem 4.5).  It stays on the right of 0, as the cell is ``cell`` steps from there; rho is at
+    # least .99 ``cell``.  The least n for which this is at most INEXACT / 2 is returned; .77 is
+    # above ln(64/15 / 2).
     log_rho = math.log(0.99 * cell)
     nats = 0.77 + 0.29 * steep + 1.2 + log_rho - math.log(2) - math.log(INEXACT / 2)
     return max(2, math.ceil(1 + nats / (2 * log_rho)))
@@ -319,7 +338,7 @@ def law_above(mu: float, highest: float, cell: float = CELL) -> tuple[Array, Arr
 
 
 def _normal_masses(x: Array) -> Array:
-    """Return the normal mass between neighbours, from the side where it is small."""
+    """Return the normal mass between neighbours, a difference of tails on the nearer side."""
     from scipy.special import ndtr
 
     side = np.where(x[1:] + x[:-1] > 0, -1.0, 1.0)

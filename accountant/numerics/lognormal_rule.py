@@ -4,15 +4,21 @@ V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1.  A rule has nodes x_j
 
     E[e^{-s (V - c)}; x in a range] = sum_j m_j e^{-s (V(x_j) - c)}
 
-for all complex s with real part ``tilt`` and |s| at most ``turn``.  c is the ``centre``.  Near
-s = 0, with c = 1, the sum of e^{-w} - 1 + w is taken, w = s (V - 1), as E w = 0: it has relative
-accuracy.  Values of x above a ``cut`` are called jumps; E[e^{-s(V-c)}; x > cut] has nodes of its
-own, since callers treat sums with and without jumps separately.
+for all complex s with real part ``tilt`` and |s| at most ``turn``.  c is the ``centre``, about the
+V that counts most, so that exponents are small.  Near s = 0, with c = 1, the sum of e^{-w} - 1 + w
+is taken, w = s (V - 1), as E w = 0: it is accurate relative to itself, however small it is.  Such a
+sum is called centred.  Values of x above a ``cut`` are called jumps; E[e^{-s(V-c)}; x > cut] has
+nodes of its own, since callers treat sums with and without jumps separately.
 
-The real axis of x serves up to the ``split``, where e^{-sV} begins to turn fast.  Beyond, the path
-goes down into the complex plane and then to the right, where e^{-sV} falls instead.  A path is cut
-into panels with `POINTS` nodes each; ``depth`` is how far it is below the real line.  On each panel
-the integrand is bounded on an ellipse, which gives the error (Trefethen 2008, Theorem 4.5).
+The real axis of x serves up to the ``split``, where e^{-sV} begins to turn fast: its phase, Im s
+times V, grows with V.  Beyond, the path goes down into the complex plane and then to the right,
+where e^{-sV} falls instead.  A path is cut into panels with `POINTS` nodes each; ``depth`` is how
+far it is below the real line.  On [-1, 1] a Gauss-Legendre rule with n nodes errs by at most
+
+    (64/15) M rho^{2-2n} / (1 - rho^-2),
+
+M the greatest size of the integrand on an ellipse with the foci -1 and 1 whose semi-axes add up to
+rho (Trefethen 2008, Theorem 4.5).
 
 Proof: `docs/proofs/random_allocation.md`, errors 3 to 5.
 """
@@ -32,8 +38,8 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
 
 POINTS = 20  # nodes of a panel; its error falls as ELLIPSE^{-2 POINTS}
-# The sum of the semi-axes of the ellipse around a panel, in half-widths.  On a larger one the error
-# falls faster with the nodes, but the integrand grows more, so that panels must be shorter.
+# rho, the sum of the semi-axes of the ellipse around a panel, in half-widths.  On a larger one the
+# error falls faster with the nodes, but the integrand grows more, so that panels must be shorter.
 ELLIPSE = 4.0
 REACH = (ELLIPSE + 1 / ELLIPSE) / 2  # its greater semi-axis, in half-widths
 # nats by which e^{-sV} may grow on an ellipse: more growth has fewer panels of larger error
@@ -91,14 +97,17 @@ class LogNormalRule:
     """Nodes that serve all s with real part ``tilt`` and ``|s| <= turn``; real s up to turn too.
 
     With a negative tilt E e^{-sV} is infinite, and only the law without jumps is known: the split
-    is then the cut.
+    is then the cut.  ``_distance`` and ``_mass`` are the nodes up to the split, ``_low`` the first
+    x and ``_error`` what they miss; ``_far`` are those beyond it, and ``_jumps`` those of the
+    jumps.
     """
 
     def __init__(self, mu: float, tilt: float, turn: float, cut: float = math.inf) -> None:
         from scipy.special import lambertw
 
         self.mu, self.tilt, self.turn, self.cut = mu, tilt, turn, cut
-        # The mode of e^{-x^2/2 - tilt V}, where x = -tilt mu V(x).
+        # The mode of e^{-x^2/2 - tilt V}, where x = -tilt mu V(x).  With y = -mu x this is
+        # y e^y = tilt mu^2 e^{-mu^2/2}, which Lambert's function solves.
         mode = -float(lambertw(max(tilt, 0.0) * mu * mu * math.exp(-mu * mu / 2)).real) / mu
         # Close to s = 0, or where V hardly varies, what counts is the distance from E V = 1.
         self.centred = tilt <= 1 + 1 / mu**2
@@ -118,8 +127,8 @@ class LogNormalRule:
         """Return ``ln E[e^{-s(V-c)}; x <= split]``, and a bound on its relative error."""
         points = s.points() if isinstance(s, VerticalLine) else s
         if self.centred:
-            # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, w = s (V - 1), where E w = 0 for the whole
-            # law; on the part of it, less the mass outside and plus s E[V - 1] there.
+            # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, w = s (V - 1).  For the whole law E w = 0; on
+            # a part of it 1 is less by the mass outside, and -E w is s E[V - 1] outside.
             total, size = _sum(s, self._distance, self._mass, centred=True)
             mass, moment = self._outside()
             moment_term = points * moment
@@ -151,8 +160,9 @@ class LogNormalRule:
     def log_upper(self, r: Array) -> Array:
         """Return an upper bound on what `transform` gives, at real ``r`` from the tilt to turn."""
         value, error = self.transform(r)
-        # The rule's error was bounded for s at the tilt, where e^{-rV} is larger; on all ellipses
-        # Re V is at least ``least_value``.
+        # The rule's error was bounded for s at the tilt.  At a real r above it e^{-r (V - c)} is
+        # larger by at most e^{(r - tilt) (c - Re V)}; on all ellipses Re V is at least
+        # ``least_value``.
         least_value = self.value(self._low - ELLIPSES_LEFT) * math.cos(
             min(ELLIPSES_ASIDE * self.mu, math.pi / 2)
         )
@@ -160,13 +170,16 @@ class LogNormalRule:
             np.minimum((r - self.tilt) * (self.centre - least_value), 700.0)
         )
         # Left of the nodes the integrand is log-concave where r >= 0: its integral is at most its
-        # value over its slope.  Else the normal mass there counts, times the largest e^{-r(V-c)}.
+        # value over the slope of its logarithm.  Else the normal mass there counts, times the
+        # largest e^{-r(V-c)}.
         at_low = self.value(self._low)
         slope = -self._low - np.maximum(r, 0.0) * self.mu * at_low
         falls = np.exp(np.minimum(-(self._low**2) / 2 - r * (at_low - self.centre), 700.0))
         power = r * self.centre + np.maximum(-r, 0.0) * at_low
         all_left = _normal_cdf(self._low) * np.exp(np.minimum(power, 700.0))
         left_tail = np.where((slope > 0.1) & (r > 0), falls / np.maximum(slope, 0.1), all_left)
+        # In logarithms, e^value (1 + 2 error) + missed + left_tail: twice the error leaves room for
+        # the round-off of this sum.
         log_missed = np.log(missed + left_tail + 1e-300) - value
         bound: Array = value + np.logaddexp(np.log1p(2 * np.minimum(error, 1.0)), log_missed)
         return bound
@@ -199,9 +212,10 @@ class LogNormalRule:
 
     def _path(self, first: float, mode: float) -> Path:
         """Return nodes beyond ``first``: down and to the right, then parallel to the real line."""
-        # Below the real line, where V has an angle of -mu depth, |e^{-iuV}| = e^{-u |V| sin} falls
-        # as V grows.  Up to an angle of pi / 4 the real part of V is no less than the other.  Where
-        # e^{-sV} hardly turns in the next 4 deviations the real line serves.
+        # Below the real line V has the angle -mu depth, and |e^{-iuV}| = e^{-u |V| sin(mu depth)}
+        # falls as V grows.  Up to an angle of pi / 4 the real part of V is no less than the other.
+        # Where e^{-sV} hardly turns in the next 4 deviations the real line serves: the phase there
+        # is at most GROWTH.
         depth = min(math.pi / 4 / self.mu, DEEPEST)
         if self.turn * self.value(max(first, mode) + 4) < GROWTH:
             depth = 0.0
@@ -220,10 +234,11 @@ class LogNormalRule:
 
     def _upper_end(self, start: float, depth: float) -> float:
         """Return where e^{-x^2/2 - tilt V} has fallen by `NEGLIGIBLE` e-foldings from ``start``."""
-        lean = self.tilt * math.cos(self.mu * depth)
+        real_tilt = self.tilt * math.cos(self.mu * depth)
 
         def size(x: float) -> float:
-            return x * x / 2 + lean * self.value(x)
+            """Return minus the logarithm of the integrand's size."""
+            return x * x / 2 + real_tilt * self.value(x)
 
         low, high = start, start + 1
         while size(high) - size(start) < NEGLIGIBLE:
@@ -240,16 +255,17 @@ class LogNormalRule:
     ) -> tuple[Array, float]:
         """Return edges of panels, from ``low`` to ``high`` in Re x, and the error of their rules.
 
-        On the ellipse of a panel e^{-sV} grows by at most `GROWTH` nats.  The path is ``depth``
-        below the real line, or, if ``slanted``, goes down to there at 45 degrees.  Only panels that
-        are not ``beyond`` the split may have a centred sum.
+        Panels are as long as possible while e^{-sV} grows by at most `GROWTH` nats on the ellipse
+        of each.  The path is ``depth`` below the real line, or, if ``slanted``, goes down to there
+        at 45 degrees.  Only panels that are not ``beyond`` the split may have a centred sum.
         """
+        # a path at 45 degrees is longer than its real part
         edges, missed, stretch = [low], 0.0, math.sqrt(2) if slanted else 1.0
         widest = WIDEST_HALF
         while edges[-1] < high:
             if len(edges) > MAX_PANELS:
                 raise TooManyNodes
-            half = min(widest, (high - edges[-1]) / 2 + 1e-15)
+            half = min(widest, (high - edges[-1]) / 2 + 1e-15)  # 1e-15: it reaches the end
             while True:
                 centre = edges[-1] + half
                 down = min(centre - low, depth) if slanted else depth
@@ -262,28 +278,30 @@ class LogNormalRule:
                 growth_at_turn = growth_at_tilt + self.turn * value * (spread - sine)
                 if max(growth_at_turn, growth_at_tilt) + self.tilt * value * cosine <= GROWTH:
                     break
-                half *= (
-                    0.8  # a trial: the panel that fits is at most a fifth shorter than it could be
-                )
+                half *= 0.8  # the panel that fits is at most a fifth shorter than it could be
+            # |density| is at most e^{-square/2}: Re x is at least |centre| - reach in size, and
+            # |Im x| is at most down + reach.
             square = max(abs(centre) - reach, 0.0) ** 2 - (down + reach) ** 2
             log_size = max(growth_at_tilt, growth_at_turn) + self.tilt * self.centre - square / 2
-            # The terms -1 + w of a centred sum, which is on the real line alone.
+            # The terms -1 + w of a centred sum, which is on the real line alone, are at most this.
             linear_term = 0.0 if beyond else 1 + self.turn * (value * (1 + spread) + self.centre)
-            missed += (
-                half
-                * stretch
-                * (math.exp(min(log_size, 700.0)) + linear_term * math.exp(-square / 2))
-            )
+            size = math.exp(min(log_size, 700.0)) + linear_term * math.exp(-square / 2)
+            missed += half * stretch * size
             edges.append(min(edges[-1] + 2 * half, high) if half > 1e-12 else high)
             widest = min(3 * half, WIDEST_HALF)  # The next one is rarely much wider.
         rate = 64 / 15 * ELLIPSE ** (2 - 2 * POINTS) / (1 - ELLIPSE**-2)
         return np.array(edges), missed * rate
 
     def _left_out(self, x: float, depth: float) -> float:
-        """Return a bound on the integral of e^{-s(V-c)} beyond x, an end of the nodes."""
-        lean = self.tilt * math.cos(self.mu * depth)
-        slope = abs(x + max(lean, 0.0) * self.mu * self.value(x))
-        size = (depth * depth - x * x) / 2 - lean * self.value(x) + self.tilt * self.centre
+        """Return a bound on the integral of e^{-s(V-c)} beyond x, an end of the nodes.
+
+        The integrand's size has a concave logarithm, so that its integral is at most its value over
+        the slope of the logarithm.  Along the path |e^{-sV}| is at most e^{-real_tilt V}, with V at
+        the real part of x.
+        """
+        real_tilt = self.tilt * math.cos(self.mu * depth)
+        slope = abs(x + max(real_tilt, 0.0) * self.mu * self.value(x))
+        size = (depth * depth - x * x) / 2 - real_tilt * self.value(x) + self.tilt * self.centre
         return math.exp(min(size, 700.0)) / slope
 
 

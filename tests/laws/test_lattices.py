@@ -86,11 +86,11 @@ def above_violation() -> str:
     """An upper bound of one lattice, cut where much is above, that is below a normal loss."""
     one = GaussianLoss(0.7)
     two = GaussianLoss(0.7 * math.sqrt(2))
-    found = LatticeAbove([(one, 2)], 0.02, 1e-3).epsilon(5e-3, 1.01 * two.epsilon_at(5e-3))
+    found = LatticeAbove.of([(one, 2)], 0.02, 1e-3).epsilon(5e-3, 1.01 * two.epsilon_at(5e-3))
     if not found >= two.epsilon_at(5e-3) * (1 - 1e-9):
         return f"{found} is below the truth"
     epsilon = np.array([0.0, 0.3, 1.0, 2.5])
-    deltas = LatticeCurve([(one, 2)], 0.02).profile(epsilon)
+    deltas = LatticeCurve.of([(one, 2)], 0.02).profile(epsilon)
     if np.any(deltas < two.profile(epsilon) * (1 - 1e-9)):
         return f"{deltas} are below the truth"
     return ""

@@ -136,7 +136,7 @@ TERMS = {
         "powers": Dropped(pld_grid, "grid_of_sum", "noise += releases * ULP", "pass"),
         "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
         "cut off, above": Dropped(
-            pld_grid, "grid_of_sum", "nats -= math.log1p(-min(cut_off, 0.5))", "pass"
+            pld_grid, "grid_of_sum", "minus_log_finite -= math.log1p(-cut_off)", "pass"
         ),
     },
     "few outcomes": {

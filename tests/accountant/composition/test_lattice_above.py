@@ -35,11 +35,11 @@ def test_gaussians_by_their_closed_form():
     mu = math.sqrt(5) * 0.3
     epsilon = np.linspace(0.0, 6.0, 50)
     truth = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-    found = LatticeCurve([(GaussianLoss(0.3), 5)], 2e-4).profile(epsilon)
+    found = LatticeCurve.of([(GaussianLoss(0.3), 5)], 2e-4).profile(epsilon)
     assert np.all(found >= truth)
     # the last deltas are 1e-18
     assert np.all(found <= truth * (1 + 3e-5) + 1e-20)
-    assert LatticeCurve([(GaussianLoss(0.3), 5)], 2e-4).profile(np.array(-0.1)) == 1
+    assert LatticeCurve.of([(GaussianLoss(0.3), 5)], 2e-4).profile(np.array(-0.1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_gaussians_by_their_closed_form():
 )
 def test_unlike_losses_by_exact_cumulants(items, step):
     composition = Composition(items)
-    curve = LatticeCurve(items, step)
+    curve = LatticeCurve.of(items, step)
     for epsilon in (0.0, 0.2, 0.55):
         low, high = delta_interval(composition, epsilon, 1e-8, ENGINES_NEAR_EPSILON)
         found = float(curve.profile(np.array(epsilon)))
         assert low <= found <= high * (1 + 2e-4)
     delta = composition.infinity + 1e-6
     truth = certify(EpsilonProblem(composition, delta, 1e-8), SUMMING_ENGINES)
-    found = LatticeAbove(items, step, 1e-16).epsilon(delta, 1.01 * truth.upper)
+    found = LatticeAbove.of(items, step, 1e-16).epsilon(delta, 1.01 * truth.upper)
     # an atom may be a step below a point
     assert truth.lower <= found <= truth.upper * (1 + 1e-4) + step
 
 
 def test_a_far_guess_is_followed_down_and_a_small_one_says_nothing():
-    lattice = LatticeAbove([(GaussianLoss(0.5), 3)], 1e-3, 1e-16)
+    lattice = LatticeAbove.of([(GaussianLoss(0.5), 3)], 1e-3, 1e-16)
     near = lattice.epsilon(1e-6, 4.16)
     assert lattice.epsilon(1e-6, 5.0) == pytest.approx(near, rel=1e-9)
     assert lattice.epsilon(1e-6, 3.0) == math.inf
@@ -77,7 +77,7 @@ def test_a_far_guess_is_followed_down_and_a_small_one_says_nothing():
 
 def test_the_mass_above_a_cut_is_charged():
     loss = GaussianLoss(1.0)
-    found = LatticeAbove([(loss, 2)], 1e-2, 0.1).epsilon(1e-6, 50.0)
+    found = LatticeAbove.of([(loss, 2)], 1e-2, 0.1).epsilon(1e-6, 50.0)
     assert found == math.inf
 
 

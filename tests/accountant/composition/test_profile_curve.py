@@ -15,7 +15,7 @@ from accountant import (
     Sequential,
     Tight,
 )
-from accountant.composition import composed_loss, profile_curve
+from accountant.composition import profile_curve
 from accountant.composition.composed_loss import ComposedLoss
 from accountant.composition.composition import Composition
 from accountant.composition.engine import delta_interval
@@ -66,11 +66,13 @@ def test_a_composite_part_makes_its_engines_once(monkeypatch):
 def test_a_composite_part_makes_its_lattice_once(monkeypatch):
     made = []
 
+    made_by = LatticeCurve.of
+
     def counted(*args):
-        made.append(LatticeCurve(*args))
+        made.append(made_by(*args))
         return made[-1]
 
-    monkeypatch.setattr(composed_loss, "LatticeCurve", counted)
+    monkeypatch.setattr(LatticeCurve, "of", counted)
     # a contour of two would be smoothed
     part = PoissonSampled(2 * LaplaceLoss(0.3125), 0.3125)
     assert isinstance(part.loss, ComposedLoss)
