@@ -1,7 +1,9 @@
 """Shuffling: local reports are put in random order before the analyst sees them.
 
-A report could as well have come from some of the other users, its clones: whose report it is then
-stays hidden.  The clone pair is two laws of the number of clones that bound what is seen.
+Each user randomises an own record by a local randomiser of epsilon e0.  Some of the other users
+answer as if they had this user's record or its replacement: they are the clones of this user.  It
+stays hidden which of these reports is the user's.  The clone pair (P, Q) is two laws of counts of
+reports; it costs at least as much as what the analyst sees.
 
 References: Feldman, McMillan & Talwar (2022), Theorem 3.2 (the clone pair, computed numerically
 here); (2021), Theorem 3.1 (a closed form, 2 to 4 times looser).
@@ -36,12 +38,13 @@ from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
 # Up to this number of users binary responses are exact: every number of yes among the others is
-# tried, a second's work.
+# tried, which takes about a second.
 MAX_ENUMERATED_USERS = 1000
-# Up to this number of users the attained pair is listed, with an atom for each number of yes;
-# beyond it the attained pair is one of equal laws.
+# Up to this number of users the attained pair is listed, with an outcome for each number of yes;
+# beyond it the attained pair has two equal laws, so that lower bounds are 0.
 MAX_LISTED_USERS = 5000
-# The profile takes milliseconds at each point, so that discretisations have fewer than usual.
+# A composition replaces this loss by one with finitely many values.  The profile takes milliseconds
+# at each of them, so 512 are taken, fewer than usual.
 NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
 
 
@@ -51,9 +54,14 @@ class Shuffled(SymmetricLoss):
     """Reports of ``users`` users by the same pure local randomiser, in random order.
 
     Stated for replacing one user's record; not interactive.  Binary responses of up to 1,000
-    users are exact: the adversary sees how many said yes, the others answering what is worst.
-    Any other part hides among clones: P = (A + D, C - A + 1 - D), Q = (A + 1 - D, C - A + D), where
-    C of the others say something random, A of them heads, and D is the user's own coin.
+    users are exact: the adversary sees how many said yes, and the other users' answers are those
+    that reveal most.  Any other part hides among clones.  With e0 the epsilon of one report and
+    f = 1 / (e^e0 + 1),
+
+        P = law of (A + D, C - A + 1 - D),    Q = law of (A + 1 - D, C - A + D),
+
+    where C ~ Bin(users - 1, 2f) is the number of clones, A ~ Bin(C, 1/2) that of the clones which
+    answer as for the user's record, and D ~ Bernoulli(1 - f) whether the user does.
 
     Parameters
     ----------
@@ -101,9 +109,10 @@ class Shuffled(SymmetricLoss):
 
     @property
     def binary(self) -> bool:
-        """Whether reports are binary responses, of which only the number of yes is seen.
+        """Whether reports are taken to be binary responses, of which the number of yes is seen.
 
-        Their pair has two outcomes, whose probabilities are exchanged on the neighbour.
+        Only the loss of the part is known here.  That of a binary response is a pair of two
+        outcomes whose probabilities are exchanged on the neighbour.
         """
         loss = self.loss
         return isinstance(loss, PairLoss) and len(loss.p) == 2 and loss.p == loss.q[::-1]
@@ -119,9 +128,10 @@ class Shuffled(SymmetricLoss):
         return np.where(flat < self.max_loss, delta, 0.0).reshape(e.shape)
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
-        """Return the privacy profile at any real epsilon, that of each size once."""
+        """Return the privacy profile at any real epsilon, computed once for e and -e."""
         size, places = np.unique(np.abs(epsilon), return_inverse=True)
         values = self.profile(size)
+        # The loss is symmetric, so that delta(-e) = 1 - e^-e + e^-e delta(e).
         negative = -np.expm1(-size) + np.exp(-size) * values
         places = places.reshape(np.shape(epsilon))
         return np.where(np.asarray(epsilon) >= 0, values[places], negative[places])
@@ -138,27 +148,39 @@ class Shuffled(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """An upper envelope: the answers of the other users are not known."""
+        """An upper envelope: no single pair need attain the profile at all epsilons.
+
+        It depends on epsilon which answers of the other users reveal most.  So lower bounds come
+        from `attained_pair` instead.
+        """
         return NUMERICS
 
     @property
     def attained_pair(self) -> Loss:
-        """Binary responses of the same epsilon, all others having the same answer."""
+        """Binary responses of the same epsilon, all others having the same answer.
+
+        The lower ends of certificates are taken from it: a part of this epsilon may cost so much.
+        """
         if self.users > MAX_LISTED_USERS:
             return PairLoss((1.0,), (1.0,))
         laws = [
-            yes_count_distributions(self.max_loss, yes, self.users - 1 - yes)
+            yes_count_distributions(self.max_loss, yes=yes, no=self.users - 1 - yes)
             for yes in (0, self.users - 1)
         ]
+        # The masses are rounded up, so they are scaled to the sum 1.
         pairs = [PairLoss(p / p.sum(), q / q.sum()) for p, q in laws]
+        # Either is attained.  The one that costs more at a usual delta gives the sharper lower end.
         return max(pairs, key=lambda pair: pair.inverse_profile(1e-6))
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile by guarded secants: a profile costs milliseconds."""
+        # The root is sought at a delta that is smaller by the accuracy which a profile promises.
         log_target = math.log(delta) - ACCURACY
 
         def excess(e: float) -> float:
             value = float(self.profile(e))
             return math.log(value) - log_target if value > 0 else -math.inf
 
-        return min(falling_root(excess, self.max_loss / 2, 1.0, self.max_loss)[0], self.max_loss)
+        # The start and the slope of the first step only decide how long the search takes.
+        root, _ = falling_root(excess, self.max_loss / 2, tilt=1.0, max_epsilon=self.max_loss)
+        return min(root, self.max_loss)
