@@ -1,11 +1,12 @@
 """Advanced composition: the optimal bound from the epsilons and deltas of the releases alone.
 
 Releases that are only known to be (epsilon_i, delta_i)-DP cost at most as much as randomised
-responses.  Such a response reveals the record with probability delta_i, a loss of infinity; else its
-loss is +epsilon_i with probability e^epsilon_i / (1 + e^epsilon_i), or -epsilon_i.  So delta of the
-plan follows from the law of a sum of independent losses +-epsilon_i.  For equal epsilons that is a
-binomial; for up to a thousand different ones the engines of `accountant.composition` bound it; for
-more a martingale's tail bound is computed, which is not optimal.
+responses.  Such a response reveals the record with probability delta_i, which is an infinite loss.
+Otherwise its loss is +epsilon_i with probability e^epsilon_i / (1 + e^epsilon_i), else -epsilon_i.
+So delta of the plan follows from the law of a sum of independent losses +-epsilon_i.  For equal
+epsilons that is a binomial; for up to a thousand different ones the engines of
+`accountant.composition` bound it; for more a martingale's tail bound is computed, which is not
+optimal.
 
 Exponential mechanisms cost less than randomised responses of their epsilon, because the losses of
 one release lie in a range of length epsilon, not 2 epsilon (`bounded_range_composition`).
