@@ -1,10 +1,15 @@
 """Advanced composition: the optimal bound from the epsilons and deltas of the releases alone.
 
-The worst (epsilon, delta)-DP releases are randomised responses, which with probability delta reveal
-the record.  So the composed delta at an epsilon is that of a sum of independent losses +-epsilon_i,
-for equal epsilons of a binomial.  Exponential mechanisms, whose losses have a bounded range, cost
-less.  For more than a thousand different epsilons a martingale's tail bound is computed, which
-is not optimal.
+Releases that are only known to be (epsilon_i, delta_i)-DP cost at most as much as randomised
+responses.  Such a response reveals the record with probability delta_i, which is an infinite loss.
+Otherwise its loss is +epsilon_i with probability e^epsilon_i / (1 + e^epsilon_i), else -epsilon_i.
+So delta of the plan follows from the law of a sum of independent losses +-epsilon_i.  For equal
+epsilons that is a binomial; for up to a thousand different ones the engines of
+`accountant.composition` bound it; for more a martingale's tail bound is computed, which is not
+optimal.
+
+Exponential mechanisms cost less than randomised responses of their epsilon, because the losses of
+one release lie in a range of length epsilon, not 2 epsilon (`bounded_range_composition`).
 
 References: Kairouz, Oh & Viswanath (2015), Theorems 3.3 (equal epsilons) and 3.5 (martingale);
 Murtagh & Vadhan (2016) (unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
@@ -45,9 +50,9 @@ MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken: it needs
 WIDTH = 1e-8  # width of the interval around the epsilon of unequal releases, relative to epsilon
 # For more exponential mechanisms, all chosen in advance, their own bound is not computed.
 MAX_NONADAPTIVE_RELEASES = 1000
-# Ranges, in nats, for which the recursion of adaptive releases is computed.
-MAX_RANGE = 5.0
-MIN_RANGE = 1e-12
+# Ranges, in nats, for which the recursion of adaptive releases is computed: its exponentials of one
+# range must be finite, and those of a sixteenth of a range differ from 1.
+MIN_RANGE, MAX_RANGE = 1e-12, 5.0
 # The binomial is summed over a window around its mean: DEVIATIONS standard deviations and
 # EXTRA_HEADS heads on each side.  By Bernstein's inequality at most 2 e^-800 lies outside of it.
 DEVIATIONS, EXTRA_HEADS = 40, 1000
@@ -60,8 +65,8 @@ class Advanced(Accountant):
     """Advanced composition: the optimum over all releases with these bounds, never above `Basic`.
 
     - Releases of one epsilon: the binomial, exact (up to 10^8 releases).
-    - Up to 1000 different epsilons: the optimum, certified to 1e-8.
-    - More: the martingale bound, not optimal.
+    - Up to 1000 different epsilons, or more releases of one: the optimum, certified to 1e-8.
+    - More different epsilons: the martingale bound, not optimal.
     - Exponential mechanisms of one range, at most 5 nats, with epsilon at a given delta: the
       optimum within 0.2 % (up to 300 adaptive ones), or exact (up to 1000 chosen in advance).  For
       delta at a given epsilon, those chosen in advance count as (epsilon, 0)-DP releases.
@@ -91,22 +96,29 @@ class Advanced(Accountant):
         epsilon_counts = _pure_epsilons(plan)
         if epsilon_counts is None or not epsilon_counts:
             return basic
-        # With the mass at infinity 1 - delta = (1 - mass)(1 - finite_delta), finite_delta that of
-        # the finite losses.  It is negative if the mass alone exceeds delta.
+        # mass: the probability that some response reveals the record.
+        # finite_delta: the delta that the other responses, with finite losses, may have.
+        #
+        #     1 - delta = (1 - mass) (1 - finite_delta)
+        #
+        # finite_delta is negative if the mass alone exceeds delta.
         mass = infinity_mass(plan, worse_direction=True)
         finite_delta = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if finite_delta <= 0:
             return min(basic, _sum_of_epsilons(epsilon_counts)) if finite_delta == 0 else basic
-        bounded_range_epsilon = self._bounded_range_epsilon(plan, finite_delta)
         if len(epsilon_counts) == 1 and max(epsilon_counts.values()) <= MAX_BINOMIAL_RELEASES:
             ((epsilon, count),) = epsilon_counts.items()
+            bounded_range_epsilon = self._bounded_range_epsilon(plan, finite_delta)
             return min(basic, bounded_range_epsilon, optimal_epsilon(epsilon, count, finite_delta))
         if len(epsilon_counts) <= MAX_DISTINCT_EPSILONS:
             return min(basic, unequal_epsilon(epsilon_counts, finite_delta))
         return min(basic, kov_epsilon(epsilon_counts, finite_delta))
 
     def _bounded_range_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the optimum of exponential mechanisms of one range; infinite for other plans."""
+        """Return the optimum of exponential mechanisms of one range; infinite for other plans.
+
+        It is infinite, too, for more of them than the computation allows.
+        """
         items = list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if not isinstance(loss, BoundedRangeLoss):
@@ -119,6 +131,8 @@ class Advanced(Accountant):
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return a bound on the delta of one direction; the class says where it is optimal."""
+        if self.one_way_epsilon(plan, 0.0) <= epsilon:
+            return 0.0  # exactly, where the sum over the binomial would leave its round-off
         epsilon_counts, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if (
@@ -135,39 +149,39 @@ class Advanced(Accountant):
             finite_delta = float(_Binomial(release_epsilon, releases).delta(np.array([epsilon]))[0])
         else:
             responses = _randomised_responses(epsilon_counts)
-            finite_delta = delta_interval(responses, epsilon, WIDTH, ENGINES_NEAR_EPSILON)[1]
+            _, finite_delta = delta_interval(
+                responses, epsilon, width=WIDTH, engines=ENGINES_NEAR_EPSILON
+            )
         return round_up(mass + (1 - mass) * finite_delta)
 
 
 def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
-    """Return whether the recursion over adaptive exponential mechanisms can be computed.
-
-    It must be quick, and its exponentials must be finite and distinct floats.
-    """
+    """Return whether the recursion over adaptive exponential mechanisms can be computed."""
     return count <= MAX_ADAPTIVE_RELEASES and MIN_RANGE <= loss.epsilon <= MAX_RANGE
 
 
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Return the least epsilon of ``count`` adaptive epsilon-DP releases (exact, rounded up)."""
     binomial = _Binomial(epsilon, count)
-    return min(
-        round_up(smallest_root(binomial.delta, delta, round_up(count * epsilon, 8))),
-        round_up(count * epsilon),
-    )
+    # Above all losses of the binomial, which are raised by 4 ULP, its delta is 0: a root is found.
+    above_all_losses = round_up(count * epsilon, 8)
+    root = smallest_root(binomial.delta, target=delta, high=above_all_losses)
+    return min(round_up(root), round_up(count * epsilon))
 
 
 class _Binomial:
-    """The law of ``count`` binary randomised responses, each of loss +epsilon (head) or -epsilon.
+    """The law of the summed loss of ``count`` binary randomised responses.
 
-    ``loss`` are the values ``(2 heads - count) epsilon`` in the window, and ``p`` upper bounds on
-    their probabilities under P = Bin(count, e^epsilon / (1 + e^epsilon)).
+    A response has the loss +epsilon ("head"), with the chance e^epsilon / (1 + e^epsilon), or
+    -epsilon ("tail").  ``loss`` are the sums ``(2 heads - count) epsilon`` for the numbers of heads
+    in a window, rounded up, and ``p`` upper bounds on the probabilities of these numbers.
     """
 
     def __init__(self, epsilon: float, count: int) -> None:
         from scipy.special import gammaln
 
-        # Only positive losses matter: the window starts at count / 2 heads or above.
         chance = 1 / (1 + math.exp(-epsilon))
+        # Only positive losses matter: the window starts at count / 2 heads or above.
         reach = DEVIATIONS * math.sqrt(count * chance * (1 - chance)) + EXTRA_HEADS
         lowest_heads = max(count // 2, math.floor(count * chance - reach))
         heads = np.arange(
@@ -177,17 +191,18 @@ class _Binomial:
         log_factorial = gammaln(count + 1.0)
         log_p = log_factorial - gammaln(heads + 1) - gammaln(count - heads + 1)
         log_p += heads * log_heads + (count - heads) * log_tails
-        # ln P is a sum of terms whose sizes add up to at most a few times this; each term, and each
-        # sum, is inexact by some ulps of its size.
+        # ln P is a sum of three log-factorials and two products, whose sizes add up to at most
+        # S = 2 ln count! + count epsilon + count.  Each of the five terms is right to 2 ULP of its
+        # size, and each of four sums to half an ULP of S: in all 4 ULP S, which is at most this.
         error = 8 * ULP * (log_factorial + count * epsilon + count)
         self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
         self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
-        # At epsilons below the window's first loss delta is taken to be 1, since masses are missing
-        # that would count; those above the window are too small for a float.
+        # Below the window masses are missing, so delta is taken to be 1 at epsilons below its first
+        # loss.  The masses above the window are too small for a float.
         self.window_start = 0.0 if lowest_heads <= count // 2 else self.loss[0]
 
     def delta(self, epsilon: Array) -> Array:
-        """Return ``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 below the window."""
+        """Return ``sum_heads P(heads) (1 - e^{epsilon - loss})_+``; 1 below the window."""
         step = max(1, BLOCK // self.p.size)  # epsilons at a time
         blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
         sums = [(self.p * -np.expm1(np.minimum(e - self.loss, 0.0))).sum(axis=1) for e in blocks]
@@ -198,7 +213,7 @@ class _Binomial:
 def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
     """Return the least epsilon of releases with these epsilons and counts, at most 1e-8 too large.
 
-    The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
+    Murtagh & Vadhan (2016) show that this optimum is hard to compute exactly.
     """
     problem = EpsilonProblem(_randomised_responses(epsilon_counts), delta, WIDTH)
     return certify(problem, ENGINES_NEAR_EPSILON).upper
@@ -210,18 +225,25 @@ def _randomised_responses(epsilon_counts: dict[float, int]) -> Composition:
 
 
 def kov_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Return strong composition with the exact drift, rounded up: Kairouz et al. (2015), 3.5."""
-    # sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)
+    """Return the martingale bound, rounded up: Kairouz et al. (2015), Theorem 3.5.
+
+    The sum of the losses exceeds this with probability at most delta (Azuma's inequality):
+
+        sum_i e_i tanh(e_i / 2) + sqrt(2 ln(1 / delta) sum_i e_i^2)
+
+    The first sum, the drift, is the mean of the losses.
+    """
     drift = math.fsum(count * e * math.tanh(e / 2) for e, count in epsilon_counts.items())
     square = math.fsum(count * e * e for e, count in epsilon_counts.items())
     return round_up(drift + math.sqrt(-2 * math.log(delta) * square), 16)
 
 
 def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
-    """Return how often each epsilon occurs, which bounds the finite losses of a release.
+    """Return the epsilons that bound the finite losses of the releases, each with its count.
 
-    The result is None where the finite losses of some release are unbounded.  Of parallel parts the
-    one with the largest sum counts; releases of epsilon 0 are left out.
+    The result is None where the finite losses of some release are unbounded.  A record is in one of
+    several parallel parts, so the part with the largest sum of epsilons bounds them all.  Releases
+    of epsilon 0 are left out.
     """
     counts: dict[float, int] = {}
     for item, count in plan.losses():

@@ -1,13 +1,19 @@
 """Optimal composition of exponential mechanisms: releases of bounded range.
 
-A release of range e0 is a pair with log-ratios t and t - e0 for some t in [0, e0], of masses
-p_t = (1 - e^{t - e0}) / (1 - e^{-e0}) and 1 - p_t.  If all t must be chosen in advance the worst
-choice is one t for all; if each may follow the answers so far, the worst strategy gains more.
+An exponential mechanism of range e0 costs at most as much as a pair of laws (P, Q) with two
+outcomes.  Their losses ln(P/Q) are t and t - e0 for some t in [0, e0], and have under P the
+probabilities p_t = (1 - e^{t - e0}) / (1 - e^{-e0}) and 1 - p_t.  If all mechanisms must be chosen
+in advance, the worst choice is one t for all.  If each may follow the answers so far, the worst
+strategy costs more.
 
-With V_m(e) the greatest delta at e of m releases that may follow the answers, V_0(e) is
-(1 - e^e)_+, and V_{m+1}(e) = sup_t p_t V_m(e - t) + (1 - p_t) V_m(e - t + e0).  This recursion is
-computed from above on a grid of e, whose spacing h is called a cell; of each V only a window of
-cells is kept.
+Let V_m(eps) be the greatest delta of m releases at eps = epsilon that may follow the answers.  The
+loss of a release is taken off the epsilon that is left to those after it:
+
+    V_0(eps) = (1 - e^eps)_+,   V_{m+1}(eps) = sup over t of p_t V_m(eps - t) + (1 - p_t) V_m(eps -
+    t + e0).
+
+This recursion is computed from above on a grid of eps, which may be negative.  The spacing h of the
+grid is e0 / `CELLS_PER_RANGE`, and is called a cell.  Of each V_m only a window of cells is kept.
 
 References: Dong, Durfee & Rogers (2020), Theorem 2 (non-adaptive) and section 5 (adaptive).
 """
@@ -26,69 +32,79 @@ from accountant.numerics.rounding import ULP, round_up
 from accountant.numerics.search import falling_root
 
 MAX_ADAPTIVE_RELEASES = 300
-# Cells of a range in the recursion, whose answer is then two thousandths too large.
+# Any number gives an upper bound; with this one the answer is up to two thousandths too large.
 CELLS_PER_RANGE = 16
-# Half of a window of all e, in standard deviations of the loss: beyond, the mass is negligible.
+# Half of a window for all eps, in standard deviations of the loss: beyond, the mass is negligible.
+# It is cut off on the safe side, so a narrower window would only make the bound larger.
 DEVIATIONS = 14
-NEGLIGIBLE_SHARE = 1e-10  # of delta: what a window around one e may leave out on each side, about
+NEGLIGIBLE_SHARE = 1e-10  # of delta: about what a window for one epsilon leaves out on each side
 
 
 def nonadaptive_epsilon(e0: float, count: int, delta: float) -> float:
     """Return the least epsilon of ``count`` releases of range ``e0``, all chosen in advance."""
-    # The search for the epsilon starts at a quarter of the largest loss.
-    top = round_up(count * e0)
+    top = round_up(count * e0)  # the largest loss
 
     def excess(epsilon: float) -> float:
         delta_at_epsilon = _nonadaptive_delta(e0, count, epsilon)
         return math.log(delta_at_epsilon) - math.log(delta) if delta_at_epsilon > 0 else -math.inf
 
-    return min(top, falling_root(excess, top / 4, 1.0, top)[0])
+    root, _ = falling_root(excess, start=top / 4, tilt=1.0, max_epsilon=top)
+    # The losses, of size ``top``, are computed in four operations, and t in three.  Near ``top``
+    # delta falls so steeply that their round-off counts.
+    return min(top, root + 16 * ULP * top)
 
 
 def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
     """Return the greatest delta of ``count`` releases with one t, rounded up.
 
-    ``low`` counts the releases with the log-ratio t - e0, so that the loss is count t - low e0.
+    With k the number of releases whose loss is t - e0, and not t, the summed loss is
+    count t - k e0.  So at one t
+
+        delta = sum over k of C(count, k) p_t^(count - k) (1 - p_t)^k (1 - e^{epsilon - loss})_+.
     """
     from scipy.special import gammaln
 
-    # the greatest is attained at some t = (epsilon + (i + 1) e0) / (count + 1), or at an end
-    low = np.arange(count + 1.0)
-    t = np.unique(np.clip((epsilon + (low + 1) * e0) / (count + 1), 0.0, e0))
+    k = np.arange(count + 1.0)
+    # The greatest is attained at some t = (epsilon + (k + 1) e0) / (count + 1), or at an end.
+    t = np.unique(np.clip((epsilon + (k + 1) * e0) / (count + 1), 0.0, e0))
     with np.errstate(divide="ignore", invalid="ignore"):
         # ln p_t and ln (1 - p_t)
         log_p = log1mexp(np.minimum(t - e0, 0.0)) - math.log(-math.expm1(-e0))
         log_rest = t + log1mexp(-t) - e0 - math.log(-math.expm1(-e0))
-        log_binomials = gammaln(count + 1.0) - gammaln(low + 1) - gammaln(count - low + 1)
-        high = np.where(low < count, (count - low) * log_p[:, None], 0.0)
-        size = log_binomials + high + np.where(low > 0, low * log_rest[:, None], 0.0)
-        loss = count * t[:, None] - low * e0
-        sticks = np.exp(size) * -np.expm1(np.minimum(epsilon - loss, 0.0))
+        log_binomials = gammaln(count + 1.0) - gammaln(k + 1) - gammaln(count - k + 1)
+        # The power 0 of a probability 0 is 1.
+        log_powers = np.where(k < count, (count - k) * log_p[:, None], 0.0)
+        log_powers += np.where(k > 0, k * log_rest[:, None], 0.0)
+        loss = count * t[:, None] - k * e0
+        terms = np.exp(log_binomials + log_powers) * -np.expm1(np.minimum(epsilon - loss, 0.0))
     # A term is e to a sum of logarithms, each inexact by some ulps of its size.
     error = 1 + 16 * ULP * (count * (1 + e0) + float(gammaln(count + 1.0)))
-    return float(np.max(np.sum(sticks, axis=1))) * error
+    return float(np.max(np.sum(terms, axis=1))) * error
 
 
 def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
     """Return the least epsilon of ``count`` releases of range ``e0``, chosen adaptively.
 
-    The grid around the answer is tried first, then that of all e.
+    The grid around the answer is tried first, then that of all eps.  Where neither has the answer,
+    it is the largest loss.
     """
     top = round_up(count * e0)
     for is_narrowed in (True, False):
-        curve = _profile_near(e0, count, delta) if is_narrowed else _adaptive_profile(e0, count)
-        if curve is None:
+        profile = _profile_near(e0, count, delta) if is_narrowed else _adaptive_profile(e0, count)
+        if profile is None:
             continue
-        epsilon, value = curve
+        epsilon, value = profile
+        # The first point at which delta is small enough; 0 also where there is none.
         index = int(np.argmax((value <= delta) & (epsilon >= 0)))
         if not value[index] <= delta or (index == 0 and epsilon[0] > 0):
             continue  # the answer is not on this grid
         if epsilon[index] <= 0:
             return 0.0
-        # Delta is at most its chord between two points, which is linear in e^epsilon.
+        # Delta is convex in e^epsilon, so it is at most its chord from the point before, a cell
+        # lower.  The chord has the value delta at this share of the way.
         share = (value[index - 1] - delta) / (value[index - 1] - value[index])
-        inside = float(epsilon[index - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
-        return min(round_up(inside, 64), top)
+        crossing = float(epsilon[index - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
+        return min(round_up(crossing, 64), top)
     return top
 
 
@@ -97,14 +113,14 @@ def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
     if epsilon >= count * e0:
         return 0.0
     points, value = _adaptive_profile(e0, count)
-    # a chord in e^epsilon is above the profile
+    # The profile is convex in e^epsilon, so it is at most its chords.
     return round_up(float(np.interp(math.exp(epsilon), np.exp(points), value)), 64)
 
 
 @functools.lru_cache(maxsize=256)
 def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
-    """Return epsilons on a grid, and upper bounds on delta there."""
-    ends = [_half_width(DEVIATIONS, done) for done in range(count + 1)]
+    """Return epsilons on a grid around 0, and upper bounds on delta there."""
+    ends = [_half_width(DEVIATIONS, releases) for releases in range(count + 1)]
     return _profile(e0, [(-end, end) for end in ends])
 
 
@@ -116,11 +132,12 @@ def _profile_near(e0: float, count: int, delta: float) -> tuple[Array, Array] | 
     the answer, but for about `NEGLIGIBLE_SHARE` of delta.  The result is None where the answer is
     not expected near that of a Gaussian.
     """
-    # Each release has at most the rho of a Gaussian of mu = e0 / 2.
+    # A release has at most the zCDP rho = e0^2 / 8, which is that of a Gaussian of mu = e0 / 2.
     guess = GaussianLoss(math.sqrt(count) * e0 / 2).inverse_profile(delta)
-    if guess > count * e0 / 2:  # few releases, or a tiny delta
-        return None
+    if guess > count * e0 / 2:
+        return None  # few releases, or a tiny delta: the window would be as wide as the grid
     middle, slack = (round(CELLS_PER_RANGE * share) for share in (guess / e0, math.sqrt(count) / 3))
+    # A normal loss exceeds this many deviations with about the probability NEGLIGIBLE_SHARE delta.
     deviations = math.sqrt(-2 * (math.log(delta) + math.log(NEGLIGIBLE_SHARE)))
     windows = []
     for done in range(count + 1):
@@ -134,8 +151,8 @@ def _profile_near(e0: float, count: int, delta: float) -> tuple[Array, Array] | 
 def _half_width(deviations: float, releases: int) -> int:
     """Return by how many cells a sum of releases may move, for a number of its deviations.
 
-    A release has a deviation of at most e0 / 2; two ranges are added, and no sum moves by more than
-    ``releases`` ranges.
+    The loss of a release has a standard deviation of at most e0 / 2.  Two ranges are added, since
+    few losses are not normal, and no sum moves by more than ``releases`` ranges.
     """
     reach = max(releases, 1) * CELLS_PER_RANGE
     far = math.ceil(deviations / 2 * CELLS_PER_RANGE * math.sqrt(releases)) + 2 * CELLS_PER_RANGE
@@ -145,15 +162,17 @@ def _half_width(deviations: float, releases: int) -> int:
 def _profile(e0: float, windows: list[tuple[int, int]]) -> tuple[Array, Array]:
     """Return the epsilons of the last window, and upper bounds on delta there.
 
-    ``windows`` has the first and the last cell that is kept of each V_m.  The profile is convex in
-    x = e^epsilon and 1 at x = 0, so straight lines between points are above it, and so is below a
-    window the line from x = 0 to its first value.  Above a window it is at most the last value.  So
-    every window gives an upper bound.
+    ``windows`` has the first and the last cell that is kept of each V_m.  V_m is convex in x =
+    e^eps and 1 at x = 0.  So the line between two points is above it.  Below a window, the line
+    from x = 0 to the window's first value is above it.  Above a window, V_m is at most the last
+    value.  So every window gives an upper bound.
     """
     step, bellman_step = e0 / CELLS_PER_RANGE, _BellmanStep(e0)
     bottom, top = windows[0]
     value: Array = np.maximum(-np.expm1(step * np.arange(bottom, top + 1.0)), 0.0)
     for low, high in windows[1:]:
+        # ``value`` has V_m from the cell ``bottom`` on.  V_{m+1} in a window needs V_m a range of
+        # cells further on both sides, and one cell more below.
         start, end = low - CELLS_PER_RANGE - 1, high + CELLS_PER_RANGE
         if start < bottom:
             below = 1 + (value[0] - 1) * np.exp(step * np.arange(start - bottom, 0.0))
@@ -168,17 +187,22 @@ def _profile(e0: float, windows: list[tuple[int, int]]) -> tuple[Array, Array]:
 
 
 class _BellmanStep:
-    """The map from V to ``sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)``, rounded up.
+    """The map from V to ``sup_t p_t V(eps - t) + (1 - p_t) V(eps - t + e0)``, rounded up.
 
-    With c = e^{-e0} and s = e^{-t}: (1 - c) p_t = 1 - c / s and (1 - c)(1 - p_t) = c / s - c.
+    With c = e^{-e0} and s = e^{-t}: (1 - c) p_t = 1 - c / s and (1 - c)(1 - p_t) = c / s - c.  The
+    supremum of (1 - c) times the sum is computed, and divided by 1 - c at the end.
     """
 
     def __init__(self, e0: float) -> None:
         self._step, self._c = e0 / CELLS_PER_RANGE, math.exp(-e0)
-        self._inverse_width = -1 / math.expm1(-self._step)  # of a cell, in z = e^{ih} s
+        # 1 / (1 - e^{-h}): from t = i h to (i + 1) h, z = e^{ih} s goes from 1 to e^{-h}
+        self._inverse_width = -1 / math.expm1(-self._step)
         # c / s at s = e^{-t}, for t = i h
         self._over = np.exp(self._step * np.arange(CELLS_PER_RANGE + 1) - e0)[:, None]
-        # sums lose a few units of values that are about 1 / (1 - c) times larger
+        # A weight 1 - c / s or c / s - c is a difference of two numbers: it is 0, or at least the
+        # share (1 - c) / 16 of the larger one.  So round-off of a few 1e-16 in these numbers is at
+        # most 1e-14 / (1 - c) of the weight.  1e-13 is for what remains, as for exponents of up to
+        # 5 nats.
         self._scale = (1 + 1e-13 + 1e-14 / (1 - self._c)) / (1 - self._c)
 
     def __call__(self, wide: Array) -> Array:
@@ -187,7 +211,8 @@ class _BellmanStep:
         ``wide`` has V on one cell and a range of cells more below, and on a range of cells above.
         """
         cells, c = CELLS_PER_RANGE, self._c
-        # t at the cells' ends: (1 - c/s) V(e - t) + (c/s - c) V(e - t + e0) at t = 0, h, ..., e0
+        # t at the cells' ends: (1 - c/s) V(eps - t) + (c/s - c) V(eps - t + e0) at t = 0, h, ...,
+        # e0
         ends = _rows(wide[1:-cells]) * (1 - self._over)
         ends += _rows(wide[1 + cells :]) * (self._over - c)
         best: Array = ends.max(axis=0)
@@ -197,9 +222,15 @@ class _BellmanStep:
 
     def _raise_inside(self, best: Array, wide: Array) -> None:
         """Raise ``best`` to the suprema that lie between the ends."""
-        # For t between i h and (i + 1) h, s = e^{-ih} z, both V(e - t) and V(e - t + e0) are lines
-        # in z.  (1 - c) times the value is a - b z - e^{ih} d / z, greatest at z = sqrt(e^{ih} d/b)
-        # if that is in [e^{-h}, 1]: on the two rows, or one, where x - 2 <= i <= x, x = ln(b/d)/h.
+        # For t between i h and (i + 1) h, s = e^{-ih} z with z in [e^{-h}, 1], and the chords are
+        # lines in z: V(eps - t) = A0 + A1 z and V(eps - t + e0) = B0 + B1 z.  With c / s = c e^{ih}
+        # / z
+        #
+        #     (1 - c / s) (A0 + A1 z) + (c / s - c) (B0 + B1 z) = constant - b z - e^{ih} d / z,
+        #     b = c B1 - A1,   d = c (A0 - B0).
+        #
+        # Where b and d are positive this is greatest at z = sqrt(e^{ih} d / b).  That z is in
+        # [e^{-h}, 1] for the one or two i with x - 2 <= i <= x, x = ln(b / d) / h.
         cells, c, rise = CELLS_PER_RANGE, self._c, wide[1:] - wide[:-1]
         b = (c * rise[cells:] - rise[:-cells]) * self._inverse_width
         d = (rise[cells:] - rise[:-cells]) * self._inverse_width
@@ -213,7 +244,7 @@ class _BellmanStep:
         target = at + i.astype(np.intp) - cells
         valid = np.flatnonzero((i >= 0) & (i < cells) & (target >= 0) & (target < best.size))
         k, i = at[valid], i[valid]
-        # z = e^{-y}; every y in [0, h] gives a value that is attained: round-off in y does no harm
+        # z = e^{-y}.  Near the greatest value the round-off of y changes it only in second order.
         y = np.clip((x[valid] - i) * (self._step / 2), 0.0, self._step)
         share = np.expm1(-y) * -self._inverse_width  # of the cell that is further down
         over = np.minimum(np.exp((i - cells) * self._step + y), 1.0)  # c / s
@@ -225,7 +256,8 @@ class _BellmanStep:
 def _rows(values: Array) -> Array:
     """Return a view of ``values`` with `CELLS_PER_RANGE` + 1 rows, for t = 0, h, ..., e0.
 
-    Row i has the values that begin `CELLS_PER_RANGE` - i cells after the first: V(e - t) at all e.
+    Row i, for t = i h, has V(eps - t) at all eps: the values from the place `CELLS_PER_RANGE` - i
+    on.  The view has a negative stride from row to row, and copies nothing.
     """
     values = np.ascontiguousarray(values)
     size, last_offset = values.size - CELLS_PER_RANGE, CELLS_PER_RANGE * values.itemsize

@@ -59,7 +59,7 @@ def fit(
         typer.Option(
             metavar="NAME=E",
             help="Print how many records bring the error of the release NAME down to E; needs "
-            "--records.",
+            "--records, and does not depend on --more.",
         ),
     ] = None,
     records: Annotated[
@@ -114,8 +114,10 @@ def fit(
     from accountant.formats.plan_toml import read_file
     from accountant.planning.what_if import with_more_records
 
-    if (need is None) != (records is None) or (bound is not None and need is None):
+    if (need is None) != (records is None):
         raise ParameterError("--need, --records", need or records, "given together, or neither")
+    if bound is not None and need is None:
+        raise ParameterError("--bound", bound, "given with --need and --records")
     factor = None if more is None else POSITIVE.check("--more", parse_number(more))
     target = None if out is None else Path(out)
     if target is not None and target.suffix not in {".toml", ".json"}:
@@ -129,7 +131,8 @@ def fit(
     records_question = (
         None
         if need is None or records is None
-        else _records_question(need, records, bound, releases)
+        # --records states for how many records the file's sensitivities are, which --more changes.
+        else _records_question(need, records, bound, file.releases)
     )
     allocation = _report(releases, budget_of(file, epsilon, delta), records_question, json)
     if target is not None:
@@ -146,7 +149,7 @@ def _report(
     records_question: Callable[[Budget], Needed] | None,
     json: str | None,
 ) -> Allocation:
-    """Find and print the noise, and the number of records if ``records_question`` is given."""
+    """Find and print the noise, and the answer to ``records_question`` if there is one."""
     from accountant.errors import BudgetExceeded
     from accountant.planning.allocation import allocate
 
@@ -188,9 +191,10 @@ def _records_question(
 
 
 def _lower_bound(option: str) -> Callable[[float, Budget], int]:
-    """Return a lower bound on the number of records, as a function of error and budget.
+    """Return a lower bound on the number of records, in the form that `records_needed` takes.
 
-    An installed package registers the function that computes it; this package has none.
+    That is a function of the error wanted and of the budget.  An installed package registers the
+    function that computes the bound, as an entry point; this package has none.
     """
     import importlib.metadata
 
@@ -202,20 +206,21 @@ def _lower_bound(option: str) -> Callable[[float, Budget], int]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--bound", option, "PROBLEM,KEY=VALUE,...")
-        parameters[key] = parse_number(value)
+        parameters[key] = parse_number(value)  # a word, such as a model, stays a text
     if "error" not in parameters:
         raise ParameterError("--bound", option, "given with error=, in the units of that bound")
     registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
     if not registered:
         raise ParameterError("--bound", option, "absent: no installed package has lower bounds")
-    sample_size: Callable[..., int] = registered[0].load()  # the audits package registers one
+    # The audits package registers one; of several, one is enough.
+    sample_size: Callable[..., int] = registered[0].load()
 
     def bound(target: float, budget: Budget) -> int:
-        # The target is in the query's units.  The bound's own units may be others, so it takes the
-        # error that the option states.
+        # The target of --need is in the units of the query, and the problem of the bound may have
+        # others.  So it takes the error that --bound states.
         del target
         stated = {"epsilon": budget.epsilon, **parameters}
-        # only problems of the central model depend on delta
+        # Only problems of the central model depend on delta.
         if parameters.get("model") == "central":
             stated = {"delta": budget.delta, **stated}
         return sample_size(problem, **stated)

@@ -1,10 +1,10 @@
 """Plans as proofs hold them: a mechanism that the checker does not know stands with its loss.
 
-A plan is written as nested tables, dicts with its class as ``kind`` and its fields.  The table of a
-mechanism that the checker has no definition of is a claim,
+A plan is written as nested tables: a dict has the name of a class as ``kind``, and its fields.  A
+mechanism of which the checker has no definition is written as a claim,
 ``{"kind": "Claimed", "mechanism": ..., "loss": ...}``, and the proof is about that loss.  The
-checker reads nothing of the mechanism: users who have its code compare the claim with it
-(`refuse_other_claims`).
+checker reads only the kind of the mechanism, so it cannot tell whether the mechanism has this loss.
+Users who have its code compare the claim with it (`refuse_other_claims`).
 """
 
 from __future__ import annotations
@@ -26,54 +26,67 @@ WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"
 
 
 def proof_plan(plan: Plan, *, decimal: bool) -> dict[str, Any]:
-    """Return a plan as its proof holds it; ``decimal`` where numbers are those that are printed."""
-    return _Tables(decimal).table(plan, to_dict(plan))
+    """Return a plan as its proof holds it: as nested tables, with claims in them.
+
+    ``decimal`` says how the checker reads a number of the plan: as the decimal fraction that is
+    printed, or as the float itself (`accountant.verifier.plan`).
+    """
+    return _ProofTables(decimal).of_plan(plan, to_dict(plan))
 
 
-class _Tables:
-    """The tables of the plans inside one plan, each made once."""
+class _ProofTables:
+    """The tables of a plan, and of all plans inside it, as the proof holds them.
+
+    The *plain* table of a plan is what `to_dict` writes: it has no claims.
+    """
 
     def __init__(self, decimal: bool) -> None:
         self._decimal = decimal
-        self._known: dict[int, tuple[Plan, dict[str, Any]]] = {}  # by identity, kept alive
+        # Plans may share a part, whose table is made once.  The key is the part's id, and the part
+        # is kept too, so that no other object gets that id.
+        self._made: dict[int, tuple[Plan, dict[str, Any]]] = {}
 
-    def table(self, plan: Plan, table: dict[str, Any]) -> dict[str, Any]:
-        """Return the table of a plan with claims in it."""
-        if id(plan) not in self._known:
-            self._known[id(plan)] = plan, self._made(plan, table)
-        return self._known[id(plan)][1]
+    def of_plan(self, plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
+        """Return the table of a plan in the proof."""
+        if id(plan) not in self._made:
+            self._made[id(plan)] = plan, self._with_claims(plan, plain)
+        return self._made[id(plan)][1]
 
-    def claimed(self, mechanism: Any, table: dict[str, Any]) -> dict[str, Any]:
-        """Return the table of a mechanism by its claim."""
+    def claim(self, mechanism: Any, plain: dict[str, Any]) -> dict[str, Any]:
+        """Return the claim that stands for a mechanism."""
         stated = {} if mechanism.relation is None else {"relation": str(mechanism.relation)}
-        loss = self.table(mechanism.loss, to_dict(mechanism.loss))
-        return {"kind": CLAIMED, "mechanism": table, "loss": loss, **stated}
+        loss = self.of_plan(mechanism.loss, to_dict(mechanism.loss))
+        return {"kind": CLAIMED, "mechanism": plain, "loss": loss, **stated}
 
-    def _made(self, plan: Plan, table: dict[str, Any]) -> dict[str, Any]:
-        """Return the plan's ``table`` with claims in place of mechanisms that are not known."""
+    def _with_claims(self, plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
         if is_mechanism(plan):
             try:
-                return table if self._is_known(table) else self.claimed(plan, table)
-            except ParameterError:  # its loss has no form in files
-                return table
-        fields = constructor_fields(type(plan))
-        inner = {
-            key: constructor_value(plan, entry) for key, entry in fields.items() if key in table
+                return plain if self._has_definition(plain) else self.claim(plan, plain)
+            except ParameterError:
+                # Its loss cannot be written to a file.  The plain table stays, for which the
+                # checker has no proof: it names the kind that it does not know.
+                return plain
+        # A node that combines plans: its fields may hold plans.  `constructor_value` finds the
+        # object of which the field's entry in the table is the plain form.
+        objects = {
+            key: constructor_value(plan, parameter)
+            for key, parameter in constructor_fields(type(plan)).items()
+            if key in plain
         }
-        return {key: self._value(inner.get(key), entry) for key, entry in table.items()}
+        return {key: self._of_value(objects.get(key), entry) for key, entry in plain.items()}
 
-    def _value(self, value: Any, table: Any) -> Any:
-        """Return the same for the value of a field, of which ``table`` is the plain form."""
+    def _of_value(self, value: Any, plain: Any) -> Any:
+        """Return ``plain``, the entry of a field's value, with claims in each plan of the value."""
         if isinstance(value, Plan):
-            return self.table(value, table)
-        if isinstance(value, tuple):
-            return [self._value(*pair) for pair in zip(value, table, strict=True)]
-        return table
+            return self.of_plan(value, plain)
+        if isinstance(value, tuple):  # no other collection in a field holds plans
+            return [self._of_value(*pair) for pair in zip(value, plain, strict=True)]
+        return plain
 
-    def _is_known(self, table: dict[str, Any]) -> bool:
-        """Return whether the checker has a definition of a mechanism."""
+    def _has_definition(self, plain: dict[str, Any]) -> bool:
+        """Return whether the checker has a definition of the mechanism of this table."""
         try:
-            alternatives(table, decimal=self._decimal)
+            alternatives(plain, decimal=self._decimal)
         except (NoProof, ProofError):
             return False
         return True
@@ -85,22 +98,26 @@ def is_mechanism(plan: Plan) -> bool:
 
 
 def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
-    """Yield the different claims in the plan of a file, not those inside a claim's mechanism."""
-    pending, yielded_keys = [plan], set()
+    """Yield the different claims in the plan of a proof, in the order of the file.
+
+    The table of a claim's mechanism is not searched: the proof is not about what stands there.
+    """
+    pending, yielded_keys = [plan], set()  # the next to be searched is the last of ``pending``
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
-            inside = [value for key, value in node.items() if key != "mechanism"]
-            pending += reversed(inside if node.get("kind") == CLAIMED else [*node.values()])
-            if node.get("kind") == CLAIMED and plain_key(node) not in yielded_keys:
+            is_claim = node.get("kind") == CLAIMED
+            if is_claim and plain_key(node) not in yielded_keys:
                 yielded_keys.add(plain_key(node))
                 yield node
+            inside = [value for key, value in node.items() if not (is_claim and key == "mechanism")]
+            pending += reversed(inside)
         elif isinstance(node, list):
             pending += reversed(node)
 
 
 def words_of_claims(plan: Any) -> str:
-    """Return in words whose losses are as claimed; "" where none is."""
+    """Return a sentence that names the mechanisms whose losses are claims; "" without a claim."""
     kinds = list(dict.fromkeys(kind_of(claim) for claim in claims_of(plan)))
     if not kinds:
         return ""
@@ -110,22 +127,26 @@ def words_of_claims(plan: Any) -> str:
 
 
 def kind_of(claim: dict[str, Any]) -> str:
-    """Return the name of the mechanism of a claim."""
+    """Return the name of a claim's mechanism; the file may hold anything in its place."""
     mechanism = claim.get("mechanism")
     return str(mechanism.get("kind") if isinstance(mechanism, dict) else mechanism)
 
 
 def refuse_other_claims(plan: Any, *, decimal: bool) -> None:
-    """Raise `ParameterError` where a file lets a mechanism claim another loss than its own."""
-    tables = _Tables(decimal)
+    """Raise `ParameterError` where the plan of a proof claims another loss than a mechanism has.
+
+    Each mechanism is made from its table, and claims its loss anew.
+    """
+    tables = _ProofTables(decimal)
     for claim in claims_of(plan):
         try:
             mechanism = from_dict(claim.get("mechanism"))
-            true = to_dict(mechanism)
-            true = tables.claimed(mechanism, true) if is_mechanism(mechanism) else true
+            plain = to_dict(mechanism)
+            # What is no mechanism, such as a loss, has no claim, and its plain table differs.
+            own_claim = tables.claim(mechanism, plain) if is_mechanism(mechanism) else plain
         except ParameterError as error:
             allowed = f"of mechanisms that are known here ({error})"
             raise ParameterError("proof", f"a claim of {kind_of(claim)}", allowed) from None
-        if plain_key(true) != plain_key(claim):
-            allowed = f"of what mechanisms claim, here {shown(true)}"
+        if plain_key(own_claim) != plain_key(claim):
+            allowed = f"of what mechanisms claim, here {shown(own_claim)}"
             raise ParameterError("proof", f"a proof of {shown(claim)}", allowed)

@@ -1,7 +1,9 @@
 """The kinds of plan by name: losses, nodes (which combine plans), and what other packages declare.
 
-Mechanisms belong to a package above and are not known here: a package names its kinds under the
-entry point ``dp_attest.plans`` and registers them when it is imported.
+Mechanisms belong to packages above this one and are not known here.  Such a package has an entry
+point in the group ``dp_attest.plans``, which names a module of it.  When that module is imported,
+it adds the package's classes to `DECLARED_PLAN_KINDS` and `PLAN_FIELD_KINDS`.  A plan file names a
+class by its name alone, so these names must differ.
 """
 
 from __future__ import annotations
@@ -46,28 +48,37 @@ def plan_kinds() -> dict[str, type[Plan]]:
 
 
 def plan_kind(name: str) -> type[Plan] | None:
-    """Return the kind of plan with a name; other packages are loaded where it is not known yet."""
+    """Return the kind of plan with a name, None if there is none.
+
+    Installed packages are imported only if no package imported so far has declared the name.
+    """
     return _declared_kinds().get(name) or plan_kinds().get(name)
 
 
 def _declared_kinds() -> dict[str, type[Plan]]:
+    # Of two classes with one name the later counts, so none takes the place of the package's own.
     return {cls.__name__: cls for cls in (*DECLARED_PLAN_KINDS, *OWN_PLAN_KINDS)}
 
 
 def plan_field_kinds() -> dict[str, type[PlanField]]:
-    """Return every kind of a value inside a plan by its name."""
+    """Return every class of values inside plans, such as strategy matrices, by its name."""
     _load_other_packages()
     return PLAN_FIELD_KINDS
 
 
 def constructor_fields(kind: type[Any]) -> dict[str, inspect.Parameter]:
-    """Return the constructor's parameters of a kind, by their names in files."""
+    """Return the parameters of a class's constructor, by their names in files.
+
+    A parameter may begin with an underscore, as one that users do not set.  Files hold its name
+    without the underscore.
+    """
     parameters = inspect.signature(kind).parameters.values()
     return {parameter.name.lstrip("_"): parameter for parameter in parameters}
 
 
-@functools.cache
+@functools.cache  # once in a process
 def _load_other_packages() -> None:
+    """Import the modules of installed packages that declare their kinds."""
     import importlib.metadata
 
     for point in importlib.metadata.entry_points(group="dp_attest.plans"):

@@ -53,6 +53,10 @@ def test_advanced_is_never_above_basic():
         assert Advanced().epsilon(plan, 1e-6) <= Basic().epsilon(plan, 1e-6)
     mixed = 100 * PureLoss(0.01) + 100 * PureLoss(0.011)
     assert Advanced().epsilon(mixed, 1e-6) < Basic().epsilon(mixed, 1e-6) / 2
+    # The sum over the binomial would leave 1e-18 at the sum of all epsilons.
+    for count, e0, total in ((10, 0.1, 1.0), (3, 0.1, 0.3)):
+        assert Basic().delta(count * PureLoss(e0), total) == 0
+        assert Advanced().delta(count * PureLoss(e0), total) == 0
 
 
 def test_advanced_handles_a_million_releases():

@@ -104,3 +104,32 @@ def test_a_step_of_the_recursion_is_never_below_the_supremum(e0, seed):
                 value += (over - c) * chord(cell + CELLS_PER_RANGE, y)
                 greatest = max(greatest, value / (1 - c))
             assert min(greatest, 1) <= mpmath.mpf(float(found[place])) <= greatest * 1.001
+
+
+def exact_delta_in_advance(e0, count, epsilon):
+    """Dong, Durfee & Rogers (2020), Theorem 2, in 60 digits."""
+    with mpmath.workdps(60):
+        e0, epsilon, greatest = mpmath.mpf(e0), mpmath.mpf(epsilon), mpmath.mpf(0)
+        for i in range(count + 1):
+            t = min((epsilon + (i + 1) * e0) / (count + 1), e0)
+            p, delta = mpmath.expm1(t - e0) / mpmath.expm1(-e0), mpmath.mpf(0)
+            for low in range(count + 1):
+                loss = count * t - low * e0
+                if loss > epsilon:
+                    mass = mpmath.binomial(count, low) * p ** (count - low) * (1 - p) ** low
+                    delta -= mass * mpmath.expm1(epsilon - loss)
+            greatest = max(greatest, delta)
+        return greatest
+
+
+@pytest.mark.parametrize(
+    ("e0", "count", "delta"),
+    [
+        (0.004799672178501929, 10, 1.1847368497858174e-250),
+        (3.805867400147084, 5, 7.342174296496141e-115),
+        (0.5, 3, 1e-6),
+    ],
+)
+def test_epsilon_in_advance_is_rounded_up_near_the_largest_loss(e0, count, delta):
+    epsilon = recursion.nonadaptive_epsilon(e0, count, delta)
+    assert exact_delta_in_advance(e0, count, epsilon) <= delta

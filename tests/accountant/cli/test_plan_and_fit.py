@@ -91,6 +91,10 @@ def test_more_records_need_less_noise(tmp_path, capsys):
     assert " 0.125 " in capsys.readouterr().out
     # error sqrt(2) 0.5 * 100 / n at n = 100: 0.05 needs 1415
     assert main(["fit", str(path), "--need", "mean=0.05", "--records", "100"]) == 0
+    question = ["--need", "mean=0.05", "--records", "100"]
+    assert "1,415 records suffice for an error of 0.04" in capsys.readouterr().out
+    # --records is about the sensitivities of the file, before --more divides them.
+    assert main(["fit", str(path), "--more", "4", *question]) == 0
     assert "1,415 records suffice for an error of 0.04" in capsys.readouterr().out
 
 
@@ -147,12 +151,13 @@ def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch
         (["fit", "PLAN", "--out", "/nowhere/x.toml"], "a file in a folder that exists"),
         (["fit", "PLAN", "--more", "2"], "of a class that is given its sensitivity"),
         (["fit", "PLAN", "--need", "ages=1"], "given together, or neither"),
+        (["fit", "PLAN", "--bound", "x,error=1"], "given with --need and --records"),
         (["fit", "PLAN", "--need", "x=1", "--records", "9"], "NAME=ERROR with a name of one of"),
         (["fit", "plan.yaml"], "a .toml or .json file (YAML is not read"),
         (["explain", "plan.yml"], "a .toml or .json file (YAML is not read"),
         (["fit"], "Missing argument"),
     ],
-    ids=range(18),
+    ids=range(19),
 )  # fmt: skip
 def test_bad_usage_is_one_line_and_exit_2(plan, tmp_path, arguments, words, capsys):
     fixed = tmp_path / "fixed.toml"
