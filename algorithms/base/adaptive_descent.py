@@ -44,11 +44,12 @@ from algorithms.base.row_blocks import (
 )
 
 # These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
-# "Signal" is the number that `signal_length` returns.
+# Any values give a private plan; `vector_sensitivity` counts with the weight.  "Signal" is the
+# number that `signal_length` returns.
 SHARE_WEIGHT = 0.3  # weight k of the two shares next to a gradient of length at most 1
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
-# at larger signals, and never less than LEAST_KEPT; see `schedule`.
-LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0
+# at larger signals, and never less than LEAST_UNCLIPPED; see `schedule`.
+LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0
 # The least clipping norm at the signal 50, and the largest value it may have, both as multiples of
 # the root mean square of rows' lengths; see `least_norm`.  They are those of
 # `PrivateLogisticRegression`.
@@ -64,7 +65,7 @@ class Schedule(NamedTuple):
 
     rounds: int
     momentum: float
-    kept: float  # the share of records that are not to be clipped
+    unclipped_share: float  # of the records: what the clipping norm is steered to
 
 
 def signal_length(records: int, mu: float, size: int) -> float:
@@ -96,7 +97,7 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
     # small curvature, all steps and all noise add up.
     momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
     # Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
-    unclipped_share = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
+    unclipped_share = max(LEAST_UNCLIPPED, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
     return Schedule(rounds, momentum, unclipped_share)
 
 
@@ -182,8 +183,8 @@ class BlockVector:
 class MeanVector:
     """The query of every round: the mean of the records' vectors, at ``theta`` and ``norm``.
 
-    The descent sets these two attributes before each round; ``bounds`` are the other fields of
-    `BlockVector`.
+    `descend_adaptively` sets these two attributes before each round; ``bounds`` are the other
+    fields of `BlockVector`.
     """
 
     def __init__(self, records: int, executor: Executor | None, **bounds: Any) -> None:
@@ -250,7 +251,8 @@ def descend_adaptively(
         unclipped, mean_square = released[-2:] / SHARE_WEIGHT
         square_sum += mean_square
         # The curvature is estimated from above: the mean of t noisy squares, plus two deviations
-        # of its noise.  The mean is taken to be at least 1e-3 of its bound.
+        # of its noise.  The mean is taken to be at least 1e-3 of its bound, for noise may make it 0
+        # or less.
         curvature = (
             smoothness
             * row_square

@@ -5,6 +5,9 @@ and delta are the whole budget), a `Budget` that several fits share, a `Filter`,
 `Book`.  `open_ledger` charges it and returns the *gate*: the `Ledger` through which alone the fit
 asks the data, one planned release after another.
 
+A fit on a `Budget` or a `Filter` may follow from the answers of earlier fits.  So what is charged
+to them is added up by a filter, which allows that (a `FilterMeter` holds the running total).
+
 References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earlier answers.
 """
 
@@ -39,7 +42,8 @@ class Gates:
     """The value of ``ledger`` for a fit that is paid for elsewhere: it charges nothing.
 
     A private search passes it to its fits, whose cost it has paid itself; an audit passes a
-    subclass, whose gates record what a fit asks.
+    subclass, whose gates record what a fit asks.  So `open_ledger` also opens its gates by this
+    class where ``ledger`` is None.
     """
 
     def open(
@@ -50,7 +54,6 @@ class Gates:
 
 
 PAID: Final = Gates()
-
 
 IMPORTED = uuid.uuid4().hex  # tells this process from others that have or had its number
 
@@ -68,7 +71,8 @@ class Spending:
     """
 
     _known: ClassVar[weakref.WeakValueDictionary[str, Spending]] = weakref.WeakValueDictionary()
-    # Those that were pickled stay, for what was spent must be known when the copy comes back.
+    # Strong references: a pickled object stays, even if its estimators are gone, since what was
+    # spent must still be known when the copy comes back.
     _pickled: ClassVar[dict[str, Spending]] = {}
 
     def __init__(self, name: str | None = None, process: str | None = None) -> None:
@@ -84,13 +88,15 @@ class Spending:
             raise ParameterError("ledger", budget, allowed)
         with self._lock:
             if budget not in self._meters:
-                self._meters[budget] = FilterMeter(notion_of(None, budget, None))
+                self._meters[budget] = FilterMeter(notion_of(name=None, budget=budget))
             meter = self._meters[budget]
             try:
                 meter.charge_plan(plan)
             except UnsupportedPlan:
-                # An earlier fit was charged the certified epsilon of its whole plan, to which only
-                # plans of pure epsilon can be added (`FilterMeter.charge_plan`).
+                # The budget may be large enough, and the plan still cannot be added: an earlier fit
+                # was charged the certified epsilon of its whole plan, to which only plans of pure
+                # epsilon can be added (`FilterMeter.charge_plan`).  The caller gets the usual
+                # error.
                 spent = meter.notion.shown(meter.total).amount
                 needed = Tight().epsilon(plan, budget.delta)
                 remedy = "less epsilon for each fit, so that their sum fits"
@@ -147,36 +153,43 @@ def open_ledger(
     BudgetExceeded
         If the plan does not fit; nothing is spent, read or drawn.
     """
-    if not estimator.is_not_private(plan):
-        # here, for audits of releases need these gates, and no scikit-learn
+    is_private = not estimator.is_not_private(plan)
+    if is_private:
+        # Imported here: it imports scikit-learn, which audits of releases need not load.
         from algorithms.base.running_fits import refuse_transformers_in_front
 
         refuse_transformers_in_front(estimator)
     if ledger is None:
         refuse_repeats(estimator, plan)
-    if not estimator.is_not_private(plan):
+    if is_private:
         warn_of_delta(estimator, first_array(data).shape[0], ledger, rng)
     if ledger is None or isinstance(ledger, Gates):
         gates = PAID if ledger is None else ledger
         opened: Ledger = gates.open(data, plan, rng=rng, public=public, transcript=transcript)
         return opened
+    # Who is charged learns which neighbours the plan protects.
     stated = Stated(plan, estimator.adjacency(plan))
     if (dataset := _dataset_of_a_book(ledger)) is not None:
         book, name = dataset
+        # The gate of a book charges and asks the data; its transcript is always a full one.
         gate: Ledger = book.ledger(
             name, data, stated, rng, insecure_seed=rng is not None, public=public
         )
-        gate.plan = plan
+        gate.plan = plan  # the fit reads the parts of its own plan
         return gate
     charge(estimator, stated, first_array(data).shape[0], ledger)
     return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
 
 
 def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel: int = 6) -> None:
-    """Warn of a delta above 1 / n, unless the noise has a seed or another ledger warns itself."""
+    """Warn of a delta above 1 / n, unless the noise has a seed or another ledger warns itself.
+
+    A fit with a seed is for tests; it has no privacy that a delta could weaken.
+    """
     if rng is None and (ledger is None or isinstance(ledger, Budget)):
         delta = estimator.delta if ledger is None else ledger.delta
-        # The default stack level makes the warning point at the call of `fit`.
+        # The default stack level makes the warning point at the call of `fit`: the calls between
+        # are those of `fit`, its `open_ledger`, `open_ledger` here, and two that warn.
         warn_of_large_delta(delta, users, stacklevel)
 
 
@@ -186,14 +199,17 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
 
     if (dataset := _dataset_of_a_book(ledger)) is not None:
         book, name = dataset
+        # A gate of a book charges its plan when it opens.  Nothing asks these rows.
         book.ledger(name, np.zeros(rows), plan).close()
     elif isinstance(ledger, Budget):
         estimator.spending().charge(ledger, plan)
     elif isinstance(ledger, (Filter, BookLedger)):
+        # Fewer rows are allowed: a fold of the data, as in cross-validation.
         if rows > ledger.shape[0]:
             allowed = f"of these data: it has {ledger.shape[0]} rows, and the fit {rows}"
             raise ParameterError("ledger", ledger, allowed)
-        (ledger.spend_plan if isinstance(ledger, Filter) else ledger.spend)(plan)
+        spend = ledger.spend_plan if isinstance(ledger, Filter) else ledger.spend
+        spend(plan)
     else:
         raise ParameterError("ledger", type(ledger), ALLOWED)
 
@@ -202,8 +218,8 @@ def _dataset_of_a_book(ledger: Any) -> tuple[Any, str] | None:
     """Return the book and the name of the data set to charge; None where ``ledger`` is no book."""
     from accountant.book.book import Book
 
-    pair = isinstance(ledger, tuple) and len(ledger) == 2
-    book, name = ledger if pair else (ledger, None)
+    is_pair = isinstance(ledger, tuple) and len(ledger) == 2
+    book, name = ledger if is_pair else (ledger, None)
     if not isinstance(book, Book):
         return None
     if name is not None:
@@ -230,7 +246,7 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
     if repeats is None or estimator.is_not_private(plan):
         return
     budget = Budget(estimator.epsilon, estimator.delta)
-    fits = repeats.fits or 2
+    fits = repeats.fits or 2  # two where the number is not known: the least that repeats
     repetition = f"{fits} fits" if repeats.fits else "two fits, and there may be more,"
     total = total_epsilon(plan, fits, budget.delta)
     remedy = (

@@ -2,6 +2,8 @@
 
 The gradient of a record (x, y) at theta is ``x r'`` with residuals ``r(x' theta, y)``, one for each
 output of the model.  Its length is ``|x| |r|``, so that clipping needs no array of gradients.
+docs/proofs/clipped_gradients.md, points 3 to 5, proves how far one record moves the mean, round-off
+included.
 
 References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
 """
@@ -34,7 +36,7 @@ from algorithms.base.row_blocks import (
 
 Residuals = Callable[[Array, Array], Array]
 MAX_ENTRY = 1e100  # largest absolute entry: its square is a finite float
-# This factor shortens gradients by more than the round-off of a length of 1 can add.
+# This factor shortens gradients by more than the round-off of a length of 1 can add; see point 5.
 WITHIN = 1 - 1e-9
 
 
@@ -60,8 +62,9 @@ def multinomial_residuals(scores: Array, classes: Array) -> Array:
 def row_weights(rows: Any, row_bound: float, intercept: float) -> Array:
     """Return ``min(1, row_bound / length)^2`` of every row: what a record counts in a fit.
 
-    It is the loss of a linear model on a row and a target that are both shortened to the bound; the
-    model itself is one of whole rows.
+    If a row and its target are both multiplied by s, the squared error of a linear model is
+    multiplied by s^2.  So the weight is what shortening both to the bound does to that loss, while
+    the model stays one of whole rows.
     """
     if row_bound == np.inf:
         return np.ones(rows.shape[0])
@@ -74,14 +77,15 @@ def row_weights(rows: Any, row_bound: float, intercept: float) -> Array:
 class FeatureMap:
     """The features of a model: ``root' (clip(x) - centre)``, and a constant if ``intercept``.
 
-    Rows stay as they are: scores, lengths and gradients are those of the mapped rows.
+    Scores, lengths and gradients are those of the mapped rows, and are computed from the rows as
+    they are: no array of mapped rows is made for scores and gradients.
     """
 
-    x_bound: float = MAX_ENTRY
-    intercept: float = 0.0
-    centre: Array | None = None
-    root: Array | None = None
-    row_bound: float = np.inf
+    x_bound: float = MAX_ENTRY  # entries of x are clipped to it
+    intercept: float = 0.0  # the value of the constant feature, which stands last; 0: there is none
+    centre: Array | None = None  # None: 0
+    root: Array | None = None  # None: the identity
+    row_bound: float = np.inf  # see `row_weights`
 
     def coefficients(self, theta: Array) -> tuple[Array, Array]:
         """Return (features, outputs) coefficients of clipped rows, and (outputs,) intercepts."""
@@ -101,8 +105,8 @@ class FeatureMap:
     def lengths(self, rows: Any) -> Array:
         """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
         if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
-            # |x - m|^2 = |x|^2 - 2 <x, m> + |m|^2 needs no array of differences.  A small share is
-            # added, as cancellation may lose it.
+            # |x - m|^2 = |x|^2 - 2 <x, m> + |m|^2 needs no array of differences.  What is added is
+            # more than what cancellation may lose, so that no length is too small.
             squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
             distances = squares - 2 * row_products(rows, self.centre) + of_centre
             distances = np.maximum(distances, 0.0) + 1e-12 * (squares + of_centre)
@@ -138,8 +142,9 @@ class BlockClippedGradient:
     ``weight_bound``, clipped to ``[0, 1]``.
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
     With a ``row_bound`` of the features a record with a longer row counts less, see `row_weights`.
-    A record that is not clipped adds ``kept_weight`` to a last coordinate, if that is positive;
-    with ``squares`` every record adds the squared length of its clipped gradient times that.
+    If ``unclipped_weight`` is positive, it is what a record adds to one more coordinate if its
+    gradient is not clipped; with ``squares`` every record adds the squared length of its clipped
+    gradient, in units of the clipping norm, times that weight.
     """
 
     residuals: Residuals
@@ -147,11 +152,11 @@ class BlockClippedGradient:
     features: FeatureMap
     weight_bound: float
     theta: Array
-    kept_weight: float = 0.0
+    unclipped_weight: float = 0.0
     squares: bool = False
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return an array of the shape of ``theta``, or its rows in turn and the count."""
+        """Return the sum in the shape of ``theta``; as one vector if it has the last coordinate."""
         return self.with_lengths((block, None))
 
     def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
@@ -161,26 +166,30 @@ class BlockClippedGradient:
         slopes, constant = self.features.coefficients(self.theta)
         scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
         residuals = self.residuals(scores, targets)
-        lengths = self.features.lengths(rows) if lengths is None else lengths
-        lengths = lengths * np.sqrt(np.square(residuals).sum(axis=1))
-        unclipped = np.count_nonzero(lengths <= self.clip)
-        if self.squares:
-            unclipped = np.square(np.minimum(lengths / self.clip, 1.0)).sum()
-        factors = WITHIN / np.maximum(lengths, self.clip) * self.features.row_weights(rows)
+        row_norms = self.features.lengths(rows) if lengths is None else lengths
+        gradient_norms = row_norms * np.sqrt(np.square(residuals).sum(axis=1))
+        # A gradient over max(its length, clip) is at most 1 long.
+        factors = WITHIN / np.maximum(gradient_norms, self.clip) * self.features.row_weights(rows)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
         total = self.features.gradient(rows, residuals * factors[:, None])
-        return np.append(total, self.kept_weight * unclipped) if self.kept_weight else total
+        if not self.unclipped_weight:
+            return total
+        last: float = np.count_nonzero(gradient_norms <= self.clip)
+        if self.squares:
+            last = float(np.square(np.minimum(gradient_norms / self.clip, 1.0)).sum())
+        return np.append(total, self.unclipped_weight * last)
 
 
 class MeanOfClippedGradients:
     """The query of every round: the mean of clipped gradients over the clipping norm.
 
-    ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
-    and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn,
-    then the share of records that are not clipped, times ``kept_weight``, if that is positive;
-    with ``squares`` the mean squared length of clipped gradients in place of that share.  Before a
-    round the caller sets ``theta``, and ``clip`` and ``squares`` where they change.
+    ``records`` is what the sum is divided by.  The presence of a record moves the mean gradient by
+    at most ``1 / records``, and its exchange for another by twice that.  The answer is one vector:
+    the rows of the mean gradient in turn, then the share of records that are not clipped, times
+    ``unclipped_weight``, if that is positive; with ``squares`` the mean squared length of clipped
+    gradients in place of that share.  Before a round the caller sets ``theta``, and ``clip`` and
+    ``squares`` where they change.
     """
 
     def __init__(
@@ -191,19 +200,23 @@ class MeanOfClippedGradients:
         features: FeatureMap,
         executor: Executor | None = None,
         weight_bound: float = 1.0,
-        kept_weight: float = 0.0,
+        unclipped_weight: float = 0.0,
     ) -> None:
-        self._residuals, self._weight_bound, self._kept = residuals, weight_bound, kept_weight
+        self._residuals, self._weight_bound = residuals, weight_bound
+        self._unclipped_weight = unclipped_weight
         self.clip, self.squares = clip, False
         self._features, self._records, self._executor = features, records, executor
         self._known_lengths: tuple[Any, list[Array]] | None = None
         self.theta: Array = np.empty((0, 1))
 
     def __call__(self, data: Any) -> Array:
-        """Return the answer; lengths are computed once for all rounds on the same arrays."""
+        """Return the answer; the lengths of mapped rows are computed once for the same arrays.
+
+        In one fit the map and the data stay the same for all rounds.
+        """
         features = first_array(data)
         if not features.shape[0]:  # an empty sample
-            return np.zeros(self.theta.size + (self._kept > 0))
+            return np.zeros(self.theta.size + (self._unclipped_weight > 0))
         blocks = row_blocks(data)
         lengths: Iterable[Array | None] = [None] * len(blocks)
         if not isinstance(features, Chunks):  # chunks may hold other rows next time
@@ -216,17 +229,16 @@ class MeanOfClippedGradients:
             (take_rows(data, block_rows), block_lengths)
             for block_rows, block_lengths in zip(blocks, lengths, strict=True)
         )
-        block = BlockClippedGradient(
+        of_block = BlockClippedGradient(
             self._residuals,
             self.clip,
             self._features,
             self._weight_bound,
             self.theta,
-            self._kept,
+            self._unclipped_weight,
             self.squares,
         )
-        summed = block.with_lengths
-        return ordered_sum(summed, pieces, self._executor).ravel() / self._records
+        return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records
 
 
 def descend(
@@ -239,8 +251,9 @@ def descend(
 ) -> Array:
     """Return the mean of the iterates of ``rounds`` noisy gradient steps from ``start``.
 
-    A step is ``step`` times the mean gradient in units of the clipping norm.  Later iterates have
-    larger weights in the mean.
+    ``mechanism`` is the part of the ledger's plan that a round releases.  A step is ``step`` times
+    the released gradient, which is in units of the clipping norm.  Later iterates have larger
+    weights in the mean.
     """
     theta, mean = start, start
     for t in range(1, rounds + 1):

@@ -1,8 +1,10 @@
 """The constant of a linear model, selected with noise among public candidates.
 
-It is one more selection by the mechanism that selects vertices: a candidate's score is
-minus the absolute mean slope of the loss at it, scaled to the sensitivity of a vertex's score.  One
-selection before the vertices takes the constant alone, one after them corrects it.
+The best constant makes the mean slope of the loss 0.  So a candidate's score is minus the absolute
+mean slope at it.  The scores are scaled so that a record moves them no more than it moves a
+vertex's score in Frank-Wolfe: the mechanism that selects vertices then selects the constant too, as
+one more round.  One selection before the vertices takes the constant alone, one after them
+corrects it.
 
 References: McSherry & Talwar (2007) for the selection.
 """
@@ -32,7 +34,9 @@ from mechanisms.lazy_exponential import LazyExponential
 
 SELECTIONS = 2  # a constant is selected before the vertices and again after them
 CANDIDATES = 257  # an odd number, so that 0 is one of them
-WITHIN = 1 - 1e-9  # share of the sensitivity that is used; the rest covers round-off of sums
+# Share of the sensitivity that is used.  The rest covers the round-off of a record's slope, some
+# units in the last place.
+WITHIN = 1 - 1e-9
 
 
 @final
@@ -53,7 +57,8 @@ class ShiftedSlope:
 class BlockSlopes:
     """The summed slopes of a block of records at every candidate constant.
 
-    For the squared loss it is the sum of residuals alone, from which all of them follow.
+    For the squared loss it is the sum of ``y - <x, theta>`` alone: the mean slope at a constant is
+    minus the mean of this, plus the constant.
     """
 
     bounds: Bounds
@@ -76,6 +81,7 @@ class BlockSlopes:
 class ConstantScores:
     """A query: the score of every candidate at public coefficients of l1 norm at most ``radius``.
 
+    ``theta`` has these coefficients, ``relation`` says which data sets are neighbours, and
     ``sensitivity`` is the sensitivity of the score of a vertex; the scores are scaled to it.
     """
 
@@ -89,7 +95,11 @@ class ConstantScores:
 
     @property
     def candidates(self) -> Array:
-        """The public constants: of residuals within their bound, or of shares by their logit."""
+        """The public constants, evenly spaced.
+
+        For the squared loss they span the range of ``y - <x, theta>``; for the logistic loss they
+        are the logits of evenly spaced probabilities.
+        """
         if self.loss is SQUARED:
             largest = self.bounds.y + self.radius * self.bounds.x
             return np.linspace(-largest, largest, CANDIDATES)
@@ -113,8 +123,9 @@ class ConstantScores:
         if self.loss is SQUARED:
             largest = self.bounds.y + inner
             return (2 * largest if replaced is Adjacency.REPLACE_ONE else largest) / records
-        # The slopes of one label are logistic values from b - inner to b + inner.  Those of the
-        # other label are smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).
+        # The slopes of one label are logistic values at scores from b - inner to b + inner, b the
+        # constant; at b = 0 they spread most, by tanh(inner / 2).  Those of the other label are
+        # smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).
         reach = 1 + math.tanh(inner / 2) if replaced is Adjacency.REPLACE_ONE else 1.0
         return reach / records
 

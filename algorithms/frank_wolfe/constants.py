@@ -32,6 +32,7 @@ from mechanisms.permute_and_flip import PermuteAndFlip
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
 # The search for the noise scale starts at this multiple of the scale by the Gaussian approximation,
 # because the accountant's bound, computed on a grid, is larger than the Gaussian's by about this.
+# Another start takes more steps of the search, and ends at the same scale.
 NEAR_GAUSSIAN = 1.0022
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 

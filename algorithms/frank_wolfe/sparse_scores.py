@@ -1,9 +1,14 @@
 """Frank-Wolfe over the l1 ball on sparse data: a round reads only what the chosen feature touches.
 
-A step changes the margins <x, theta> of rows that have the chosen feature; all others shrink by a
-known factor.  A convex loss's slope is monotone in the margin, so every score stays within a
-known interval between two updates.  That is enough to select exactly by the exponential
-mechanism while few scores are computed.
+A round selects one of the vertices -radius e_j and +radius e_j, for each feature j, by the
+exponential mechanism.  The *score* of a vertex is minus its product with the gradient of the mean
+loss.  `LazyExponential` draws exactly from this law, and computes the scores of few vertices: it
+only needs an upper bound on every score, with the vertices in *levels* of one bound.
+
+The *margin* of a row x is <x, theta>.  A step changes the margins of rows that have the chosen
+feature, and multiplies all others by 1 - step.  The slope of a convex loss is monotone in the
+margin, so that between two updates the slope of an untouched row stays in a known interval.  The
+sums of these intervals bound the scores.
 
 References: Raff, Khanna & Lu (2023) for updates of only what changed.
 """
@@ -24,7 +29,8 @@ from mechanisms.families.bounded_scores import IndexArray
 # Rounds until the first refresh of all bounds; each later refresh comes when their number has
 # doubled.
 FIRST_REFRESH = 16
-# How far bounds may exceed scores, in noise scales; before it is more, they are recomputed.
+# How far bounds may exceed scores, in noise scales; before it is more, they are recomputed.  This
+# and the other two constants change the time of a round, and not the law of the answers.
 MAX_SLACK = 1.0
 MAX_BUCKETS = 256  # about the most buckets by upper bound when the buckets are made
 
@@ -33,14 +39,18 @@ MAX_BUCKETS = 256  # about the most buckets by upper bound when the buckets are 
 class SparseScores:
     """The query of every round: an object that computes scores on demand (see `BoundedScores`).
 
-    Margins are ``shrink * far``.  Feature j's gradient is ``sum[j]`` at the margins that rows had
-    when they were last touched, and within ``slack[j]`` of it until everything is recomputed.
+    The margins of all rows are ``_shrink * _scaled_margins``, so that a step changes one factor and
+    few entries.  ``_gradient_sum[j]`` is the sum of x_j times the slope, at the margins that rows
+    had when they were last touched.  Until the next refresh the sum at the present margins is
+    within ``_slack[j]`` of it.  ``_slope`` and ``_slope_slack`` are the same for each row.
     """
 
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # This is added to bounds, as rounding may make one slightly too small.
+        # This is added to bounds, as the order of a sum's terms may make one slightly too small:
+        # sums of n terms differ by about sqrt(n) units in the last place.  If a score exceeded its
+        # bound in spite of it, `LazyExponential` would refuse the draw.
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -67,13 +77,17 @@ class SparseScores:
             self._refresh()
         elif self.move_count >= self._next_refresh:
             self._refresh()
-        elif self._moved:
+        elif self._moved:  # of a query that is asked twice in a round the second has no move
             self._apply_move(*self._moves[-1])
         self._moved = False
         return ScoreSnapshot(self, self.move_count)
 
     def candidates(self, level: IndexArray, place: IndexArray) -> IndexArray:
-        """Return vertices at places in levels, two of each feature: see `L1Ball`."""
+        """Return vertices at places in levels.
+
+        A bucket holds features.  Feature j stands at two places of its level, for the vertices j
+        and j + p of `L1Ball`, where p is the number of features.
+        """
         pairs = zip(level.tolist(), place.tolist(), strict=True)
         features = self._x.shape[1]
         vertices = [self.buckets.member(k, i >> 1) + features * (i & 1) for k, i in pairs]
@@ -105,7 +119,9 @@ class SparseScores:
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
         slack_ratio = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
-        if slack_ratio > 1:  # slack grows about linearly with the number of moves
+        if slack_ratio > 1:
+            # Slack grows about linearly with the number of moves until the next refresh, so there
+            # are to be fewer of them by this ratio.
             self._next_refresh = self.move_count + max(
                 1, int((self._next_refresh - self.move_count) / slack_ratio)
             )
@@ -136,7 +152,8 @@ class SparseScores:
     def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
         """Return the current slopes, and how far they can move until the next refresh."""
         # The steps are 2 / (t + 2), so from m moves to u an untouched margin shrinks by the product
-        # of t / (t + 2) for t = m + 1 to u, which is (m + 1) (m + 2) / ((u + 1) (u + 2)).
+        # of t / (t + 2) for t = m + 1 to u, which is (m + 1) (m + 2) / ((u + 1) (u + 2)).  Between
+        # the margin now and the shrunk one, slopes are between the two slopes.
         shrinkage = (
             (self.move_count + 1)
             * (self.move_count + 2)
@@ -150,13 +167,14 @@ class SparseScores:
         return slope
 
     def _score_bounds(self, features: Any) -> Array:
-        """Return upper bounds of the scores of features."""
+        """Return for each feature the upper bound of the scores of its two vertices."""
         upper_bounds: Array = self._gradient_scale * (
             abs(self._gradient_sum[features]) + self._slack[features]
         )
         return upper_bounds
 
     def _theta(self, moves: int) -> Array:
+        """Return the coefficients after some of the recorded moves."""
         theta, shrink = np.zeros(self._x.shape[1]), 1.0
         for t, (feature, vertex) in enumerate(self._moves[:moves], start=1):
             shrink *= 1 - step_size(t)
@@ -220,14 +238,13 @@ def step_size(t: int) -> float:
 class ScoreBuckets:
     """Items 0, 1, ... in buckets by an upper bound; an item moves in constant time.
 
-    Bucket k has bounds up to ``k width`` plus a rounding margin.
+    The items are features.  Bucket k holds those whose bound is above ``(k - 1) width`` and at most
+    ``k width``; a rounding margin is added when its bound is asked for.
     """
 
     def __init__(self, upper_bounds: Array, width: float, rounding_margin: float) -> None:
-        self._width, self._rounding_margin = (
-            max(width, float(upper_bounds.max()) / MAX_BUCKETS),
-            rounding_margin,
-        )
+        self._width = max(width, float(upper_bounds.max()) / MAX_BUCKETS)
+        self._rounding_margin = rounding_margin
         self._bucket = self._bucket_of(upper_bounds)
         order = np.argsort(self._bucket, kind="stable")
         levels, level_starts = np.unique(self._bucket[order], return_index=True)
@@ -239,7 +256,7 @@ class ScoreBuckets:
         for group in groups:
             positions[group] = np.arange(group.size)
         self._place: list[int] = positions.tolist()
-        self._keys: list[int] = []
+        self._keys: list[int] = []  # the buckets in the order of the last `bounds`
 
     def update(self, items: IndexArray, upper_bounds: Array) -> None:
         """Set new bounds of some items."""
@@ -292,6 +309,6 @@ def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
 
 def unique_items(items: IndexArray, count: int) -> IndexArray:
     """Return each of some items below ``count`` once."""
-    if 8 * items.size < count:
+    if 8 * items.size < count:  # sorting few items is faster than counting all
         return np.unique(items)
     return np.flatnonzero(np.bincount(items, minlength=count))

@@ -56,6 +56,7 @@ class GradientSpan:
         )
         values, vectors = np.linalg.eigh(centred_gram)
         values, vectors = values[:, 1:], vectors[:, :, 1:]
+        # Eigenvalues below 1e-12 of their sum are round-off: no gradient has a part there.
         lengths = np.sqrt(np.where(values > 1e-12 * values.sum(1, keepdims=True), values, 0.0))
         corners = vectors * lengths[:, None, :]
         radius = np.sqrt((corners**2).sum(axis=2).max(axis=1))[:, None, None]

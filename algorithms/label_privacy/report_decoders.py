@@ -2,11 +2,17 @@
 
 There are K labels, of which y is the true one, and g_k is the gradient of the loss if the label is
 k; the server knows all g_k.  A decoder maps a report to coefficients c_1, ..., c_K with E c_y = 1
-and E c_k = 0 for the others, so that ``estimate = sum_k c_k g_k`` is unbiased.  V is the largest
-``E |estimate|^2`` over all gradients no longer than 1; the excess risk grows with sqrt(V).
+and E c_k = 0 for the others, so that ``estimate = sum_k c_k g_k`` is unbiased: its mean is g_y.
+Its second moment follows from the covariances of the coefficients,
 
-For a *regular* loss the gradients are ``(s - e_k) x`` for shares s of sum 1, the k-th unit vector
-e_k and a row x, as for the logistic loss: so they are the corners of a regular simplex.
+    E |estimate|^2 = |g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>.
+
+V is the largest such moment over all y and all gradients no longer than 1; the excess risk grows
+with sqrt(V).
+
+For a *regular* loss the gradients are ``(s - e_k) x`` for shares s, at least 0 and of sum 1, the
+k-th unit vector e_k and a row x, as for the logistic loss: so they are the corners of a regular
+simplex.
 
 References: "Convex Optimization with Local Label Differential Privacy", Appendix A (labels that a
 report supports) and Appendix B (Duchi's report of a vector).
@@ -54,9 +60,12 @@ class SupportSetDecoder(ReportDecoder):
     """Reports that support some labels: unary encoding, subset selection, k-ary response.
 
     A report supports the true label with probability p, and each other label with probability q:
-    ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  With
-    ``centred`` each coefficient is reduced by a fraction, ``tau / K``, of the excess of the sum:
-    this costs no privacy and keeps estimates unbiased.
+    ``c_k = (1[k supported] - q) / (p - q)``.  The coefficients of subset selection and of k-ary
+    response sum to 1 in every report.  Those of unary encoding are independent, and sum to 1 on
+    average only.  With ``centred`` each of them is reduced by a fraction, ``tau / K``, of the
+    excess of the sum over 1: this costs no privacy and keeps estimates unbiased.
+
+    The covariances below hold for these three mechanisms, and not for every `FrequencyOracle`.
     """
 
     mechanism: FrequencyOracle
@@ -73,16 +82,20 @@ class SupportSetDecoder(ReportDecoder):
     @property
     def centring_weight(self) -> float:
         """tau: 0 where coefficients always sum to 1."""
-        # The estimate is tau m + sum_k c_k h_k with h_k = g_k - tau m, m the mean of all gradients.
-        # The bits of unary encoding are independent, and p = 1/2 gives c_k the variance v for a
-        # wrong label and v + 1 for the true one.  So for the label y
+        # With m the mean of all g_k and h_k = g_k - tau m, the estimate of the reduced coefficients
+        # is tau m + sum_k c_k h_k.  The bits of unary encoding are independent, and p = 1/2, as
+        # `UnaryEncoding.optimised` has it, gives c_k the variance v for a wrong label and v + 1 for
+        # the true one.  So for the label y
         #     E |estimate|^2 = |g_y|^2 + v sum_k |h_k|^2 + |h_y|^2.
-        # If y has the probabilities P that the model predicts, then sum_k P(k) g_k = 0 for the
-        # logistic loss, and the mean over y has its minimum at tau = K v / (K v + 1).
+        # Any tau keeps estimates unbiased.  Let P be the probabilities of labels that the model
+        # predicts; for the logistic loss sum_k P(k) g_k = 0.  If y has the law P, the mean of the
+        # moment depends on tau by |m|^2 (tau^2 - v K (2 tau - tau^2)), which is least at
+        # tau = K v / (K v + 1).
         if not (self.centred and isinstance(self.mechanism, UnaryEncoding)):
             return 0.0
-        weight = self.mechanism.k * self.mechanism.coefficient_variances[1]
-        return weight / (1 + weight)
+        _, wrong_variance = self.mechanism.coefficient_variances
+        ratio = self.mechanism.k * wrong_variance
+        return ratio / (1 + ratio)
 
     @property
     def second_moment(self) -> float:
@@ -92,42 +105,48 @@ class SupportSetDecoder(ReportDecoder):
         """
         k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
-            # Not centred, independent c_k give |g_y|^2 (1 + v_true) + v_wrong sum_(k != y) |g_k|^2.
-            # Centred, with g_k = s - e_k, whose squared length is at most 2, E |estimate|^2 is at
-            # most v (K + K |s|^2 - 2) + 2 |g_y|^2 + 2 tau (s_y - |s|^2) <= 2 (2 + K v) = 2 V.
+            # Independent c_k give |g_y|^2 (1 + v_true) + v_wrong sum_(k != y) |g_k|^2, which is the
+            # result for gradients of length 1.  Centred, take gradients g_k = s - e_k of a row of
+            # length 1, v and tau as above.  Then sum_k |g_k|^2 = K - 2 + K |s|^2, and
+            # <g_y, m> = |s|^2 - s_y, so E |estimate|^2 is at most
+            #     v (K - 2 + K |s|^2) + 2 |g_y|^2 + 2 tau (s_y - |s|^2) <= 2 (2 + K v) = 2 V.
+            # The longest possible s - e_k has the squared length 2, and V is for the length 1.
             return 1 + true_variance + (k - 1) * wrong_variance
-        # Let S be the sum of the other labels' gradients, and -cross the covariance of their
+        # Let S be the sum of the other labels' gradients, and cov <= 0 the covariance of their
         # coefficients.  Then E |estimate|^2 is
         #     (1 + v_true) |g_y|^2 - 2 v_true <g_y, S> / (K - 1)
-        #     + (v_wrong + cross) sum_(k != y) |g_k|^2 - cross |S|^2,
-        # which is largest for gradients of length 1 and S = -t g_y, where t <= K - 1 maximises
-        # 2 v_true t / (K - 1) - cross t^2.
-        cross = -self._cross_covariance
-        t = min(k - 1.0, true_variance / ((k - 1) * cross)) if cross > 0 else k - 1.0
-        total = 1 + true_variance + (k - 1) * (wrong_variance + cross)
-        return total + 2 * true_variance * t / (k - 1) - cross * t * t
+        #     + (v_wrong - cov) sum_(k != y) |g_k|^2 + cov |S|^2.
+        # It is convex in every g_k, so it is largest for gradients of length 1, with S = -t g_y for
+        # the t <= K - 1 that maximises 2 v_true t / (K - 1) + cov t^2.
+        cov = self._wrong_covariance
+        t = min(k - 1.0, true_variance / ((k - 1) * -cov)) if cov < 0 else k - 1.0
+        total = 1 + true_variance + (k - 1) * (wrong_variance - cov)
+        return total + 2 * true_variance * t / (k - 1) + cov * t * t
 
     @property
-    def _cross_covariance(self) -> float:
+    def _wrong_covariance(self) -> float:
         """Covariance of the coefficients of two wrong labels, where all coefficients sum to 1.
 
-        Then the covariance with the true label's coefficient is minus its variance over K - 1.
+        Then each coefficient has the covariance 0 with the sum of all.  For the true label's this
+        says that its covariance with a wrong one is -v_true / (K - 1); for a wrong one it gives the
+        result, v_wrong - v_true / (K - 1) + (K - 2) covariance = 0.
         """
         k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
-        return min(0.0, -(wrong_variance - true_variance / (k - 1)) / (k - 2)) if k > 2 else 0.0
+        if k == 2:  # there is one wrong label
+            return 0.0
+        # It is never positive but by round-off.
+        return min(0.0, -(wrong_variance - true_variance / (k - 1)) / (k - 2))
 
     def covariance(self, label: int) -> Array:
         """Return the covariance matrix of the coefficients, given the true label."""
         k, (true_variance, wrong_variance) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
-            shift = np.eye(k) - self.centring_weight / k
-            matrix: Array = (
-                shift
-                @ np.diag(np.where(np.arange(k) == label, true_variance, wrong_variance))
-                @ shift.T
-            )
+            # The independent coefficients, each less tau / K of the sum of all.
+            centring = np.eye(k) - self.centring_weight / k
+            variances = np.where(np.arange(k) == label, true_variance, wrong_variance)
+            matrix: Array = centring @ np.diag(variances) @ centring.T
             return matrix
-        matrix = np.full((k, k), self._cross_covariance)
+        matrix = np.full((k, k), self._wrong_covariance)
         np.fill_diagonal(matrix, wrong_variance)
         matrix[label], matrix[:, label] = -true_variance / (k - 1), -true_variance / (k - 1)
         matrix[label, label] = true_variance
@@ -135,19 +154,27 @@ class SupportSetDecoder(ReportDecoder):
 
     def second_moments(self, gram: Array) -> Array:
         """Return ``|g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>``."""
-        spread = [np.vdot(self.covariance(y), gram) + gram[y, y] for y in range(len(gram))]
-        return np.array(spread)
+        moments = [gram[y, y] + np.vdot(self.covariance(y), gram) for y in range(len(gram))]
+        return np.array(moments)
 
 
 @final
 @dataclass(frozen=True)
 class RotatedGradientDecoder(ReportDecoder):
-    """Duchi, Jordan & Wainwright's report of the gradient itself around a public centre."""
+    """Duchi, Jordan & Wainwright's report of the gradient itself around a public centre.
+
+    A user reports a vector Z of length B in the span of all ``g_k - c``, which has K - 1
+    dimensions: c is the centre and r the radius of the smallest ball around all g_k, and the mean
+    of Z is ``(g_y - c) / r``.  The estimate is ``c + r Z``.
+    """
 
     mechanism: HemisphereL2
 
     def coefficients(self, reports: Any) -> Array:
-        """Return coefficients of reports on the regular simplex; see also `GradientSpan`."""
+        """Return coefficients of reports whose span is that of a regular simplex.
+
+        For other gradients `GradientSpan.coefficients` decodes the reports in their own span.
+        """
         return GradientSpan.regular_simplex(self.mechanism.dimension + 1).coefficients(
             np.asarray(reports)
         )
@@ -155,29 +182,32 @@ class RotatedGradientDecoder(ReportDecoder):
     @property
     def second_moment(self) -> float:
         """V: ``B^2 + 1 / (1 + B^2)``, or ``B^2`` for two labels; B is a report's length."""
-        # With c and r the centre and radius of the smallest ball around all g_k, the estimate is
-        # c + r Z for a report Z of length B with E Z = (g_y - c) / r.  So E |estimate|^2 is
+        # E |c + r Z|^2 = |c|^2 + 2 <c, g_y - c> + r^2 B^2 is
         #     2 <c, g_y> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2   with s = |c|,
         # as r^2 + |c|^2 <= 1 for points of the unit ball; its maximum is at s = 1 / (1 + B^2).  For
-        # two labels c is their middle, and the same expectation is |g_y|^2 + r^2 (B^2 - 1) <= B^2.
+        # two labels c is their middle, so |g_y - c| = r, and the same expectation is
+        # |g_y|^2 + r^2 (B^2 - 1) <= B^2.
         square = self.mechanism.length**2
         return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
 
     def second_moments(self, gram: Array) -> Array:
         """Return ``|c|^2 + 2 <c, g_y - c> + r^2 B^2 rank / (K - 1)`` for every true label y.
 
-        A report has K - 1 coordinates, each of mean square B^2 / (K - 1).  Those outside of the
-        span of all ``g_k - c``, whose dimension is the rank, have no part in the estimate.
+        A report has K - 1 coordinates, each of mean square B^2 / (K - 1).  If the gradients span
+        fewer dimensions, the rank, the other coordinates have no part in the estimate.
         """
         weights = smallest_ball_centre(gram[None])[0]
-        to_centre = gram @ weights
-        square = float(weights @ to_centre)
-        radius = float((np.diag(gram) - 2 * to_centre).max()) + square
-        inner = gram - to_centre[:, None] - to_centre + square
-        values = np.linalg.eigvalsh(inner)
+        products_with_centre = gram @ weights  # <g_k, c>
+        centre_square = float(weights @ products_with_centre)
+        radius_square = float((np.diag(gram) - 2 * products_with_centre).max()) + centre_square
+        # The matrix of <g_j - c, g_k - c>.  Its eigenvalues below 1e-12 of their sum are round-off.
+        centred_gram = gram - products_with_centre[:, None] - products_with_centre + centre_square
+        values = np.linalg.eigvalsh(centred_gram)
         rank = np.count_nonzero(values > 1e-12 * max(values.sum(), 0.0))
-        report = self.mechanism.length**2 * rank / self.mechanism.dimension
-        moments: Array = 2 * to_centre - square + max(radius, 0.0) * report
+        report_square = self.mechanism.length**2 * rank / self.mechanism.dimension
+        moments: Array = (
+            2 * products_with_centre - centre_square + max(radius_square, 0.0) * report_square
+        )
         return moments
 
 
@@ -205,7 +235,10 @@ class IdentityDecoder(ReportDecoder):
 
 
 def decoder_of(mechanism: Any, classes: int, regular: bool = False) -> ReportDecoder:
-    """Return the decoder of this mechanism's reports, for a ``regular`` loss or for any loss."""
+    """Return the decoder of this mechanism's reports, for a ``regular`` loss or for any loss.
+
+    ``mechanism`` is one that `randomizer_of` returns, or `NoPrivacy`.
+    """
     if isinstance(mechanism, HemisphereL2):
         return RotatedGradientDecoder(mechanism)
     if isinstance(mechanism, NoPrivacy):

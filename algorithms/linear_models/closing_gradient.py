@@ -10,6 +10,9 @@ then leads from theta to least squares of the records, up to an error whose cova
 is the released mean of u u' for *mapped* rows u = R' (x - c): rows x less a centre c, times the
 root R of about the inverse of their covariance, with a constant coordinate added.
 
+For the products that H is made of, rows longer than a bound were shortened to it, so that H is a
+little too small.  It is multiplied by one factor that makes its trace right.
+
 References: docs/proofs/linear_regression.md, point 5; Bickel (1975) for one Newton step.
 """
 
@@ -27,28 +30,28 @@ from accountant.numerics import Array
 from accountant.numerics.search import geometric_mean, least_float_that
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
 from algorithms.linear_models.feature_moments import MappedFeatures, Spread
-from algorithms.linear_models.mapped_plan import noise_of, rounds_of
+from algorithms.linear_models.mapped_plan import GradientRounds, noise_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
 # The shares of a fit with intervals: the last gradient gets two fifths of the squared budget.  For
 # the products, centred rows are shortened to 1.5 times the root of their mean squared length, which
 # is longer than in `SHARES`.
-CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened=1.5)
+CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened_to=1.5)
 # The following constants were chosen on a few fits of the tasks of docs/algorithms.md, with seeds
 # that are not reported there.
-# The clipping norm of the last gradient is between WIDE and WIDER times the deviation of gradients
-# (see `gradient_deviation`).
-WIDE, WIDER = 4.0, 8.0
-# Between these two, the norm is the one whose noise has this ratio to the sampling error.
-QUIET = 1.0
+# The clipping norm of the last gradient, over the deviation of gradients (`gradient_deviation`), is
+# at least SHORTEST and at most LONGEST.  Between these two, it is the one whose noise has the ratio
+# NOISE_RATIO to the sampling error.
+SHORTEST, LONGEST = 4.0, 8.0
+NOISE_RATIO = 1.0
 # The norm is at most this multiple of the length of a mapped row times the largest target.
-WIDEST = 4.0
+LONGEST_OF_ROW = 4.0
 # The least and the largest factor that makes up for the shortening of rows in their products.
 FACTORS = (1.0, 1.1)
-# Standard deviation, as a share of H d, of the error that remains since the factor may differ
-# between directions.
-UNEVEN = 0.05
+# Standard deviation, as a share of H d, of the error that remains since one factor is taken for all
+# directions.
+FACTOR_ERROR = 0.05
 
 
 class Closing(NamedTuple):
@@ -68,26 +71,35 @@ def close_descent(
 ) -> Closing:
     """Release the last gradient, and return the least squares coefficients with their error."""
     part, records = ledger.plan.parts[-1], ledger.shape[0]
-    deviation = gradient_deviation(descent, noise_of(rounds_of(ledger.plan).part) / SHARES.kept)
+    rounds_noise = noise_of(GradientRounds.of(ledger.plan).mechanism)
+    deviation = gradient_deviation(descent, rounds_noise / SHARES.unclipped_weight)
     noise = noise_of(part)  # in units of the clipping norm
     # Each of the q coordinates has noise of deviation norm * noise.  The mean of n gradients has a
-    # sampling error of deviation / sqrt(n q) in each.  At norm = quiet * deviation the noise is
-    # QUIET times the sampling error.
-    quiet = QUIET / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
-    norm = min(max(WIDE, min(quiet, WIDER)) * deviation, WIDEST * mapped.length * y_bound)
+    # sampling error of deviation / sqrt(n q) in each.  So at norm = balanced * deviation the noise
+    # is NOISE_RATIO times the sampling error.  1e-9 keeps the quotient finite without noise.
+    balanced = NOISE_RATIO / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
+    norm = min(
+        max(SHORTEST, min(balanced, LONGEST)) * deviation, LONGEST_OF_ROW * mapped.length * y_bound
+    )
     query = MeanOfClippedGradients(
         partial(squared_residuals, y_bound=y_bound),
         norm,
         records,
         mapped.features,
         executor,
-        kept_weight=SHARES.kept,
+        unclipped_weight=SHARES.unclipped_weight,
     )
     query.theta, query.squares = descent.theta, True
     released = ledger.release(part, query, shape=descent.theta.size + 1)
-    square = max(0.0, float(released[-1]) / SHARES.kept) * norm**2
-    gradient = norm * released[:-1]
-    return newton_step(mapped, descent.theta[:, 0], gradient, norm * noise, square / records)
+    # The last coordinate is the weighted mean squared length of gradients, in units of the norm.
+    square = max(0.0, float(released[-1]) / SHARES.unclipped_weight) * norm**2
+    return newton_step(
+        mapped,
+        descent.theta[:, 0],
+        gradient=norm * released[:-1],
+        noise=norm * noise,
+        sampling_square=square / records,
+    )
 
 
 def gradient_deviation(descent: Descent, noise: float) -> float:
@@ -96,7 +108,7 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
     In the later half of the rounds, with clipping norms C_t, s is the deviation of a normal number
     z for which the mean over t of P(|z| <= C_t) is the mean share of gradients not longer than
     C_t.  ``noise`` is the deviation of the noise of a share.  The mean share is first reduced by
-    one deviation of its noise, which makes s larger, and too large where the noise is large.
+    one deviation of its noise, so that s is too large rather than too small where noise is large.
     """
     half = len(descent.norms) // 2
     norms, shares = descent.norms[half:], descent.shares[half:]
@@ -110,13 +122,13 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
 
 
 def newton_step(
-    mapped: MappedFeatures, theta: Array, gradient: Array, noise: float, square: float
+    mapped: MappedFeatures, theta: Array, gradient: Array, noise: float, sampling_square: float
 ) -> Closing:
     """Return least squares from the mean gradient at theta, with the covariance of its error.
 
-    ``noise`` is the deviation of the gradient's noise in each coordinate, and ``square`` the
-    expected squared length of its sampling error.  The covariance is H^-1 V H^-1, where V is that
-    of the noise, of the sampling error, and of the error of H times d together.
+    ``noise`` is the deviation of the gradient's noise in each coordinate, and ``sampling_square``
+    the expected squared length of its sampling error.  The covariance is H^-1 V H^-1, where V is
+    that of the noise, of the sampling error, and of the error of H times d together.
     """
     spread: Any = mapped.spread
     root: Any = mapped.features.root
@@ -126,11 +138,13 @@ def newton_step(
     inverse = np.linalg.inv(curvature)
     step = -inverse @ gradient
     curvature_times_step = curvature @ step
-    gradient_covariance = noise**2 * np.eye(theta.size) + square / np.trace(curvature) * curvature
-    # The sampling error is taken to have a covariance proportional to H, of trace `square`.
-    # H has errors too.  Noise t on products, times the slopes v of the step, has the covariance
+    # V: first the noise.  The sampling error is taken to have a covariance in proportion to H,
+    # whose trace is `sampling_square`.
+    gradient_covariance = noise**2 * np.eye(theta.size)
+    gradient_covariance += sampling_square / np.trace(curvature) * curvature
+    # Then the errors of H.  Noise t on products, times the slopes v of the step, has the covariance
     # t^2 / 2 (|v|^2 I + v v').  Noise on the centre changes the products of the constant with the
-    # other features.  What remains of the shortening of rows is an error of UNEVEN times H d.
+    # other features.  What the factor leaves of the shortening is an error of FACTOR_ERROR H d.
     slopes = root @ step[:size]
     product_covariance = (
         spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
@@ -140,7 +154,7 @@ def newton_step(
         product_covariance += centre_square * step[-1] ** 2 * np.eye(size)
         gradient_covariance[-1, -1] += centre_square * (slopes @ slopes)
     gradient_covariance[:size, :size] += root.T @ product_covariance @ root
-    gradient_covariance += UNEVEN**2 * np.outer(curvature_times_step, curvature_times_step)
+    gradient_covariance += FACTOR_ERROR**2 * np.outer(curvature_times_step, curvature_times_step)
     to_clipped = linear_part(mapped, theta.size)
     to_clipped_step = to_clipped @ inverse
     return Closing(
@@ -159,8 +173,9 @@ def unshortened(spread: Spread) -> float:
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     low, high = FACTORS
     prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
-    # The measured factor, square / trace, and the middle of FACTORS are averaged with weights in
-    # proportion to the inverse of their variances.
+    # Two estimates of the factor are averaged with weights in proportion to the inverse of their
+    # variances: the measured one, square / trace, and the middle of FACTORS, whose deviation is
+    # half their distance.
     measured_variance = (moments.square_noise / trace) ** 2
     factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
         prior_variance + measured_variance

@@ -25,7 +25,8 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, squared_lengths
 
-# In units of the bound of rows: the root of the mean squared length is at least this.
+# Both constants bound the map, and so its round-off: clipped_gradients.md, point 5, counts with
+# them.  In units of the bound b of rows: the root of the mean squared length is at least this.
 SMALLEST = 0.1
 # In units of the mean squared length: this is added to every eigenvalue of the products, next to
 # the norm of their noise, before the map divides by their roots.
@@ -105,8 +106,8 @@ class BlockProducts:
 class Moments(NamedTuple):
     """Estimates from the first release, with the standard deviations of their noise."""
 
-    centre: Array  # of the mean of rows
-    square: float  # of the mean squared distance of rows from the centre
+    centre: Array  # the mean of rows, shrunk for its noise; 0 if rows are not to be centred
+    square: float  # the mean squared distance of rows from the centre
     square_noise: float = 0.0  # on the square
     centre_noise: float = 0.0  # on each coordinate of the centre
 
@@ -158,7 +159,7 @@ def mapped_features(
     moments: Moments,
     products: Array | None,
     noise: float,
-    shortened: float,
+    shortened_to: float,
     x_bound: float,
     longest_constant: float,
     curvature: float,
@@ -174,7 +175,7 @@ def mapped_features(
     Without ``products`` rows are centred, and no direction is rescaled.
 
     ``products`` are the second release.  Their unit is the square of the length to which rows were
-    shortened, ``shortened`` times the root of ``moments.square``; their noise has the deviation
+    shortened, ``shortened_to`` times the root of ``moments.square``; their noise has the deviation
     ``noise``.
     The constant feature is at most ``longest_constant`` times as long as a mapped row; 0 leaves it
     out.  ``penalty`` is the ridge of the loss, a part of its curvature.  Records whose rows are
@@ -187,9 +188,9 @@ def mapped_features(
         return MappedFeatures(
             features, math.hypot(constant, math.sqrt(square)), 1 / (curvature * square + penalty)
         )
-    # The unit of the products is shortened^2 square.  Where ``shortened`` is below 1, square is
-    # taken instead: if all rows are shortened, their products are too small by shortened^2.
-    unit = max(shortened**2, 1.0) * square
+    # The unit of the products is shortened_to^2 square.  Where ``shortened_to`` is below 1, square
+    # is taken instead: if all rows are shortened, their products are too small by shortened_to^2.
+    unit = max(shortened_to**2, 1.0) * square
     upper = np.triu_indices(size)
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))

@@ -1,8 +1,12 @@
 """What linear models release: moments of features, then rounds of clipped gradients.
 
-The moments, and products where their noise is small, give a map of the features under which few
-gradient steps are enough.  All noise is Gaussian, so each release has a share of the squared budget
-mu^2, where mu is the parameter of Gaussian differential privacy.
+The moments are the mean of the rows x and of their squared lengths.  Where noise does not hide
+them, the products of the centred rows follow.  Both give a linear map of the features; for rows
+under this map ("mapped rows") few gradient steps are enough.  A closing gradient may come last.
+
+All noise is Gaussian.  A release whose noise has the deviation s, of a value that one record moves
+by at most d, has the mu d / s of Gaussian differential privacy; the squares of several releases add
+up.  So each release has a share of mu^2, the squared budget, and s = d / (mu sqrt(share)).
 
 References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
 """
@@ -44,15 +48,23 @@ class Sizes(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of the squared budget, and what else the releases depend on."""
+    """Shares of the squared budget, and the other settings of the releases.
 
-    moments: float  # share of the mean of rows and of squared lengths
-    products: float  # share of the products of features
-    kept: float = 0.0  # what a record that is not clipped adds to the count of those
-    closing: float = 0.0  # share of a last gradient, which is not sampled
-    # Centred rows are shortened to this multiple of the root of their mean squared length.
-    shortened: float = 1.2
-    constant: float = math.inf  # longest constant feature over a mapped row without it
+    The rounds of gradients get what the three shares leave.
+    """
+
+    moments: float
+    products: float  # counts as 0 where products are not released
+    closing: float = 0.0  # of the closing gradient, which is never sampled; 0 if there is none
+    # A gradient may come with one more coordinate: the share of the records that are not clipped,
+    # times this weight.  0 leaves the coordinate out.
+    unclipped_weight: float = 0.0
+    # For their products, centred rows are shortened to this multiple of the root of their mean
+    # squared length.  A larger one shortens fewer rows and takes more noise.
+    # docs/classification.md says which others were tried.
+    shortened_to: float = 1.2
+    # Mapped rows end in a constant feature, at most this multiple of the length of the rest.
+    longest_constant: float = math.inf
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -64,10 +76,15 @@ def takes_products(sizes: Sizes, mu: float, shares: Shares) -> bool:
     """Return whether noise on products of features has a norm below their trace."""
     if sizes.features > MOST_PRODUCTS:
         return False
-    # In units of the mean squared length, noise is shortened^2 sqrt 2 / (n mu) on a coordinate, and
-    # its norm is sqrt(2 p) times that.
-    noise = shares.shortened**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
-    return noise * math.sqrt(2 * sizes.features) < 1
+    # In units of the trace, which is the mean squared length of centred rows, a row's products have
+    # a length of at most shortened_to^2, and exchanging it moves their mean by at most sqrt 2 / n
+    # times that.  The release has the mu sqrt(share) mu, so the noise on the diagonal deviates by
+    deviation = (
+        shares.shortened_to**2 * math.sqrt(2) / (sizes.records * mu * math.sqrt(shares.products))
+    )
+    # Entries off the diagonal are released times sqrt 2, so their noise is smaller by that.  Such a
+    # symmetric p x p matrix of noise has a norm of about sqrt(2 p) times the deviation.
+    return deviation * math.sqrt(2 * sizes.features) < 1
 
 
 @lru_cache(maxsize=64)
@@ -76,88 +93,115 @@ def private_plan(
     sizes: Sizes,
     rounds: int,
     shares: Shares,
-    products: bool,
+    with_products: bool,
     relation: Adjacency,
     rate: float | None = None,
 ) -> Sequential:
-    """Return the plan that meets (epsilon, delta).
+    """Return the plan that meets the ``budget``, an epsilon and a delta.
 
-    It has the moments, the products if asked for, the rounds of gradients, on Poisson samples if
-    there is a ``rate``, and a last gradient where `Shares` has a share for it.
+    It has the moments, the products if asked for, the rounds of gradients, and a closing gradient
+    if it has a share.  Every round sees a Poisson sample that holds each record with the
+    probability ``rate``; None is all records.  ``relation`` says which data sets are neighbours.
     """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
-    counts = 1 if shares.kept else 0
+    gradient_size = sizes.coefficients + (1 if shares.unclipped_weight else 0)
+    rounds_share = 1 - shares.moments - shares.closing - (shares.products if with_products else 0.0)
 
     def gaussian(noise: float, moved: float, share: float, size: int) -> Gaussian:
         moved = round_up(moved)
-        # The mechanism needs a vector, also for one coordinate.
+        # The mechanism is declared for 2 coordinates or more; the query may return one.
         return Gaussian(noise * moved / math.sqrt(share), moved, "exact", max(size, 2))
 
+    def mean_gradient(noise: float, moved: float, share: float) -> Gaussian:
+        # The coordinate of unclipped records moves by at most its weight.
+        moved = math.hypot(moved, shares.unclipped_weight) / n
+        return gaussian(noise, moved, share, gradient_size)
+
     def plan_of(noise: float) -> Sequential:
+        """Return the plan whose noise is that of a budget of mu = 1 / ``noise``."""
         parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
-        remaining_share = 1 - shares.moments - shares.closing
-        if products:
+        if with_products:
             parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
-            remaining_share -= shares.products
-        # With sampling, a record is added to the sample or not, for both kinds of neighbours.
-        gradient = moves.gradient if rate is None else 1 / rate
-        moved = math.hypot(gradient, shares.kept) / n
-        # The mu of a sampled round is about the rate times the mu of its release.
-        share = remaining_share / rounds * (1 if rate is None else rate**-2)
-        release = gaussian(noise, moved, share, sizes.coefficients + counts)
-        sampled = release if rate is None else PoissonSampled(release, rate, relation)
-        parts.append(Repeat(sampled, rounds))
+        round_share = rounds_share / rounds
+        if rate is None:
+            release: Plan = mean_gradient(noise, moves.gradient, round_share)
+        else:
+            # The sum over a sample is divided by rate n.  `PoissonSampled` asks, for both
+            # relations, what the presence of one record moves, which is 1 / (rate n).  A sampled
+            # round has about the rate times the mu of its release, so the release may have more.
+            release = mean_gradient(noise, 1 / rate, round_share * rate**-2)
+            release = PoissonSampled(release, rate, relation)
+        parts.append(Repeat(release, rounds))
         if shares.closing:
-            moved = math.hypot(moves.gradient, shares.kept) / n
-            parts.append(gaussian(noise, moved, shares.closing, sizes.coefficients + counts))
+            parts.append(mean_gradient(noise, moves.gradient, shares.closing))
         return Sequential(parts)
 
-    # For gradients alone, noise of 1 gives each round a mu of sqrt(remaining_share / rounds),
+    # For gradients alone, noise of 1 gives each round a mu of sqrt(rounds_share / rounds),
     # divided by the rate if rounds are sampled.
-    remaining_share = 1 - shares.moments - shares.closing - (shares.products if products else 0.0)
     mu = mu_of_budget(*budget)
     replaced = relation is Adjacency.REPLACE_ONE
-    mu_of_round = round_mu(mu * math.sqrt(remaining_share), rounds, rate, replaced)
-    start = math.sqrt(remaining_share / rounds) / mu_of_round / (1 if rate is None else rate)
+    mu_of_round = round_mu(mu * math.sqrt(rounds_share), rounds, rate, replaced)
+    start = math.sqrt(rounds_share / rounds) / mu_of_round / (1 if rate is None else rate)
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 
-def rounds_of(plan: Sequential | Repeat) -> Any:
-    """Return the part of a plan that repeats a gradient, which may be the whole plan."""
-    if isinstance(plan, Repeat):
-        return plan
-    return next(part for part in plan.parts if isinstance(part, Repeat))
+class GradientRounds(NamedTuple):
+    """The rounds of a plan, which all release a gradient in the same way."""
+
+    part: Any  # what a round releases: the mechanism itself, or the mechanism on a sample
+    mechanism: Any  # what adds the noise
+    rate: float  # probability that a sample holds a record; 1 if a round sees all records
+    count: int
+
+    @classmethod
+    def of(cls, plan: Sequential | Repeat) -> GradientRounds:
+        """Return the rounds of a plan: its part that is repeated, or the whole plan."""
+        parts = (plan,) if isinstance(plan, Repeat) else plan.parts
+        repeat = next(part for part in parts if isinstance(part, Repeat))
+        if isinstance(repeat.part, PoissonSampled):
+            sampled = repeat.part
+            return cls(sampled, sampled.part, sampled.rate, repeat.count)
+        return cls(repeat.part, repeat.part, 1.0, repeat.count)
 
 
 def released_map(
     ledger: Any,
     x_bound: float,
-    bound: float,
+    moments_bound: float,
     intercept: bool,
     executor: Executor | None,
     shares: Shares,
-    **curvature: float,
+    **loss: float,
 ) -> MappedFeatures:
     """Release the moments, and the products if the plan has them; return the map they give.
 
-    Rows are shortened to ``bound`` for the moments; ``curvature`` are arguments of
-    `mapped_features`.
+    Features are clipped to ``x_bound``, and rows shortened to ``moments_bound`` for the moments.
+    ``loss`` says for which loss the map is: its arguments are those of `mapped_features`.
     """
-    before = [*takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)]
-    (records, features), products = ledger.shape, None
-    query = MeanOfBlocks(BlockMoments(x_bound, bound), records, executor)
-    released = ledger.release(before[0], query, shape=features + 1)
-    moments = Moments.of(released, noise_of(before[0]), bound, intercept)
-    if len(before) == 2:
-        unit = shares.shortened * math.sqrt(moments.square)
+    # What the plan of `private_plan` releases before its rounds: moments, and perhaps products.
+    before = takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)
+    for_moments, for_products = (*before, None)[:2]
+    records, features = ledger.shape
+    moments_query = MeanOfBlocks(BlockMoments(x_bound, moments_bound), records, executor)
+    released = ledger.release(for_moments, moments_query, shape=features + 1)
+    moments = Moments.of(released, noise_of(for_moments), moments_bound, intercept)
+    products, product_noise = None, 0.0
+    if for_products is not None:
+        unit = shares.shortened_to * math.sqrt(moments.square)
         work = BlockProducts(x_bound, moments.centre, unit)
-        blocks, triangle = MeanOfBlocks(work, records, executor), features * (features + 1) // 2
-        products = ledger.release(before[1], blocks, shape=triangle)
-    noise = noise_of(before[-1])
-    longest = shares.constant if intercept else 0.0
+        products_query = MeanOfBlocks(work, records, executor)
+        triangle = features * (features + 1) // 2
+        products = ledger.release(for_products, products_query, shape=triangle)
+        product_noise = noise_of(for_products)
     return mapped_features(
-        moments, products, noise, shares.shortened, x_bound, longest, **curvature
+        moments,
+        products,
+        noise=product_noise,
+        shortened_to=shares.shortened_to,
+        x_bound=x_bound,
+        longest_constant=shares.longest_constant if intercept else 0.0,
+        **loss,
     )
 
 

@@ -41,12 +41,12 @@ from algorithms.linear_models.closing_gradient import (
     linear_part,
 )
 from algorithms.linear_models.mapped_plan import (
+    GradientRounds,
     Shares,
     Sizes,
     noise_of,
     private_plan,
     released_map,
-    rounds_of,
     signal_of,
     takes_products,
 )
@@ -66,8 +66,9 @@ AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
 BOUND = Interval(1e-50, 1e50)  # the fourth powers are finite floats
 # "auto" releases statistics where the norm of the noise on products is at most this share of the
-# square of a feature at its bound.  That takes several 100,000 records; on fewer it is much worse.
-QUIET = 1e-3
+# square of a feature at its bound.  That takes several 100,000 records.  On fewer, statistics are
+# much worse than a descent (docs/algorithms.md: AdaSSP is such a release).
+STATISTICS_NOISE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
@@ -177,7 +178,9 @@ class PrivateLinearRegression(PrivateRegressor):
             # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             hidden = self.intervals and not products
-            method = STATISTICS if noise <= QUIET * self.x_bound**2 or hidden else DESCENT
+            method = (
+                STATISTICS if noise <= STATISTICS_NOISE * self.x_bound**2 or hidden else DESCENT
+            )
         if method == DESCENT:
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
@@ -193,8 +196,9 @@ class PrivateLinearRegression(PrivateRegressor):
         del features
         if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
-        rounds = rounds_of(plan)
-        return gradients_hidden(rounds.part, rounds.count, 1.0)
+        rounds = GradientRounds.of(plan)
+        # Gradients are in units of the norm to which they are clipped.
+        return gradients_hidden(rounds.mechanism, rounds.count, longest=1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
@@ -339,11 +343,11 @@ class PrivateLinearRegression(PrivateRegressor):
     def _noise_summary(self) -> str:
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
-            rounds = rounds_of(self.plan_)
-            before = self.plan_.parts.index(rounds)
+            rounds = GradientRounds.of(self.plan_)
+            before = len(self.plan_.parts) - (1 if self.closing_ is None else 2)
             closing = "" if self.closing_ is None else ", and of a last one that clips hardly any"
             return (
-                f"noise of deviation {noise_of(rounds.part):.4g} clipping norms on every "
+                f"noise of deviation {noise_of(rounds.mechanism):.4g} clipping norms on every "
                 f"coordinate of {rounds.count} gradients{closing}, after {before} releases of "
                 f"moments; {clipped}"
             )

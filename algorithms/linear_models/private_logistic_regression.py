@@ -1,5 +1,11 @@
 """Logistic regression by a trusted curator: noisy moments, then rounds of clipped gradients.
 
+The *moments* are the mean of the rows and of their squared lengths, and the products of the centred
+rows where noise does not hide them.  They make a linear *map* of the features.  For mapped rows the
+loss has a curvature of about 1 in every direction, so that few gradient steps are enough.  The
+*signal* is about the length of a clipped gradient over the noise of all rounds together
+(`signal_of`).
+
 References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
 """
 
@@ -49,27 +55,33 @@ from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.mapped_plan import (
+    GradientRounds,
     Shares,
     Sizes,
+    noise_of,
     private_plan,
     released_map,
-    rounds_of,
     signal_of,
     takes_products,
 )
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
-# These constants were chosen once, on training parts (docs/classification.md says how).
-SHARES = Shares(moments=0.05, products=0.15, constant=0.5)
-CLIPS = (0.4, 2.0)  # least and largest clip over the root of the mean squared length of mapped rows
+# These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
+# rests on them.
+SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
+# Gradients are clipped to 0.4 cbrt(signal / 100), within these ends, times the root of the mean
+# squared length of mapped rows.
+CLIPS = (0.4, 2.0)
 PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
-STEP = 1.9  # step over half the longest step that is surely stable
-TRAVEL = 280.0  # least total of steps over the curvature
-ROUNDS_PER_SIGNAL = 3.6  # rounds over the root of the signal
+STEP = 1.9  # in units of `MappedFeatures.longest_step`; a step below 2 is surely stable
+TRAVEL = 280.0  # least sum of the steps over the bound of the curvature; see `longer_steps`
+# There are ROUNDS_PER_SIGNAL sqrt(signal) rounds, within these ends.
+ROUNDS_PER_SIGNAL = 3.6
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
+# `PrivateRegressor` is the base for the arguments of `fit`; the tags say that it is a classifier.
 @renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
@@ -96,8 +108,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     rounds : int or None
         Number of gradients; None takes 5 to 200, by shape and epsilon.
     step : float
-        Step size over half the longest that is stable; where the signal affords few rounds, steps
-        are longer in proportion.
+        Size of a step, where steps below 2 are surely stable.  Where the signal affords few rounds,
+        all steps are longer by one factor, as most gradients are clipped there.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
@@ -190,9 +202,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
-        rounds = rounds_of(plan)
-        part = rounds.part if self.rate is None else rounds.part.part
-        return gradients_hidden(part, rounds.count, 1.0)
+        rounds = GradientRounds.of(plan)
+        # Gradients are in units of the norm to which they are clipped.
+        return gradients_hidden(rounds.mechanism, rounds.count, longest=1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
@@ -202,9 +214,11 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
-        gradient_rounds, two = ledger.plan.parts[-1], self._outputs() == 1
+        rounds, two = GradientRounds.of(ledger.plan), self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
-        shares = SHARES._replace(shortened=shortened_at(sizes, mu))
+        # The plan counts products in units of the square of the length to which rows are shortened,
+        # so it is the same for every length.
+        shares = SHARES._replace(shortened_to=shortened_at(sizes, mu))
         # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
         # (Boehning & Lindsay).
         curvature = 0.25 if two else 0.5
@@ -222,14 +236,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         gradient = MeanOfClippedGradients(
             logistic_residuals if two else multinomial_residuals,
             clip,
-            records * (1.0 if self.rate is None else self.rate),
+            records * rounds.rate,
             mapped.features,
             executor,
             self.weight_bound,
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
+        # The released gradients are in units of the clip, so the step is multiplied by it.
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(ledger, gradient_rounds.part, gradient, start, step, gradient_rounds.count)
+        theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
@@ -254,7 +269,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         if weights is not None:
             data = (X, y, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.rounds_ = rounds_of(self.plan_).count
+        self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
@@ -273,8 +288,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def _noise_summary(self) -> str:
-        part = self.plan_.parts[-1].part
-        scale = (part if self.rate is None else part.part).scale
+        scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
             f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "
@@ -330,16 +344,19 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
 
 
 def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
-    """Return by what steps are longer where the signal affords few rounds.
+    """Return the factor by which all steps are longer where the signal affords few rounds.
 
-    Most gradients are clipped there, and their mean has less curvature than the loss: steps of a
-    loss of larger ``curvature``, which are shorter by that, are longer in proportion.
+    There most gradients are clipped, so that their mean has less curvature than the loss, and
+    longer steps are stable.  The map divides rows by the root of the ``curvature`` of the loss: a
+    step s for mapped rows is a step of s / curvature for rows whose covariance is the identity.  In
+    that unit the default steps of the default rounds add up to at least `TRAVEL`.  Another ``step``
+    or another number of rounds changes this sum in proportion.
     """
     return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
 
 
 def default_clip(sizes: Sizes, mu: float) -> float:
-    """Return a larger norm for a larger signal: less noise is paid with more bias."""
+    """Return a larger norm for a larger signal: it adds more noise, and clips fewer gradients."""
     low, high = CLIPS
     return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
 
@@ -349,10 +366,12 @@ def shortened_at(sizes: Sizes, mu: float) -> float:
 
     The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
     """
-    # In units of the mean squared length, noise of s^2 sqrt 2 / (n mu sqrt share) on a coordinate
-    # has a norm of sqrt(2 p) times that, and the mean of p eigenvalues is 1 / p.
-    of_one = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
-    return max(SHARES.shortened, math.sqrt(PRODUCT_NOISE / of_one))
+    # In units of the mean squared length, the noise on a coordinate deviates by
+    # s^2 sqrt 2 / (n mu sqrt(share)), if s is the multiple that is returned.  As a symmetric matrix
+    # it has a norm of about sqrt(2 p) times that (see `takes_products`).  The p eigenvalues add up
+    # to 1, so their mean is 1 / p, and for s = 1 the norm over the mean is
+    norm_over_mean = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
+    return max(SHARES.shortened_to, math.sqrt(PRODUCT_NOISE / norm_over_mean))
 
 
 def checked_weights(weights: Any, records: int) -> Array:

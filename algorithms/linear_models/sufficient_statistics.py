@@ -1,8 +1,10 @@
 """Least squares from noisy sufficient statistics: one release, then solutions and intervals.
 
-A record is shortened to a public length, its target with it, so that a linear model stays one.  The
-products of its features, those with the target, and the target's square are one vector, whose parts
-have shares of the budget; its noise is one Gaussian.
+A record is shortened to a public length, its target by the same factor, so that a linear model
+stays one.  The products of its features with each other (the Gram matrix), those with the target,
+and the target's square are one vector.  Each of these three parts has a unit of its own, which
+gives it its share of the budget; the vector then gets noise of one deviation from one Gaussian.
+docs/proofs/linear_regression.md, points 2 to 4, has the proofs.
 
 References: Vu & Slavkovic (2009); Wang (2018), Algorithm 2, for a ridge that follows the spectrum.
 """
@@ -22,8 +24,11 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from algorithms.base.row_blocks import clipped_rows, row_lengths
 
 # Shares of the squared budget: products of features, products with targets, squares of targets.
+# Any shares that add up to 1 give a valid plan; the squares only serve the intervals.
 SHARES = (0.55, 0.4, 0.05)
-ROUND_OFF = 1e-12  # a least eigenvalue below this part of the largest is round-off
+# A least eigenvalue below this part of the largest is taken for round-off: up to 4,000
+# features it exceeds one unit in the last place of the largest for each of them.
+ROUND_OFF = 1e-12
 # The least eigenvalue of the products must be above this multiple of the norm of their noise.
 SEPARATION = 4.0
 
@@ -33,17 +38,18 @@ SEPARATION = 4.0
 class StatisticUnits:
     """The units in which a record moves the three parts by the roots of their shares at most."""
 
-    gram: float
-    products: float
-    square: float
+    gram: float  # of products of features
+    products: float  # of products of features with the target
+    square: float  # of the target's square
 
     @classmethod
     def of(cls, row_bound: float, y_bound: float, relation: str) -> StatisticUnits:
         """Return the units for rows of length at most ``row_bound``."""
         neighbours = check_relation("relation", relation, RECORD_RELATIONS)
         replaced = neighbours is Adjacency.REPLACE_ONE
+        # If a record (x, y) is replaced by (z, w), with the bounds B of rows and Y of targets:
         # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4, |x y - z w| <= 2 B Y,
-        # y^2 in [0, Y^2].  A record that is added or removed moves them by B^2, B Y, Y^2.
+        # and |y^2 - w^2| <= Y^2.  One that is added or removed moves them by B^2, B Y, Y^2.
         gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
         products = row_bound * y_bound * (2.0 if replaced else 1.0)
         gram_share, product_share, square_share = map(math.sqrt, SHARES)
@@ -53,7 +59,9 @@ class StatisticUnits:
 def statistics_sensitivity(records: int) -> float:
     """Return how far a record moves the mean vector in L2; rounded up.
 
-    It is 1 / records, as the shares add up to 1.
+    It is 1 / records, as the shares add up to 1.  The 16 units in the last place are for the roots,
+    products and quotients that make the units; docs/proofs/linear_regression.md, point 3, says what
+    covers the round-off of lengths.
     """
     return round_up(1 / records, 16)
 
@@ -90,7 +98,8 @@ class BlockStatistics:
         rows = rows * shorter[:, None]
         targets = np.clip(targets, -self.y_bound, self.y_bound) * shorter
         upper = np.triu_indices(rows.shape[1])
-        # Entries off the diagonal weigh sqrt 2: the vector is as long as the matrix.
+        # Entries off the diagonal weigh sqrt 2, so that the vector is as long as the whole matrix
+        # is in the Frobenius norm.
         weights = np.where(upper[0] == upper[1], 1.0, math.sqrt(2)) / self.units.gram
         # einsum is used instead of BLAS, whose last bits depend on its number of threads.
         gram = np.einsum("ij,ik->jk", rows, rows)[upper] * weights
@@ -125,7 +134,7 @@ def solved(statistics: Statistics, penalty: Array) -> Array:
     """Return coefficients, with a ridge where noise hides the least eigenvalue of the products.
 
     With s the norm of the noise over sqrt 2, the ridge is s, but no more than what raises the least
-    eigenvalue to 2 s.
+    eigenvalue to 2 s, and 0 if it is above 2 s already.
     """
     values, vectors = np.linalg.eigh(statistics.gram + np.diag(penalty))
     # A symmetric p x p matrix of noise with deviation t on its diagonal and t / sqrt 2 off it has a
@@ -133,13 +142,17 @@ def solved(statistics: Statistics, penalty: Array) -> Array:
     s = statistics.gram_noise * math.sqrt(statistics.products.size)
     ridge = max(0.0, min(s, 2 * s - float(values[0])))
     values = np.maximum(values, 0.0) + ridge
-    values[values <= ROUND_OFF * values[-1]] = np.inf  # no data lie in these directions
+    # No data lie in directions whose eigenvalue is 0; infinity makes the coefficient 0 there.
+    values[values <= ROUND_OFF * values[-1]] = np.inf
     coefficients: Array = vectors @ ((vectors.T @ statistics.products) / values)
     return coefficients
 
 
 def refuse_hidden(values: Array, noise: float) -> None:
-    """Raise `ParameterError` where noise of this norm hides the least eigenvalue, the first."""
+    """Raise `ParameterError` where noise hides the least of the ``values``, which are eigenvalues.
+
+    They are in ascending order; ``noise`` is about the norm of the noise of their matrix.
+    """
     if not values[0] > max(SEPARATION * noise, ROUND_OFF * values[-1]):
         raise ParameterError(
             "X",
@@ -159,10 +172,15 @@ def coefficient_covariance(statistics: Statistics, records: float) -> tuple[Arra
     refuse_hidden(values, statistics.gram_noise * math.sqrt(2 * size))
     inverse = (vectors / values) @ vectors.T
     theta = inverse @ statistics.products
-    # theta' - theta = G'^-1 (noise of products - E theta + mean of x r), where E has variances s^2
-    # on its diagonal and s^2 / 2 off it: Cov(E theta) = s^2 / 2 (|theta|^2 I + theta theta').
-    square = statistics.square - 2 * statistics.products @ theta + theta @ statistics.gram @ theta
+    # The error of the released theta is G^-1 (e - E theta + mean of x r), with G the released Gram
+    # matrix, E its noise, e that of the products with targets, and r the residuals.  E has
+    # variances s^2 on its diagonal and s^2 / 2 off it, so Cov(E theta) = s^2 / 2 (|theta|^2 I +
+    # theta theta').  The mean of x r has the covariance (mean of r^2) G / n, if residuals have one
+    # variance.
+    residual_square = (
+        statistics.square - 2 * statistics.products @ theta + theta @ statistics.gram @ theta
+    )
     middle = statistics.products_noise**2 * np.eye(size)
     middle += statistics.gram_noise**2 / 2 * (theta @ theta * np.eye(size) + np.outer(theta, theta))
-    middle += max(square, 0.0) / records * statistics.gram
+    middle += max(residual_square, 0.0) / records * statistics.gram
     return theta, inverse @ middle @ inverse

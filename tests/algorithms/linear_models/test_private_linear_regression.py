@@ -66,7 +66,7 @@ def test_rounds_and_travel_follow_the_signal():
     assert [one.rounds for one in found] == [60, 60, 60, 105, 200]
     travels = [one.rounds * one.step for one in found]
     assert travels == pytest.approx([0.04, 8, 24, 99.75, 190])
-    assert [round(one.kept, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
+    assert [round(one.unclipped_share, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
     assert schedule(50.0, 17).rounds == 17
 
 
@@ -123,8 +123,8 @@ def test_no_record_moves_a_mapped_round_by_more_than_declared(kind, relation, sq
     greatest = 0.0
     for norm in (1e-3, 0.3, 5.0):
         work = BlockClippedGradient(
-            partial(squared_residuals, y_bound=1.0), norm, features, 1.0, theta, SHARES.kept,
-            squares,
+            partial(squared_residuals, y_bound=1.0), norm, features, 1.0, theta,
+            SHARES.unclipped_weight, squares,
         )  # fmt: skip
         greatest = max(greatest, moved_by(work, kind)[relation == "add-remove"])
     made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, relation=relation)

@@ -229,3 +229,18 @@ def test_bad_settings_are_refused_before_any_spend(changes, words):
     with pytest.raises(ParameterError, match=words):
         estimator.fit(X[:50], Y[:50])
     assert not hasattr(estimator, "ledger_")
+
+
+@pytest.mark.parametrize(("rate", "later"), [(None, 0.1), (0.1, None)])
+def test_a_rate_that_changes_after_the_fit_does_not_change_its_summary(rate, later):
+    made = PrivateLogisticRegression(rate=rate, **TARGET).fit(X, Y)
+    said = made.summary()
+    assert made.set_params(rate=later).summary() == said
+
+
+def test_a_run_divides_by_the_rate_of_the_plan_of_its_ledger():
+    made = PrivateLogisticRegression(rate=0.5, rounds=3, **TARGET)
+    fitted = made.fit(X, Y).coef_
+    ledger = made.open_ledger((X, Y * 1.0), made.plan(X.shape), rng=0)
+    again = made.set_params(rate=0.01).run(ledger)
+    assert again[:-1].transpose() == pytest.approx(fitted, abs=1e-12)
