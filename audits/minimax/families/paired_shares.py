@@ -1,9 +1,9 @@
 """Shares of labels that come in pairs: the hard family of histograms under local privacy.
 
 A minimax lower bound needs distributions that private reports can hardly tell apart.  Here a sign
-v_j for each pair of labels says which of the two is a little more frequent.  An estimate of the
-histogram that is closer than half of ``separation`` would decode the signs, but the reports carry
-little information about them.
+v_j for each pair of labels says which of the two is a little more frequent.  A *point* of the
+family is the vector of these signs.  An estimate of the histogram that is closer than half of
+``separation`` would decode the signs, but the reports carry little information about them.
 
 Proofs: `docs/proofs/minimax_histogram.md`.  References: Duchi, Jordan & Wainwright (2018).
 """
@@ -42,7 +42,8 @@ class PairedShares:
     k : int
         Number of labels, at least 2.
     shift : float, optional
-        Relative shift of a pair's shares, in (0, 1].
+        Relative shift of a pair's shares, in (0, 1].  At 1, the default, only one label of each
+        pair occurs.
 
     Raises
     ------
@@ -65,7 +66,9 @@ class PairedShares:
 
     k: int
     shift: float = 1.0
-    central: ClassVar[bool] = False  # the local model
+    # An audit of utility reads it: these bounds hold for reports of each user (the local model),
+    # and not for answers of a curator who sees all data.
+    central: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         LABELS.check("k", self.k)
@@ -172,23 +175,34 @@ class PairedShares:
 def report_information(k: int, shift: float, epsilon: float) -> float:
     """Upper bound in nats on the information of one report about the pairs' signs; rounded up."""
     epsilon = POSITIVE.check("epsilon", epsilon)
-    # Let 1 + L be the likelihood ratio of a report, E = e^epsilon, d = shift, t = d tanh(eps / 2).
-    # E[(1+L) ln(1+L)] of a symmetric L in [-t, t] is at most c_2(t) E[L^2], where c_2 is
-    # `entropy_factor`, and E[L^2] is at most d^2 / k f (E-1)^2 / (1 + f (E-1))^2, if the report
-    # favours one label of each of f k pairs.
-    curve = entropy_factor(shift * math.tanh(epsilon / 2))
-    inverse = math.exp(-epsilon)
-    # As a function of f this has one peak, at f = 1 / (E - 1), and f k is a whole number.
-    share = integers_near(k * inverse / (1 - inverse) if inverse < 1 else k, k // 2) / k
-    uneven = share * (1 - inverse) ** 2 / (inverse + share * (1 - inverse)) ** 2
-    spread = curve * shift**2 / k * float(uneven.max())
-    sign_bound = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
-    # It is raised by 1e4 units in the last place, for the round-off of all these operations.
-    return round_up(min(spread, sign_bound, posterior_divergence(epsilon)), 1e4)
+    # The least of three upper bounds on the information.
+    #
+    # The first: let 1 + L be the ratio of a report's probability given the signs to its mean, and
+    # d = shift, R = e^epsilon.  L is symmetric and in [-t, t] with t = d tanh(epsilon / 2).  So the
+    # information, the expectation of (1 + L) ln(1 + L), is at most c_2(t) times that of L^2, where
+    # c_2 is `entropy_factor`.  Let f k be a number of pairs; the expectation of L^2 is largest if
+    # the report favours one label of each of these pairs, by the factor R.  Then it is
+    #     (d^2 / k) f (R - 1)^2 / (1 + f (R - 1))^2.
+    factor = entropy_factor(shift * math.tanh(epsilon / 2))
+    # As a function of f this has one peak, at f = 1 / (R - 1), and f k is a whole number.  Both
+    # squares are divided by R^2, so that none overflows.
+    inverse, gap = math.exp(-epsilon), -math.expm1(-epsilon)  # 1 / R and 1 - 1 / R
+    favoured_share = integers_near(k * inverse / gap, k // 2) / k
+    unevenness = favoured_share * gap**2 / (inverse + favoured_share * gap) ** 2
+    by_ratios = factor * shift**2 / k * float(unevenness.max())
+    # The second is the information in a label itself, the third that of any report about any data.
+    of_label = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
+    # In all of these operations the largest error is that of `entropy_factor` for a t just above
+    # 1e-3: two terms of size t cancel to t^2, which leaves a relative error below 5e-13.  The
+    # result is raised by 1e4 units in the last place, 2.2e-12.
+    return round_up(min(by_ratios, of_label, posterior_divergence(epsilon)), ulps=1e4)
 
 
-def integers_near(centre: float, largest: int) -> Array:
-    """Whole numbers from 1 to ``largest`` nearest to a peak, one of which is the best of them."""
-    middle = math.floor(min(centre, float(largest)))
+def integers_near(peak: float, largest: int) -> Array:
+    """Whole numbers from 1 to ``largest`` on both sides of a function's peak.
+
+    If the function has no other peak, its largest value at whole numbers is at one of these.
+    """
+    middle = math.floor(min(peak, float(largest)))
     neighbours: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(largest))
     return neighbours
