@@ -54,8 +54,8 @@ class Shuffled(SymmetricLoss):
     """Reports of ``users`` users by the same pure local randomiser, in random order.
 
     Stated for replacing one user's record; not interactive.  Binary responses of up to 1,000
-    users are exact: the adversary sees how many said yes, and the other users' answers are those
-    that reveal most.  Any other part hides among clones.  With e0 the epsilon of one report and
+    users (a mechanism about two values, or a `PairLoss` of two outcomes) are exact: the adversary
+    sees how many said yes, and the other users' answers are those that reveal most.  Any other part hides among clones.  With e0 the epsilon of one report and
     f = 1 / (e^e0 + 1),
 
         P = law of (A + D, C - A + 1 - D),    Q = law of (A + 1 - D, C - A + D),
@@ -109,12 +109,17 @@ class Shuffled(SymmetricLoss):
 
     @property
     def binary(self) -> bool:
-        """Whether reports are taken to be binary responses, of which the number of yes is seen.
+        """Whether a user answers yes or no to one question: the number of yes is all that is seen.
 
-        Only the loss of the part is known here.  That of a binary response is a pair of two
-        outcomes whose probabilities are exchanged on the neighbour.
+        The loss is then a pair of two outcomes whose probabilities are exchanged on the neighbour.
+        Reports about more than two values, such as directions of vectors, may have the same loss.
+        But there the other users may hold values between the two, and no proof says that the number
+        of yes reveals as much.  So a mechanism must say that it is about two values; a pair of laws
+        that stands for the part itself is about these two.
         """
         loss = self.loss
+        if self.part is not loss and not getattr(self.part, "is_about_two_values", False):
+            return False
         return isinstance(loss, PairLoss) and len(loss.p) == 2 and loss.p == loss.q[::-1]
 
     def profile(self, epsilon: ArrayLike) -> Array:

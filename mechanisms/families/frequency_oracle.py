@@ -306,6 +306,11 @@ class FrequencyOracle(Mechanism):
         return Adjacency.LOCAL_REPLACE
 
     @property
+    def is_about_two_values(self) -> bool:
+        """Whether there are two labels; `accountant.Shuffled` asks for it."""
+        return self.k == 2
+
+    @property
     def loss(self) -> PairLoss:
         """The loss of a pair of labels, with three outcomes of a report.
 

@@ -7,7 +7,7 @@ import pytest
 
 from accountant import GaussianLoss, PairLoss, ParameterError, PureLoss, Shuffled, Stated, Tight
 from accountant.amplification import shuffling_bounds
-from mechanisms import RandomizedResponse
+from mechanisms import CubeLinf, HemisphereL2, RandomizedResponse
 from tests.accountant.enumeration import stick
 
 
@@ -142,3 +142,16 @@ def test_shuffling_hides_pure_randomisers_only():
     with pytest.raises(ParameterError, match="users must be a whole number"):
         Shuffled(PureLoss(1.0), 1.5)
     assert Shuffled(RandomizedResponse(k=4, keep=0.5), 100).relation == "replace-one"
+
+
+def test_reports_of_more_than_two_values_hide_among_clones():
+    # Both have the loss of a binary response, but the other users may hold any direction or corner.
+    keep = 1 / (1 + math.exp(-1.0))
+    epsilon, pair = np.linspace(0.0, 0.9, 4), PairLoss((keep, 1 - keep), (1 - keep, keep))
+    clones = Shuffled(PureLoss(1.0), 50).profile(epsilon)
+    exact = Shuffled(RandomizedResponse(k=2, keep=keep), 50).profile(epsilon)
+    assert np.all(exact < 0.99 * clones)
+    assert exact == pytest.approx(Shuffled(pair, 50).profile(epsilon), rel=1e-9)
+    for part in (HemisphereL2(3, 1.0, keep), CubeLinf(3, 1.0, keep), Stated(pair, "replace-one")):
+        assert part.loss.pure == pytest.approx(1.0)
+        assert Shuffled(part, 50).profile(epsilon) == pytest.approx(clones, rel=1e-9)
