@@ -53,10 +53,10 @@ NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
 class Shuffled(SymmetricLoss):
     """Reports of ``users`` users by the same pure local randomiser, in random order.
 
-    Stated for replacing one user's record; not interactive.  Binary responses of up to 1,000
-    users (a mechanism about two values, or a `PairLoss` of two outcomes) are exact: the adversary
-    sees how many said yes, and the other users' answers are those that reveal most.  Any other part hides among clones.  With e0 the epsilon of one report and
-    f = 1 / (e^e0 + 1),
+    Stated for replacing one user's record; not interactive. Binary responses of up to 1,000 users
+    (a mechanism about two values, or a `PairLoss` of two outcomes) are exact: the adversary sees
+    how many said yes, and the other users' answers are those that reveal most. Any other part hides
+    among clones. With e0 the epsilon of one report and f = 1 / (e^e0 + 1),
 
         P = law of (A + D, C - A + 1 - D),    Q = law of (A + 1 - D, C - A + D),
 
