@@ -125,9 +125,8 @@ def bracket_epsilon(
 
     ``bounds(epsilon)`` returns (ln of a lower bound, ln of an upper bound) on delta(epsilon); both
     decrease, with a slope of about ``-tilt`` near ``start``, where the search for the upper end
-    begins.  ``log_delta`` are the two ends of an
-    interval that holds the logarithm of the target.  ``max_epsilon`` is known to be at least the
-    epsilon sought.
+    begins.  ``log_delta`` are the two ends of an interval that holds the logarithm of the target.
+    ``max_epsilon`` is known to be at least the epsilon sought.
 
     The upper end is the smallest epsilon that was evaluated with upper bound <= lower end of the
     target.  The lower end is ``upper - d`` for the first d with lower bound >= upper end of the
@@ -144,7 +143,7 @@ def bracket_epsilon(
         log_bounds[epsilon] = bounds(epsilon)
         return log_bounds[epsilon][1] - log_delta[0]
 
-    upper, slope = falling_root(excess, start, tilt, max_epsilon)
+    upper, slope = falling_root(excess, start=start, tilt=tilt, max_epsilon=max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
     # The root is a point that was evaluated, unless it is ``max_epsilon``.
@@ -156,6 +155,9 @@ def bracket_epsilon(
     if not 0 < distance < upper:
         distance = FIRST_SHARE * upper
     _, distance = grow_until(
-        lambda far: bounds(upper - far)[0] >= log_delta[1], distance, upper, GROWTH
+        lambda far: bounds(upper - far)[0] >= log_delta[1],
+        start=distance,
+        end=upper,
+        factor=GROWTH,
     )
     return max(upper - distance, 0.0), upper

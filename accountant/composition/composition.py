@@ -92,9 +92,11 @@ class Composition:
     @functools.cached_property
     def contour_planning_cost(self) -> float:
         """The estimated cost of finding the nodes of a contour, in complex products of 2 ns."""
+        _, terms_of_one_loss = self.cgf.quadrature_terms(0.0)
+        _, high_terms_of_one_loss = self.cgf.quadrature_terms(PLANNING_FREQUENCY)
         cost = PLANNING_COST_OF_A_LOSS * len(self.items)
-        cost += PLANNING_COST_OF_A_TERM * self.cgf.quadrature_terms(0.0)[1]
-        cost += PLANNING_COST_OF_A_HIGH_TERM * self.cgf.quadrature_terms(PLANNING_FREQUENCY)[1]
+        cost += PLANNING_COST_OF_A_TERM * terms_of_one_loss
+        cost += PLANNING_COST_OF_A_HIGH_TERM * high_terms_of_one_loss
         return cost
 
     def is_within_variations(self, delta: float) -> bool:
@@ -111,7 +113,8 @@ class Composition:
 
     def lower_bound_of_largest_loss(self, log_delta: float) -> float:
         """Return a lower bound on epsilon from the largest loss alone; 0 where there is none."""
-        # delta(e) >= p_max (1 - e^{e - max_loss}), p_max the mass of the largest loss
+        # delta(e) >= p_max (1 - e^{e - max_loss}), p_max the mass of the largest sum of losses.  It
+        # is solved for e; 32 ulps lower `max_loss`, which is rounded up.
         if math.isinf(self.max_loss) or not self.has_exact_cgf:
             return 0.0
         log_mass = 0.0
@@ -120,7 +123,7 @@ class Composition:
             if mass <= 0:
                 return 0.0
             log_mass += count * math.log(mass)
-        log_share = log_delta - log_mass
+        log_share = log_delta - log_mass  # of delta over p_max
         if log_share >= 0:
             return 0.0
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(log_share)))
@@ -189,8 +192,9 @@ class Neighbourhood:
     def smoothing(self) -> float:
         """The smoothing S, a squared Gaussian mu, for an interval of epsilon as wide as wanted.
 
-        Smoothing by S widens the interval by about S (a + 1), a the tilt.  The factor 0.6 leaves
-        room for the rest of the error; where epsilon is near 0, 1e-3 / a takes its place.
+        Smoothing is a fictitious Gaussian release with the others, see `Contour`.  Smoothing by S
+        widens the interval by about S (a + 1), a the tilt.  The factor 0.6 leaves room for the rest
+        of the error; where epsilon is near 0, 1e-3 / a takes its place.
         """
         return self.width * max(self.epsilon, 1e-3 / self.tilt) / (self.tilt + 1) * 0.6
 
@@ -201,7 +205,8 @@ class EpsilonProblem:
     def __init__(self, composition: Composition, delta: float, width: float) -> None:
         self.composition, self.delta, self.width = composition, delta, width
         # delta(e) = P(S infinite) + delta of the finite sums.  What remains for these is known
-        # between two bounds: the mass at infinity has a round-off, and is exact up to e^{+-r}.
+        # between two bounds (low, high): the mass at infinity has a round-off, and is exact up to
+        # e^{+-r}, r the rounding of the losses.
         infinity, rounding = composition.infinity, composition.rounding
         spread = (8 * ULP + 2 * min(rounding, 1.0)) * infinity
         self.finite_delta = (delta - infinity - spread, delta - infinity + spread)
@@ -267,7 +272,8 @@ def neighbourhood_at(
     """
     # The integrand of delta is nearly Gaussian around the saddle point a, so that
     #     ln delta = K(a) - a e - ln(2 pi K''(a) + 1) / 2 - ln a - ln(1 + a),
-    # solved for e; K'' is the second difference of K at a (1 - APART), a and a (1 + APART).
+    # solved for e.  The 1 in the third term, called ``bend``, keeps it positive.  K'' is the second
+    # difference of K at a (1 - APART), a and a (1 + APART).
     tilt = saddlepoint(composition.cgf, log_delta=log_delta, near=near)
     height = composition.cgf.rough_at(tilt * np.array([1 - APART, 1.0, 1 + APART]))
     curvature = float(np.diff(height, 2)[0]) / (APART * tilt) ** 2

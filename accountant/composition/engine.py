@@ -185,14 +185,15 @@ def certify(
     if (loss := problem.composition.single_loss) is not None:
         return closed_form(loss, problem.delta)
     interval = problem.outcome_bounds()
-    if problem.finite_delta[0] <= 0 or problem.is_narrow(interval) or interval.upper <= rival:
+    least_finite_delta, _ = problem.finite_delta  # what the mass at infinity leaves of delta
+    if least_finite_delta <= 0 or problem.is_narrow(interval) or interval.upper <= rival:
         return interval
     attempts = cheapest_first(
         problem.composition, engines, lambda engine: engine.attempts(problem), journal
     )
     for engine, attempt in attempts:
         if problem.is_narrow(interval, engine.least_width):
-            continue  # this engine can do no better
+            continue  # the narrowest interval of this engine is no narrower
         interval = intersection(attempt.answer(), interval)
         if problem.is_narrow(interval) or interval.upper <= rival:
             break
@@ -202,7 +203,8 @@ def certify(
 @ignore_overflow
 def least_cost(problem: EpsilonProblem, engines: tuple[Engine, ...]) -> float:
     """Return the cost of the cheapest attempt; 0 where no attempt is needed."""
-    if problem.composition.single_loss is not None or problem.finite_delta[0] <= 0:
+    least_finite_delta, _ = problem.finite_delta
+    if problem.composition.single_loss is not None or least_finite_delta <= 0:
         return 0.0
     if problem.is_narrow(problem.outcome_bounds()):
         return 0.0

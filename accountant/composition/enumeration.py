@@ -52,10 +52,13 @@ class Enumeration:
     def __init__(self, items: list[tuple[Loss, int]]) -> None:
         from scipy.special import gammaln
 
-        loss, log_mass, self._mismatch, self._error = np.zeros(1), np.zeros(1), 0.0, 64 * ULP
+        # all sums so far, and the logarithms of their probabilities
+        loss, log_mass = np.zeros(1), np.zeros(1)
+        self._mismatch, self._error = 0.0, 64 * ULP  # 64 ulps are for the sum over them
         for item_loss, count in items:
             values, masses = item_loss.loss_pmf or (np.zeros(0), np.zeros(0))
             vectors = _count_vectors(count, values.size)
+            # the multinomial coefficient count! / prod_k vectors[k]!
             log_multiplicity = gammaln(count + 1.0) - gammaln(vectors + 1.0).sum(axis=1)
             loss = (loss[:, None] + ordered_dot(vectors, values)).ravel()
             log_mass = (

@@ -37,7 +37,8 @@ def upper_epsilons(
         return [closed_form(loss, delta).upper for delta in deltas]
     if composition.max_loss == 0 or not composition.items:
         return [0.0 if delta > composition.infinity else math.inf for delta in deltas]
-    # What remains of each delta for finite losses.  The mass at infinity is rounded up first.
+    # What remains of each delta for finite losses, also descending.  The mass at infinity is
+    # rounded up first; deltas below it come last, and have an infinite epsilon.
     finite_deltas = [delta - composition.infinity * (1 + 8 * ULP) for delta in deltas]
     logs = [math.log(finite_delta) for finite_delta in finite_deltas if finite_delta > 0]
     bounds = BoundsNearDelta(composition, logs[len(logs) // 2], width) if logs else None
@@ -65,9 +66,10 @@ class BoundsNearDelta:
         self._bounds: DeltaBounds | None = None
         least_high = math.inf
         for bounds in delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON):
-            low, high = bounds.bounds(self._start)
+            low, high = bounds.bounds(self._start)  # ln of delta
             if self._bounds is None or high < least_high:
                 self._bounds, least_high = bounds, high
+            # ln delta has the slope -tilt: this is about the relative width of epsilon
             if high - low <= width * self._tilt * self._start:
                 break
 
@@ -76,12 +78,11 @@ class BoundsNearDelta:
         bounds = self._bounds
         if bounds is None:
             return self._max_loss
-        start = self._start + (self._target_log_delta - log_delta) / self._tilt
         upper, _ = falling_root(
             lambda epsilon: bounds.bounds(epsilon)[1] - log_delta,
-            start,
-            self._tilt,
-            self._max_loss,
+            start=self._start + (self._target_log_delta - log_delta) / self._tilt,
+            tilt=self._tilt,
+            max_epsilon=self._max_loss,
         )
         low, high = bounds.bounds(upper)
         is_narrow = high - low <= 2 * self._width * self._tilt * upper

@@ -1,8 +1,9 @@
 """Finite losses in place of those whose cumulant is not known, and the engine that sums them.
 
 A finite loss has finitely many values, so that its cumulant is a plain sum, exact to round-off.
-Where a loss is known only through its profile, straight lines between points of the profile
-("connect the dots") are the profiles of finite losses above and below it.
+Where a loss is known only through its profile, delta as a function of epsilon, straight lines
+between points of the profile ("connect the dots") are the profile of a finite loss above it; lines
+that are lowered enough are that of a finite loss below it.
 """
 
 from __future__ import annotations
@@ -82,11 +83,14 @@ class FinitePairsEngine(Engine):
             yield Attempt(cost, lambda: self._certified(problem))
 
     def _certified(self, problem: EpsilonProblem) -> Certificate:
+        """Return the interval: its upper end from losses above, its lower end from losses below."""
         items, delta = problem.composition.items, problem.delta
         width = max(problem.width, self.least_width)
         losses_above = with_exact_cgf(items, delta, upper=True)
         above = certify(EpsilonProblem(Composition(losses_above), delta, width), self._engines)
         lower = 0.0
+        # A numerical profile is an upper bound alone.  Of others a pair is known that attains the
+        # profile, or less.
         if not any(loss.numerics.is_numerical for loss, _ in items):
             pairs = [(loss.attained_pair, count) for loss, count in items]
             losses_below = with_exact_cgf(pairs, delta, upper=False)

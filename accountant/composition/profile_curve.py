@@ -27,16 +27,19 @@ from accountant.composition.enumeration import Enumeration
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-# Deltas at whose epsilons the ranges of the engines start, one engine each: where the accuracy of
-# delta itself is given, and where it is relative to epsilon.
+# Deltas at whose epsilons the ranges of the engines start, one engine each.  The first are for
+# curves with a given accuracy of delta itself, the others for those whose accuracy is relative to
+# epsilon.
 DELTAS = (0.3, 0.05, 3e-3, 1e-5, 1e-9, 1e-20)
 RELATIVE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)
 
 # A contour of more nodes is not summed for each epsilon; a table is made instead.
 MAX_SUMMED_NODES = 2**11
-# Where the accuracy of delta is given: the aim of an engine, over this accuracy, and the largest
-# width relative to epsilon.
-AIM, WIDEST = 3, 1e-2
+# Where the accuracy of delta is given, the interval around delta that an engine is asked for is
+# this many times as wide.  Only smoothing makes intervals as wide as wanted: it takes 0.6 of the
+# width (`Neighbourhood.smoothing`), and half of that is above delta, which is 0.9 of the accuracy.
+# The width relative to epsilon is at most WIDEST.
+WIDTH_OVER_ACCURACY, WIDEST = 3, 1e-2
 MAX_COST = 4e6  # an engine that costs more takes long at many epsilons; in complex products
 
 
@@ -85,7 +88,7 @@ class ProfileCurve:
             # An error of epsilon is one of delta that is about tilt * delta times as large.  The
             # width is relative to epsilon; where epsilon is near 0, to 1e-3 / tilt.
             slope = tilt * delta * max(epsilon, 1e-3 / tilt)
-            width = min(AIM * self._accuracy / slope, WIDEST)
+            width = min(WIDTH_OVER_ACCURACY * self._accuracy / slope, WIDEST)
         return Neighbourhood(self._composition, tilt, epsilon, width)
 
     @property
@@ -107,22 +110,20 @@ class ProfileCurve:
         inside = (flat >= 0) & (flat < self.max_loss)
         if self._neighbourhoods and inside.any():
             starts = [neighbourhood.epsilon for neighbourhood in self._neighbourhoods[1:]]
-            served = np.searchsorted(starts, flat, side="right")
-            for i in np.unique(served[inside]).tolist():
-                mask = inside & (served == i)
-                result[mask] += self._finite_part(i, flat[mask])
+            index_of_range = np.searchsorted(starts, flat, side="right")
+            for i in np.unique(index_of_range[inside]).tolist():
+                served = inside & (index_of_range == i)
+                result[served] += self._finite_part(i, flat[served])
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilon))
         return capped
 
     def _finite_part(self, i: int, epsilon: Array) -> Array:
         """Return the delta of the finite losses, by the ``i``-th engine."""
         if i not in self._bounds:
-            ends = [neighbourhood.epsilon for neighbourhood in self._neighbourhoods[i + 1 :]] + [
-                self.max_loss
-            ]
-            neighbourhood = self._neighbourhoods[i]
+            neighbourhood, *later = self._neighbourhoods[i:]
+            end = later[0].epsilon if later else self.max_loss
             cheapest = next(delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON), None)
-            self._bounds[i] = _upper_bounds(cheapest, neighbourhood.epsilon, ends[0])
+            self._bounds[i] = _upper_bounds(cheapest, neighbourhood.epsilon, end)
         delta: Array = np.exp(np.minimum(self._bounds[i](epsilon), 0.0))
         return delta
 
@@ -131,7 +132,7 @@ def _upper_bounds(
     delta_bounds: DeltaBounds | None, low: float, high: float
 ) -> Callable[[Array], Array]:
     """Return a function that gives the logarithms of upper bounds on delta between two epsilons."""
-    if delta_bounds is None:
+    if delta_bounds is None:  # no engine applies: delta is at most 1
         return np.zeros_like
     if isinstance(delta_bounds, Enumeration):
         return delta_bounds.log_upper_bounds
@@ -144,7 +145,8 @@ def _upper_bounds(
 def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Array:
     """Return the logarithm of delta between the points of a table, on chords in ``x = e^epsilon``.
 
-    Delta is convex in x, so that it lies below the chords.
+    ``logs`` are ln of bounds at ``spacing * (first_index + i)``, see `Contour.upper_table`.  Delta
+    is convex in x, so that it lies below the chords.
     """
     # Delta falls, so a slightly smaller epsilon makes up for the round-off of the places.
     epsilon = epsilon * (1 - 8 * ULP)

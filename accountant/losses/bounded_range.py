@@ -69,9 +69,9 @@ class BoundedRangeLoss(BoundedLoss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the supremum of two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
-        # With the range e0, the two-point pair has log-ratios t and t - e0, and Q has the mass
-        # q(t) = (e^-t - e^-e0) / (1 - e^-e0) at t.  The greatest q(t) (e^t - e^eps) over t is
-        # (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0).
+        # With the range e0, a pair of two outcomes is extreme: its log-ratios are t and t - e0, and
+        # Q has the mass q(t) = (e^-t - e^-e0) / (1 - e^-e0) at t, so that P sums to 1.  The
+        # greatest q(t) (e^t - e^eps) over t is (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0).
         e = epsilons(epsilon)
         root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
         greatest: Array = root * root / -math.expm1(-self.epsilon)
@@ -99,14 +99,13 @@ class BoundedRangeLoss(BoundedLoss):
         # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
         # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
         a, e0 = orders(order), self.epsilon
-        log_one = log1mexp(-a * e0)
-        log_less = log1mexp(-(a - 1) * e0)
-        t = np.log((a - 1) / a) + log_one + e0 - log_less
-        t = round_up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
-        log_factor = log_one - np.log(a) - log1mexp(np.array(-e0))
-        divergence = t + round_up_sum(
-            log_factor, np.abs(log_factor) + np.abs(log_one) + np.log(a)
-        ) / (a - 1)
+        log_1_less_c_to_a = log1mexp(-a * e0)  # ln(1 - c^a)
+        log_1_less_c_to_a_less_1 = log1mexp(-(a - 1) * e0)  # ln(1 - c^{a-1})
+        terms_of_t = np.log((a - 1) / a), log_1_less_c_to_a, e0, -log_1_less_c_to_a_less_1
+        t = round_up_sum(sum(terms_of_t), sum(np.abs(term) for term in terms_of_t))
+        log_factor = log_1_less_c_to_a - np.log(a) - log1mexp(np.array(-e0))
+        size = np.abs(log_factor) + np.abs(log_1_less_c_to_a) + np.log(a)
+        divergence = t + round_up_sum(log_factor, size) / (a - 1)
         return np.minimum(np.minimum(divergence, a * self.rho), round_up(e0))
 
     def for_group(self, size: int) -> BoundedRangeLoss:

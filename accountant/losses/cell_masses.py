@@ -1,9 +1,10 @@
 """Masses of a privacy loss in the cells between edges, under both laws of its pair.
 
-The loss L = ln(dP/dQ) of a pair (P, Q) has one law under P and one under Q.  For composition on a
-grid both are needed with bounds on their floating-point errors, also where masses are tiny; so
-narrow cells are not computed as differences of nearly equal numbers.  This file has the masses of
-a normal law, of finitely many losses, and of a pair that is its own mirror image.
+The loss L = ln(dP/dQ) of a pair (P, Q) has one law under P and one under Q.  A cell is the losses
+between two neighbouring edges.  For composition on a grid both laws are needed with bounds on their
+floating-point errors, also where masses are tiny; so narrow cells are not computed as differences
+of nearly equal numbers.  This file has the masses of a normal law, of finitely many losses, and of
+a pair that is its own mirror image.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def normal_cell_masses(z: Array, mean: float) -> tuple[Array, Array]:
     The errors are bounds on the distance to exact masses between edges each of which may differ
     from ``z`` by ``4 ULP (|z| + |mean|)``, in the same way for every ``mean``.
     """
+    # Beyond 39 standard deviations already the mass is 0 in floats: infinite edges become these.
     far = 1e3 + abs(mean)
-    z = np.clip(z, -far, far)  # Beyond 39 standard deviations already the mass is 0 in floats.
+    z = np.clip(z, -far, far)
     width = np.diff(z)
     middle = z[:-1] + width / 2 - mean
     with np.errstate(over="ignore"):
@@ -133,26 +135,27 @@ def mirrored(masses: Callable[[Array], Any], edges: Array, infinity: float) -> C
     below 0 is that of Q in its mirror image above 0, and the reverse.  The loss plus infinity has
     the mass ``infinity`` under P; all mass that remains is at the loss 0.
     """
-    edge_count, cells = edges.size, np.zeros((4, edges.size - 1))
+    cell_count = edges.size - 1
     above = masses(np.append(0.0, edges[edges > 0]))
-    below = masses(np.append(0.0, -edges[edges < 0][::-1]))
-    cells_above, cells_below = above.p.size, below.p.size
+    mirror = masses(np.append(0.0, -edges[edges < 0][::-1]))
+    edge_error = max(above.edge_error, mirror.edge_error)
+    # Below 0 the laws change places, and so do their errors.
+    of_upper_cells = above.p, above.q, above.p_error, above.q_error
+    of_mirror_cells = mirror.q, mirror.p, mirror.q_error, mirror.p_error
     # The first cell above and the first below start at 0.  Where 0 is no edge but lies between two,
     # both are added to the cell that contains 0; a part that lies outside all edges is left out.
-    edge_error = max(above.edge_error, below.edge_error)
-    for i, (above_cells, below_cells) in enumerate(
-        zip(above[:4], np.array(below[:4])[[1, 0, 3, 2]], strict=True)
-    ):
-        upper, lower = above_cells, below_cells[::-1]
-        first_above = edge_count - 1 - cells_above
-        cells[i, max(first_above, 0) :] += upper[max(-first_above, 0) :]
-        cells[i, :cells_below] += lower[: edge_count - 1]
+    cells = np.zeros((4, cell_count))
+    first_above = cell_count - above.p.size
+    for row, upper, lower in zip(cells, of_upper_cells, of_mirror_cells, strict=True):
+        row[max(first_above, 0) :] += upper[max(-first_above, 0) :]
+        row[: lower.size] += lower[::-1][:cell_count]
+    # What neither half has, nor the two infinite losses, is at the loss 0.
     both_halves = masses(np.array([0.0, np.inf]))
     p_above, q_above = float(both_halves.p[0]) + infinity, float(both_halves.q[0])
     zero_cell = int(np.searchsorted(edges, 0.0)) - 1
-    if 0 <= zero_cell < edge_count - 1:
+    if 0 <= zero_cell < cell_count:
         cells[:2, zero_cell] += max(0.0, 1 - p_above - q_above)
         cells[2:, zero_cell] += float(both_halves.p_error[0] + both_halves.q_error[0]) + 4 * ULP
-    if edges[0] == -np.inf:
+    if edges[0] == -np.inf:  # by symmetry Q has as much at minus infinity
         cells[1, 0] += infinity
-    return CellMasses(cells[0], cells[1], cells[2], cells[3], edge_error)
+    return CellMasses(*cells, edge_error)

@@ -1,10 +1,12 @@
 """Finite pairs above and below a profile that is known at finitely many points.
 
-A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
-a profile above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1).  The same
-lines, lowered by the greatest gap of a neighbouring cell between line and profile, give a profile
-below it.  Either is the profile of a pair whose loss takes the points as values, and domination
-survives composition.  The pairs are plain arrays here; `finite.py` makes losses of them.
+A profile is delta as a function of epsilon, of the privacy loss ln(P/Q) of a pair of distributions.
+It is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give a profile
+above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1).  The same lines, lowered
+by the greatest gap of a neighbouring cell between line and profile, give a profile below it.
+Either is the profile of a pair whose loss takes the points as values.  A pair whose profile is
+above that of another stays above it in a composition.  The pairs are plain arrays here; `finite.py`
+makes losses of them.
 """
 
 from __future__ import annotations
@@ -73,12 +75,12 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
     slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
     # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
-    # to its own chord is greatest where those meet.
-    left_change, right_change = (
-        np.maximum(np.diff(slope)[:-1], 0.0),
-        np.maximum(np.diff(slope)[1:], 0.0),
-    )
+    # to its own chord is greatest where those meet.  With the width w of the cell, and the changes
+    # l and r of the slope at its two ends, this gap is w l r / (l + r).
+    changes = np.maximum(np.diff(slope), 0.0)
+    left_change, right_change = changes[:-1], changes[1:]
     gap = np.diff(x) * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
+    # Each point is lowered by the greater gap of its two cells.
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # Each value has a relative error of `ACCURACY`, and so has each of the three in a gap.
     lowered[1:] -= 4 * ACCURACY * values[1:]
@@ -98,11 +100,12 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     # So ``size`` is about the standard deviation of the loss.
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _truncation_point(loss, tail, size), _truncation_point(loss.reversed, tail, size)
+    # Of size sinh(t) at even t: evenly spaced up to about ``size``, then by growing steps.
     ends = np.arcsinh(np.array([-low, high]) / size)
     half = loss.numerics.discretisation_points // 2
     central_points = size * np.sinh(np.linspace(ends[0], ends[1], half))
     points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
-    points = points[np.diff(np.exp(points), prepend=0.0) > 0]
+    points = points[np.diff(np.exp(points), prepend=0.0) > 0]  # x differs in floats, too
     if upper:
         # At the largest loss the profile is exactly `infinity`; round-off is ignored.
         infinity = loss.infinity if high >= loss.max_loss else None
@@ -119,25 +122,26 @@ def pair_above_all(loss: Discretisable) -> FinitePair:
 def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
     """Return an epsilon at which the profile is within ``tail`` of its limit, or the largest loss.
 
-    Three ladders of ten epsilons, each between two neighbours on the one before.  ``size`` is about
-    the standard deviation of the loss.
+    It is sought on three rows of ten epsilons, each row between two neighbours on the one before.
+    ``size`` is about the standard deviation of the loss.
     """
     if loss.max_loss < 1e-9 * size:
         return max(loss.max_loss, 1e-9 * size)
     low, high = min(1e-3 * size, loss.max_loss / 2), min(loss.max_loss, 700.0)
     for _ in range(3):
-        ladder = np.geomspace(low, high, 10)
-        far = int(np.argmax(loss.profile(ladder) - loss.infinity <= tail))
+        row = np.geomspace(low, high, 10)
+        far = int(np.argmax(loss.profile(row) - loss.infinity <= tail))
         if far == 0:  # at once, or never
             break
-        low, high = float(ladder[far - 1]), float(ladder[far])
+        low, high = float(row[far - 1]), float(row[far])
     return high
 
 
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     """Return the indices of the points on the lower convex hull, for increasing x.
 
-    The method is Andrew's monotone chain.
+    The method is Andrew's monotone chain: it adds points from the left, and drops the last corner
+    as long as that lies above the line from the corner before it to the new point.
     """
     candidates = np.arange(x.size)
     # A point above the line between its neighbours is no corner.
@@ -161,6 +165,7 @@ def _pair_on_hull(
     points: Array, x: Array, values: Array, corners: NDArray[np.intp], infinity: float
 ) -> FinitePair:
     """Return the pair whose profile is linear in x between these corners."""
+    # beyond the last corner the profile is flat
     slopes = np.diff(values[corners]) / np.diff(x[corners])
     # The mass of Q at a corner is the change of slope there; that of P is x times it.
     mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))

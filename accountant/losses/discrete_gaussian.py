@@ -125,7 +125,7 @@ def discrete_gaussian_loss(scale: float, sensitivity: float, dimension: int | No
     if dimension is None or scale < CONTINUOUS_FROM:
         return ZCDPLoss(round_up_square(sensitivity / scale, 2))
     # Integers drawn near a real number y, with P(k) ~ exp(-(y - k)^2 / (2 * 2^2)), turn a Gaussian
-    # of variance scale^2 - 2^2 into the discrete one, so delta is at most the Gaussian's, up to a
+    # of variance scale^2 - 2^2 into the discrete one: the Gaussian's delta is a bound, up to a
     # factor 1 + 3e-34 for each coordinate: below 10^9 coordinates the ulps of `round_up` cover it.
     return GaussianLoss(round_up(sensitivity / math.sqrt(scale**2 - 4)))
 

@@ -124,6 +124,7 @@ class PairLoss(FiniteLoss):
         return loss, p
 
     def _finite(self) -> tuple[Array, Array]:
+        """Return the masses of P and the losses of the outcomes that both laws have."""
         common = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
         p, q = np.array(common).reshape(-1, 2).T
         # ln p/q is computed without cancellation where p and q are near each other, and without
@@ -144,8 +145,9 @@ def response_pair(
 ) -> PairLoss:
     """Return the pair of three outcomes with the masses g, l, 1 - g - l, and l, g, 1 - g - l.
 
-    g is ``greater_mass`` and l ``lesser_mass``.  g is rounded up and l down, which moves the pair
-    apart; ``moved`` is by how much the caller has moved them already.
+    g is ``greater_mass`` and l ``lesser_mass``.  g is rounded up and l down by ``ulps``, which
+    moves the pair apart; ``moved`` is by how much the caller has moved their logarithms already.
+    The pair's ``rounding`` says how far all of this may be from the true logarithms of masses.
     """
     rounding = moved + (2 * ulps + 16) * ULP
     greater_mass, lesser_mass = (
@@ -153,7 +155,8 @@ def response_pair(
         max(round_up(lesser_mass, -ulps), 0.0),
     )
     shared_mass = max(0.0, 1 - greater_mass - lesser_mass)
-    # Rounding may exceed so small a shared mass: it is moved to the greater mass instead.
+    # The shared mass is off by as much as g and l are.  Where it is not far greater than that, its
+    # logarithm is unknown: it is moved to the greater mass instead.
     unknown_mass = rounding * (greater_mass + lesser_mass) + ULP
     if shared_mass <= 2 * unknown_mass:
         greater_mass, shared_mass = min(greater_mass + shared_mass, 1.0), 0.0
@@ -169,7 +172,7 @@ def response_pair(
 
 
 def _likelihood_ratio_order(p: float, q: float) -> tuple[int, float]:
-    """Return the order of outcomes by ``p / q``, also where that ratio overflows."""
+    """Return what outcomes are sorted by: ``p / q``, then ratios that overflow, then q = 0."""
     if q == 0:
         return 2, 0.0
     ratio = p / q
@@ -177,6 +180,7 @@ def _likelihood_ratio_order(p: float, q: float) -> tuple[int, float]:
 
 
 def _distribution(argument: str, probabilities: Sequence[float]) -> Array:
+    """Return checked probabilities; their sum may be off by 1e-12 for each."""
     allowed = "a list of probabilities that sum to 1"
     try:
         x = np.asarray(probabilities, dtype=float)

@@ -150,7 +150,8 @@ class GaussianLoss(SymmetricLoss):
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by Newton's method on its logarithm."""
         # d ln delta / d eps = -e^eps Phi(-mu/2 - eps/mu) / delta(eps).  The target is lower than
-        # ln delta by the relative accuracy of the profile, so that epsilon is rounded up.
+        # ln delta by the relative accuracy of the profile, so that epsilon is rounded up.  ``high``
+        # is always an epsilon whose profile is small enough.
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:
             return 0.0
@@ -167,7 +168,7 @@ class GaussianLoss(SymmetricLoss):
             step = (value - target) / slope if slope else high
             if abs(step) <= 1e-13 * e and value <= target:
                 break
-            # A little farther than Newton's step, so that e ends on the upper side of the root.
+            # 1e-9 farther than Newton's step, so that e ends on the upper side of the root.
             e = e + step * (1 + 1e-9) + 2 * ULP * e
             if not low < e < high:
                 e = (low + high) / 2

@@ -36,14 +36,21 @@ def greatest_cell_masses(
     """
     with np.errstate(over="ignore"):
         x = np.exp(edges)
+    # one row for each part
     p, q, p_error, q_error = (np.array([masses[i] for masses in parts]) for i in range(4))
     p_above, q_above = _tails(p), _tails(q)
+    # of a tail of n cells: at most 2 sqrt(n) additions of half an ulp, with room (`_tails`)
     tail_round_off = (4 * math.sqrt(edges.size) + 16) * ULP
     edge_error = max(masses.edge_error for masses in parts)
     error = _errors(p, p_error, q_error, x, tail_round_off, edge_error)
+    # The parts' profiles at the edges.  The tolerance is the sum of all errors above an edge.
     with np.errstate(invalid="ignore"):
         values = p_above - np.where(q_above > 0, x * q_above, 0.0)
-    part_at_edge = _greatest(values + np.array(infinities)[:, None], _tails(error[None])[0])
+    values += np.array(infinities)[:, None]
+    (tolerance,) = _tails(error[None])
+    part_at_edge = _greatest(values, tolerance)
+    # A cell belongs to the part at its lower edge.  Where that at its upper edge is another one,
+    # its masses are the differences of the two parts' tails.
     part_of_cell, cells = part_at_edge[:-1], np.arange(edges.size - 1)
     envelope_p, envelope_q = p[part_of_cell, cells], q[part_of_cell, cells]
     q_missed = np.zeros(cells.size)
@@ -52,6 +59,7 @@ def greatest_cell_masses(
         envelope_p[j] = p_above[lower_part, j] - p_above[upper_part, j + 1]
         envelope_p[j] += infinities[lower_part] - infinities[upper_part]
         envelope_q[j] = q_above[lower_part, j] - q_above[upper_part, j + 1]
+        # twice the round-off of both tails
         q_missed[j] = 2 * tail_round_off * (q_above[lower_part, j] + q_above[upper_part, j + 1])
         # Round-off can make a mass of Q negative.  It is set to 0, and P gets x times its size,
         # with x at the upper edge: this raises P - x Q at every x up to there.
@@ -73,7 +81,7 @@ def _errors(
 
     They are twice the parts' own errors, those of Q times x at the lower edge, then 8 times the
     round-off of the tails, and 8 times what edges that are off by ``edge_error`` can move between a
-    cell and its neighbours.
+    cell and its neighbours.  The proof needs less than these factors.
     """
     total = p.sum(axis=0)
     mass_nearby = total.copy()
@@ -114,6 +122,7 @@ def _tails(masses: Array) -> Array:
     blocks = -(-size // width)
     padded = np.zeros((rows, blocks * width))
     padded[:, blocks * width - size :] = masses
+    # from the top: the last block first, and in each block the last mass first
     sums_in_block = np.cumsum(padded.reshape(rows, blocks, width)[:, ::-1, ::-1], axis=2)
     blocks_above = np.cumsum(sums_in_block[:, :, -1], axis=1) - sums_in_block[:, :, -1]
     sums = (sums_in_block + blocks_above[:, :, None]).reshape(rows, -1)[:, :size][:, ::-1]

@@ -1,8 +1,9 @@
 """A loss is a function: what one release costs, known by its privacy profile.
 
-`Loss` is the base of all families of losses.  Accountants compose losses by what a family knows
-beyond the profile: `LossNumerics` says whether its cumulants are exact, whether it is an upper
-envelope (a bound on many pairs, with no single worst pair), or known by a numerical curve only.
+The profile is delta as a function of epsilon.  `Loss` is the base of all families of losses.
+Accountants compose losses by what a family knows beyond the profile: `LossNumerics` says whether
+its cumulants ``ln E e^{zL}`` are exact, whether it is an upper envelope (a bound on many pairs,
+with no single worst pair), or known by a numerical curve only.
 
 References: Balle, Barthe & Gaboardi (2018), privacy profiles; Zhu, Dong & Wang (2022), Theorem 10
 (a pair whose profile dominates stays dominating under adaptive composition).
@@ -146,7 +147,7 @@ class Loss(Item, Release):
 
     @property
     def rounding(self) -> float:
-        """How far logarithms of masses may be from those of the mechanism they stand for.
+        """How far the logarithm of a mass may be from that of the true mechanism.
 
         The masses are rounded so that the loss grows.  So the upper end of a certificate is that of
         these masses, and the lower end is lowered by this much.
@@ -216,7 +217,7 @@ class Loss(Item, Release):
 
     @property
     def attained_pair(self) -> Loss:
-        """A loss that one pair attains and this one dominates; itself unless an upper envelope."""
+        """The loss of one pair that does occur, for lower ends; itself unless an upper envelope."""
         return self
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
@@ -271,6 +272,7 @@ class Loss(Item, Release):
         """
         delta = DELTA.check("delta", delta)
         largest_infinity = max(self.infinity, self.reversed.infinity)
+        # The mass at infinity is reached at the largest loss, and a lesser delta nowhere.
         if delta <= largest_infinity:
             return (
                 max(self.max_loss, self.reversed.max_loss)

@@ -1,8 +1,9 @@
 """What composition needs of a loss beyond its profile: exact cumulants and their bounds.
 
 The privacy losses L of independent releases add up, so that their cumulants K(z) = ln E e^{zL} do
-too.  Delta of the sum is an integral of e^K along a contour, a line Re z = a, whose nodes z = a +
-iv end where bounds on |e^K| say that the rest is negligible.
+too.  Delta of the sum is an integral of e^K along a contour, a line Re z = a.  It is computed as a
+sum over nodes z = a + iv on the line; the sum ends where bounds on |e^K| say that the rest is
+negligible.
 """
 
 from __future__ import annotations
@@ -49,8 +50,9 @@ class ExactCGF(Generic[Member]):
 
     - `sum_cgf` and `cf_ratios` return a value and a number that its error does not exceed, for
       ``Re z > 0``;
-    - `log_cf_bounds` returns upper bounds, of ``v`` and of every frequency above it (0 always is
-      one, with which only smoothed contours have finitely many nodes);
+    - `log_cf_bounds` returns upper bounds that hold at a frequency ``v`` and at every one above it;
+      0 always is one, but with it only smoothed contours (those with a fictitious Gaussian release)
+      have finitely many nodes;
     - `rough_cgf`, `rough_epsilon` and `quadrature_terms` are estimates: they decide what is tried
       and how long it takes, never what is proved.
     """
@@ -71,7 +73,7 @@ class ExactCGF(Generic[Member]):
         for loss, count in zip(losses, counts.tolist(), strict=True):
             term = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
             total += term
-            # An exponent z L is inexact by an ulp of itself.
+            # An exponent z L is inexact by ulps of itself, a cumulant by ulps of its value.
             size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(term))
         return total, size
 
@@ -116,7 +118,8 @@ class ExactCGF(Generic[Member]):
     ) -> Any:
         """Return the releases without outcomes that alone cost more than ``epsilon``, or None.
 
-        What is returned is a `TruncatedLoss` of `accountant.composition.contour_engines`.
+        What is returned is a `TruncatedLoss` of `accountant.composition.contour_engines`, which
+        composes it and adds the delta of those outcomes; None where the family has no such form.
         """
         del losses, counts, epsilon
         return None
@@ -144,7 +147,8 @@ USUAL_POINTS = 4096
 class LossNumerics:
     """How composition may treat one loss.
 
-    ``is_upper_envelope``: the profile is an upper bound on many pairs that no pair need attain.
+    ``is_upper_envelope``: the profile is an upper bound on many pairs that no pair need attain, so
+    that a lower end of epsilon comes from another loss, `Loss.attained_pair`.
     ``is_numerical``: the profile is a numerical upper bound, not a formula.
     ``determined_by_rdp``: the profile follows from the Rényi curve.
     ``discretisation_points``: how many values a finite loss above or below this one has.

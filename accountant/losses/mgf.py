@@ -1,7 +1,8 @@
 """Moments of a loss of which only the profile is known, by one quadrature.
 
-Let d_PQ(e) be the profile at epsilon = e, d_QP that of the reversed pair, and d = d_PQ(oo) the mass
-at infinity.  Then the moment of the loss L = ln(P/Q) is
+The profile is delta as a function of epsilon.  Let d_PQ(e) be the profile at epsilon = e, d_QP that
+of the reversed pair, and d = d_PQ(oo) the mass at infinity.  Then the moment of the loss
+L = ln(P/Q) is
 
     E_P[e^{zL}; L finite] = 1 - d (z + 1) + z (z + 1) [ int_0^oo e^{ze} (d_PQ(e) - d) de
                                                       + int_0^oo e^{-(z + 1) e} d_QP(e) de ].
@@ -55,13 +56,17 @@ class Profiled(Protocol):
 
 
 def moment(loss: Profiled, z: complex) -> complex:
-    """Return ``E_P[e^{zL}; L finite]`` by quadrature of two profiles (infinite if it diverges)."""
-    end, atom, real = _integration_limit(loss, z.real), loss.infinity, isinstance(z, float)
+    """Return ``E_P[e^{zL}; L finite]`` by quadrature of two profiles (infinite if it diverges).
+
+    It is real where z is a float.
+    """
+    end, mass_at_infinity = _integration_limit(loss, z.real), loss.infinity
     if math.isinf(end):
         return math.inf
     nodes, weights, profile = _profile_on_panels(loss, end)
+    # The two factors are multiplied as logarithms, since e^{ze} alone may overflow.
     with np.errstate(divide="ignore"):
-        log_profile = np.log(np.maximum(profile - atom, 0.0))
+        log_profile = np.log(np.maximum(profile - mass_at_infinity, 0.0))
     with np.errstate(over="ignore"):
         forward = np.sum(weights * np.exp(z * nodes + log_profile))
     # From e = 40 / (Re z + 1) on the factor e^{-(z + 1) e} is below e^-40.  This end is rounded up
@@ -70,13 +75,18 @@ def moment(loss: Profiled, z: complex) -> complex:
     end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, far))
     nodes, weights, profile = _profile_on_panels(loss.reversed, end)
     backward = np.sum(weights * np.exp(-(z + 1) * nodes) * profile)
+    # beyond the end the reversed profile is its mass at infinity
     backward += loss.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
-    moment = 1 - atom * (z + 1) + z * (z + 1) * (forward + backward)
-    return float(moment.real) if real else complex(moment)
+    moment = 1 - mass_at_infinity * (z + 1) + z * (z + 1) * (forward + backward)
+    return float(moment.real) if isinstance(z, float) else complex(moment)
 
 
 def _integration_limit(loss: Profiled, a: float) -> float:
-    """Return where ``e^{a e} (delta(e) - d)`` becomes negligible; infinity where it never does."""
+    """Return where ``e^{a e} (delta(e) - d)`` becomes negligible; infinity where it never does.
+
+    That is the first point of a ladder, beyond the largest value there, with a value below
+    e^-`NEGLIGIBLE` of it.
+    """
     if math.isfinite(loss.max_loss):
         return max(loss.max_loss, 1e-9)
     ladder, profile = _profile_on_ladder(loss)

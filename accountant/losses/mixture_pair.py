@@ -8,11 +8,13 @@ Gaussian profiles at the x of a loss, and the cumulant K(z) = ln E_P e^{zL} is a
 
     e^{K(z)} = int n(x) r_P(x)^{1+z} r_Q(x)^{-z} dx,    n the standard normal density,
 
-by a trapezoid rule on the real line, whose error a bound on lines Im x = d gives.  A `Side` is one
-mixture as seen from its own side: ``log_ratio`` is ln r, ``slope`` its derivative, ``spread`` the
-distance of its outermost means, and ``greatest`` the farthest shift.
+by a trapezoid rule on the real line.  Such a rule with the step h errs by at most
+2 N / (e^{2 pi d / h} - 1), N a bound on the integral of the integrand's size on the lines
+Im x = +-d (Trefethen & Weideman 2014, Theorem 5.1).  A `Side` is one mixture as seen from its own
+side: ``log_ratio`` is ln r, ``slope`` its derivative, ``spread`` the distance of its outermost
+means, and ``greatest`` the farthest shift.
 
-References: Trefethen & Weideman (2014), Theorem 5.1; proof: `docs/proofs/mixtures.md`.
+Proof: `docs/proofs/mixtures.md`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 from accountant.numerics.quadrature import MAX_POINTS
 from accountant.numerics.rounding import ULP
 
-# How far beyond the drift a trapezoid rule reaches, in deviations; Phi(-9.7) is 1.5e-22.
+# A trapezoid rule ends so many deviations beyond a bound on the mean of the tilted density
+# (`_reach`); Phi(-9.7) is 1.5e-22.
 TAIL_DEVIATIONS = 9.7
 TAIL_ERROR = 1e-20  # a bound on the share of a moment that lies beyond the ends of a rule
 # The step of a rule is such that it misses about e^-42 = 6e-19 of a moment, far below an ulp; a
@@ -80,9 +83,10 @@ class MixturePair:
     def log_profile(self, epsilon: Array) -> Array:
         """Return the logarithm of ``sup_S P(S) - e^epsilon Q(S)``, each term positive.
 
-        With x where L(x) = epsilon, and b_k the chance of component k of Q given x, it is
-        sum_jk w_j b_k delta_{m_j + t_k}(e_jk): profiles of N(m_j, 1) against N(-t_k, 1), whose
-        loss of x is e_jk.
+        The set S is all outputs beyond x, where L(x) = epsilon.  Let b_k be the chance of component
+        k of Q given x, and e_jk = (m_j + t_k) (x - (m_j - t_k) / 2) the loss of x for N(m_j, 1)
+        against N(-t_k, 1).  Then e^epsilon v_k = b_k sum_j w_j e^{e_jk}, and the profile is
+        sum_jk w_j b_k delta_{m_j + t_k}(e_jk), with the profiles of these normal laws.
         """
         flat = np.ravel(epsilon)
         total = np.full(flat.shape, -np.inf)
@@ -110,18 +114,18 @@ class MixturePair:
         """
         if epsilon.size == 0:
             return epsilon
-        ends = [1.0, 1.0]
-        for side, sign, worst in ((0, -1, np.min(epsilon)), (1, 1, np.max(epsilon))):
-            while ends[side] < FARTHEST_OUTPUT:
-                if not sign * float(self.loss(sign * np.array(ends[side]))) < sign * worst:
-                    break
-                ends[side] *= 2
-        table = np.linspace(-ends[0], ends[1], 513)
+        low_end, high_end = -1.0, 1.0
+        least, greatest = float(np.min(epsilon)), float(np.max(epsilon))
+        while -low_end < FARTHEST_OUTPUT and float(self.loss(np.array(low_end))) > least:
+            low_end *= 2
+        while high_end < FARTHEST_OUTPUT and float(self.loss(np.array(high_end))) < greatest:
+            high_end *= 2
+        table = np.linspace(low_end, high_end, 513)
         values = self.loss(table)
         cell = np.clip(np.searchsorted(values, epsilon), 1, table.size - 1)
         low, high = table[cell - 1], table[cell]
         x, unsolved = np.clip(np.interp(epsilon, values, table), low, high), np.arange(epsilon.size)
-        for _ in range(400):
+        for _ in range(400):  # more than bisection alone needs from any cell of the table
             estimate = x[unsolved]
             excess = self.loss(estimate) - epsilon[unsolved]
             low[unsolved] = np.where(excess <= 0, estimate, low[unsolved])
@@ -149,7 +153,7 @@ class MixturePair:
             (edges > -self.mirrored.max_loss) & (edges < self.max_loss) & np.isfinite(edges)
         )
         x[attainable] = self._output_of_loss(edges[attainable])
-        masses = []
+        masses = []  # under P and under Q: (mass, error) each
         for mixture, sign in ((self.right, 1), (self.left, -1)):
             component_masses = [normal_cell_masses(x, sign * m) for m in mixture.shifts]
             masses.append(
@@ -173,18 +177,18 @@ class MixturePair:
         """
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
-        turn = float(np.max(np.abs(z.imag), initial=0.0))
-        size = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)
-        size[~np.isfinite(size)] = np.nan
-        for magnitude in np.unique(size[~np.isnan(size)]):
-            similar = size == magnitude
-            ends = float(np.min(z.real[similar])), float(np.max(z.real[similar]))
-            if self._points(*ends, turn) > MAX_POINTS * (1 + turn):
+        frequency = float(np.max(np.abs(z.imag), initial=0.0))
+        magnitudes = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)  # powers of 4
+        magnitudes[~np.isfinite(magnitudes)] = np.nan
+        for magnitude in np.unique(magnitudes[~np.isnan(magnitudes)]):
+            similar = magnitudes == magnitude
+            lowest, highest = float(np.min(z.real[similar])), float(np.max(z.real[similar]))
+            if self._points(lowest, highest, frequency) > MAX_POINTS * (1 + frequency):
                 continue
-            loss, log_mass, rule_error = _rule(self, *ends, turn)
+            loss, log_mass, rule_error = _rule(self, lowest, highest, frequency)
             part = z if similar.all() else z[similar]
             cumulant, part_error = finite_cgf(loss, log_mass, part)
-            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
+            tilted = finite_cgf(loss, log_mass, part.real)[0] if frequency else cumulant
             growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
             part_error = part_error + rule_error * growth
             value[similar], error[similar] = cumulant.ravel(), part_error.ravel()
@@ -201,12 +205,13 @@ class MixturePair:
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``.
 
-        On the line Im x = d, with f the tilted density, it is at most
+        On the line Im x = d, with f the tilted density n r_P^{1+a} r_Q^{-a} / E e^{aL}, it is at
+        most
 
             int |f(x + id)| e^{-u Im L(x + id)} dx,
 
-        which falls with u, as Im L is positive; the best of some d is taken.  ``u`` grows, and the
-        bound at one of two neighbours serves both.
+        which falls with u, as Im L is positive; every d gives a bound, and the least of some is
+        taken.  ``u`` grows, so that the bound at each second frequency serves the next one, too.
         """
         if self._points(a, a, 0.0) > MAX_POINTS:
             return np.zeros(u.shape)
@@ -217,22 +222,25 @@ class MixturePair:
         lower = u[::2]
         best = np.zeros(lower.shape)
         for d in widest * np.geomspace(1e-3, 0.6, 12):
-            # A rule for that integral, by the same bound on the lines Im x = d +- half_width.
-            far = (d + half_width) ** 2 / 2 - a * math.log(
+            # A trapezoid rule for that integral, which is bounded on the lines Im x = d +-
+            # half_width as in `quadrature_step`: there the integrand is at most e^log_growth f(x).
+            log_growth = (d + half_width) ** 2 / 2 - a * math.log(
                 math.cos(self.left.spread * (d + half_width) / 2)
             )
-            step = 2 * math.pi * half_width / (DIGITS + far)
+            step = 2 * math.pi * half_width / (DIGITS + log_growth)
             x = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
-            rule_error = 5 * math.exp(-DIGITS) + TAIL_ERROR * math.exp(min(far, 600.0))
+            rule_error = 5 * math.exp(-DIGITS) + TAIL_ERROR * math.exp(min(log_growth, 600.0))
             log_p, turn_p = self.right.log_modulus_and_turn(x, float(d))
             log_q, turn_q = self.left.log_modulus_and_turn(-x, float(d))
             real = (1 + a) * self.right.log_ratio(x) - a * self.left.log_ratio(-x) - x * x / 2
+            # ln |f| at the nodes; E e^{aL} is the same rule's sum on the real line
             size = (1 + a) * log_p - a * log_q + (d * d - x * x) / 2 - logsumexp(real)
-            relevant = size > np.max(size) - 60  # 1e-24 of the largest term, each, is added
+            relevant = size > np.max(size) - 60  # for each other term 1e-24 of the largest is added
             bound = ordered_dot(
                 np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(size[relevant])
             )
             lost = 1e-24 * x.size * math.exp(min(float(np.max(size)), 600.0))
+            # 1e-12 is for round-off
             best = np.minimum(best, np.log(bound * (1 + 1e-12) + rule_error + lost))
         return np.repeat(best, 2)[: u.size]
 
@@ -282,16 +290,19 @@ class MixturePair:
 def _reach(ahead: Side, behind: Side, a: float) -> float:
     """Return an end to the right of which little of ``n r_ahead^{1+a} r_behind^{-a}`` lies.
 
-    With c(x) the supremum of (1 + a) A(y) + a B(y) over y >= x, the density falls beyond x at least
-    as N(c(x), 1) does: if x <= c(x), at most 2 Phi(-9.7) lies beyond c(x) + 9.7.
+    The logarithm of this density has the derivative (1 + a) A(y) + a B(y) - y, with the mean shifts
+    A and B of the two sides given the output y.  With c(x) the supremum of (1 + a) A(y) + a B(y)
+    over y >= x, the density falls beyond x at least as N(c(x), 1) does: if x <= c(x), at most
+    2 Phi(-9.7) of it lies beyond c(x) + 9.7.
     """
 
     def drift(x: float) -> float:
-        """Return c(x)."""
+        """Return c(x): A grows with y up to the greatest shift, and B falls to the least one."""
         at = np.array(x)
         drift_ahead = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(at)))
         return drift_ahead + a * (float(behind.slope(-at)) if a >= 0 else min(behind.shifts))
 
+    # The largest x with x <= c(x), which falls, by bisection; any such x is valid.
     low = min(drift(0.0), 0.0) - 1.0
     high = max(drift(low), 1.0) + 1.0
     for _ in range(60):

@@ -29,11 +29,11 @@ class Side:
     weights: tuple[float, ...]  # w_j above 0, which sum to 1
 
     def log_ratio(self, x: Array) -> Array:
-        """Return ``ln sum_j w_j e^{m_j x - m_j^2 / 2}``, without cancellation near 0."""
+        """Return ``ln sum_j w_j e^{m_j x - m_j^2 / 2}``, accurate near 0 too."""
         w = np.array(self.weights)
         y = self._exponents(x)
         with np.errstate(divide="ignore", over="ignore"):
-            # The terms cancel only near 0, and there their distances from 1 do not.
+            # A logarithm near 0 is computed from the ratio less 1, a sum of w_j (e^{y_j} - 1).
             ratio_less_1 = ordered_sum(w, np.expm1(np.minimum(y, 30.0)))
             top = np.max(y, axis=0)
             scaled = np.log(ordered_sum(w, np.exp(y - top))) + top
@@ -64,8 +64,10 @@ class Side:
     def log_modulus_and_turn(self, x: Array, d: float) -> tuple[Array, Array]:
         """Return ``ln |r|`` and ``arg r`` of the ratio r at ``x + id``, ``d >= 0``.
 
-        The terms turn by angles d m_j.  They are turned back by d m_0, so that the argument of the
-        sum is that of a sum in a sector of angle d `spread`.
+        At ``x + id`` each term e^{m_j x - m_j^2 / 2} is turned by the angle d m_j (and its size is
+        that at x).  The least of these angles, d m_0, is taken off all and added in the end: what
+        remains lies between 0 and d `spread`, so that the angle of the sum is known without
+        multiples of 2 pi.
         """
         m = np.array(self.shifts)
         y = m * x[:, None] - m * (m / 2) + np.log(self.weights)

@@ -1,8 +1,9 @@
 """The loss of a release whose kind is drawn by a public coin: one of several losses is paid.
 
 Part i has chance w_i, whatever the data are, and everybody sees which part was drawn.  So the
-profile is the weighted mean of the parts' profiles, and with the cumulants K_i the moment e^{K(z)}
-is that of the e^{K_i(z)}.
+profile, delta as a function of epsilon, is the weighted mean of the parts' profiles.  With the
+cumulants K_i(z) = ln E e^{zL_i} of their losses, the moment e^{K(z)} is the weighted mean of the
+e^{K_i(z)}.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
     def log_cf_bounds(
         self, losses: Sequence[PublicChoice], counts: Array, a: float, u: Array
     ) -> Array:
-        """Return the bounds of the parts, weighted by their tilted chances."""
+        """Return the bounds of the parts, weighted by their tilted chances.
+
+        The tilted chance of part i is ``w_i e^{K_i(a)}`` over the sum of these: the ratio
+        E e^{zL} / E e^{aL} is the mean of the parts' ratios with these chances.
+        """
         total, at = np.zeros(u.shape), np.array([a])
         for loss, count in zip(losses, counts.tolist(), strict=True):
             heights = np.array([float(value[0]) for value, _ in _parts_at(loss, at)])
@@ -52,6 +57,7 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
                 _family(part).log_cf_bounds([part], np.ones(1), a, u) + log_chance[i]
                 for i, part in enumerate(loss.parts)
             ]
+            # 1e-12 is for the round-off of the chances
             total += count * np.minimum(logsumexp(np.array(bounds), axis=0) + 1e-12, 0.0)
         return total
 
@@ -69,8 +75,8 @@ class PublicChoice(Loss):
     """One of several losses, the i-th with chance ``weights[i]``, and it is seen which.
 
     Which part is drawn has the same law on both neighbours, so profiles and moments are means.
-    Where in truth it is not seen, they are bounds, and ``attained`` is the loss of a pair that is
-    attained.
+    Where in truth it is not seen which, they are bounds; ``attained`` is then the loss of one pair
+    of data sets that does occur, for lower ends.
     """
 
     parts: tuple[Loss, ...]
@@ -211,5 +217,6 @@ def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
         error = ordered_sum(weights, np.abs(terms) * np.expm1(np.minimum(part_errors, 1.0)))
         value = top + np.log(total)
         log_error = (error + CHANCE_ERROR * size) / np.abs(total) + 8 * ULP * (1 + np.abs(value))
+    # Out of reach of a part the cumulant is infinite, and needs no error.
     wrong = ~np.isfinite(value.real)
     return np.where(wrong, np.inf, value), np.where(wrong, 0.0, log_error)

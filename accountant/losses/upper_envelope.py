@@ -143,6 +143,7 @@ class UpperEnvelope(Loss):
 
 
 def _cgf(loss: UpperEnvelope) -> ExactCGF[Any]:
+    """Return the cumulants of the bound's family; a bound without them is an error."""
     cgf = loss.bound.numerics.cgf
     if cgf is None:
         raise TypeError(f"no exact cumulant: {type(loss.bound).__name__}")

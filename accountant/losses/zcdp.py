@@ -93,7 +93,8 @@ class ZCDPLoss(SymmetricLoss):
         a = np.exp(furthest_that(falls, np.full(e.shape, -700.0), np.full(e.shape, 690.0)))
         with np.errstate(over="ignore", invalid="ignore"):
             size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
-            # Every a gives a bound, and a -> 0 gives 1; the exponent may be minus infinity.
+            # Every a gives a bound, and a -> 0 gives 1; the exponent may be minus infinity.  It is
+            # raised by 16 ulps of itself for the round-off.
             delta = np.exp(size + 16 * ULP * np.minimum(np.abs(size), 1e300))
             return np.minimum(np.where(np.isnan(delta), 1.0, delta), 1.0)
 
@@ -115,7 +116,8 @@ class ZCDPLoss(SymmetricLoss):
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile: the least epsilon over all Rényi orders."""
-        return max(0.0, round_up(self._best_order(delta)[1], 16))
+        _, epsilon = self._best_order(delta)
+        return max(0.0, round_up(epsilon, 16))
 
     def order_at(self, delta: float) -> float:
         """Return the Rényi order that decides epsilon at ``delta``.
@@ -130,7 +132,8 @@ class ZCDPLoss(SymmetricLoss):
         float
             Above 1; to nearest: any order gives a bound.
         """
-        return 1 + self._best_order(delta)[0]
+        order_less_1, _ = self._best_order(delta)
+        return 1 + order_less_1
 
     def _best_order(self, delta: float) -> tuple[float, float]:
         """Return the best order less 1, and its epsilon."""

@@ -1,10 +1,10 @@
 """Sums of exponentials: the cumulant of a loss with finitely many outcomes.
 
 With losses l_i and masses m_i the cumulant is K(z) = ln sum_i m_i e^{z l_i}, asked for at any array
-of complex z.  A matrix ``z[r, c] = a + i h (r C + c)`` is special, the uniform nodes of a contour
-on the line Re z = a: its exponentials are outer products, and the sum a product of matrices.
-There the ratio E e^{zL} / E e^{aL} is wanted, the characteristic function (cf) of the law tilted
-by e^{aL}, of size at most 1.
+of complex z.  A matrix ``z[r, c] = a + i h (r C + c)`` with C columns is special: it holds the
+uniform nodes, h apart, of an integral along the line Re z = a, called a contour.  Its exponentials
+are outer products, and the sum a product of matrices.  There the ratio E e^{zL} / E e^{aL} is
+wanted, the characteristic function (cf) of the law tilted by e^{aL}, of size at most 1.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ def product_of_cf_ratios(
 def power_round_off(count: float, spread: float, z: Complex, own_error: float = 0.0) -> Array:
     """Return the round-off of a power of `cf_ratio`, whose factors are at most 1.
 
-    A phase u l is inexact by an ulp of itself; ``spread`` is the mean of |l|, ``own_error`` what
-    `cf_ratio` says besides.
+    A phase u l, u = Im z, is inexact by an ulp of itself; ``spread`` is the mean of |l|, and
+    ``own_error`` the second coefficient that `cf_ratio` returns.  Each of the ``count`` factors
+    adds 16 ulps of these: no factor is above 1, so that errors add up.
     """
     error: Array = 16 * ULP * count * (1 + own_error + np.abs(z.imag) * spread)
     return error
@@ -84,7 +85,8 @@ def complex_power(base: Complex, exponent: int) -> Complex:
 def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, float]:
     """``E e^{zL} / E e^{aL}`` on uniform nodes, and two coefficients of its round-off.
 
-    The first multiplies ``|u|``, the second is constant; both in units of `power_round_off`.
+    The round-off is the first times ``|u|`` plus the second, in units of 16 ulps; they are the
+    ``spread`` and ``own_error`` of `power_round_off`.
     """
     exponent = z[0, 0].real * loss + log_mass
     weight = np.exp(exponent - np.max(exponent))
@@ -112,7 +114,7 @@ def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]
     top = np.max(exponent.real, axis=1)
     mass = np.exp(log_mass)
     spread = np.max(np.abs(z), axis=1) * np.max(np.abs(loss))
-    if spread.max() < 1:  # The moment is near 1: K is computed from its distance.
+    if spread.max() < 1:  # The moment is near 1: K is computed from its distance to 1.
         sum_less_1 = ordered_dot(np.expm1(z * loss), mass) - (1 - mass.sum())
         value = log1p(sum_less_1)
         size = spread * np.exp(-value.real) + abs(1 - mass.sum())

@@ -29,19 +29,21 @@ def discounted_sums(values: Array, ratio: float) -> Array:
 
     A term j places away has passed at most 2 j + 1 roundings and j factors ``ratio``.
     """
-    # All rows of a table are summed at once, from their ends; each then adds the sum of the next.
+    # The values are cut into rows of ``width``.  All rows are summed at once, from their ends; each
+    # then adds what the later rows count at its end.  The table has a column for each row.
     width = math.isqrt(values.size) + 1
     rows = -(-values.size // width)
     table = np.zeros(rows * width)
     table[: values.size] = values
     table = np.ascontiguousarray(table.reshape(rows, width).T)
-    for column in range(width - 2, -1, -1):
-        table[column] += ratio * table[column + 1]
+    for place in range(width - 2, -1, -1):
+        table[place] += ratio * table[place + 1]
+    # ``later`` is A at the start of the next row; ratio^(width - place) leads from there to a place
     powers = np.cumprod(np.full(width, ratio))
-    starts, carried, beyond = table[0].tolist(), np.zeros(rows), 0.0
+    sums_of_rows, carried, later = table[0].tolist(), np.zeros(rows), 0.0
     for row in range(rows - 1, 0, -1):
-        beyond = starts[row] + float(powers[-1]) * beyond
-        carried[row - 1] = beyond
+        later = sums_of_rows[row] + float(powers[-1]) * later
+        carried[row - 1] = later
     table += powers[::-1, None] * carried
     return table.T.reshape(-1)[: values.size]
 
@@ -63,8 +65,9 @@ def ordered_product(left: Complex, right: Complex) -> Complex:
 
 def product_additions(terms: int) -> int:
     """Return how many additions a term of `ordered_product` goes through, at most."""
-    return _part(terms) + -(-terms // _part(terms))
+    return _part(terms) + -(-terms // _part(terms))  # those in its part, and those of the parts
 
 
 def _part(terms: int) -> int:
+    """Return how many terms of a product are summed together."""
     return max(16, min(512, -(-terms // 8)))

@@ -31,7 +31,7 @@ from accountant.numerics.rounding import ULP
 
 Number = TypeVar("Number", int, float)
 
-# Natural logarithm of high over the smallest point that `maximum_of_one_peak` looks at first.
+# `maximum_of_one_peak` first looks at points down to about e^-170 = 1e-74 of the largest one.
 LADDER_DEPTH = 170
 # A golden section keeps .618 of the bracket, so 39 of them keep .618^39 = 7e-9 of it.
 GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 39
@@ -224,18 +224,21 @@ def falling_root(
             high = min(high, e)
         else:
             low = max(low, e)
+        # The bracket is as narrow as floats allow, or even ``max_epsilon`` is too small.
         if high - low <= 2 * ULP * min(high, 1e300) or (low >= max_epsilon and math.isinf(high)):
             break
         if -ROOT_ACCURACY <= excess_here <= 0:
             break
         if previous is not None and math.isfinite(excess_here) and abs(e - previous[0]) > CHORD * e:
-            secant_slope = (previous[1] - excess_here) / (e - previous[0])
+            previous_epsilon, previous_excess = previous
+            secant_slope = (previous_excess - excess_here) / (e - previous_epsilon)
             if math.isfinite(secant_slope) and secant_slope > 0:
                 slope = secant_slope
         previous = e, excess_here
         next_epsilon = (
             e + (excess_here + ROOT_AIM) / slope if math.isfinite(excess_here) else math.inf
         )
+        # The secant leads to 0 or below, and no epsilon was seen that is too small: is 0 enough?
         if excess_here <= 0 and low == 0 and not is_zero_known and not 0 < next_epsilon < high:
             is_zero_known = True
             if e == 0 or excess(0.0) <= 0:
@@ -290,22 +293,18 @@ def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float
         value = f(min(x, high))
         return -math.inf if math.isnan(value) else value, min(x, high)
 
+    # The points fall: the neighbours of the highest one are the ends of the bracket.
     ladder = [max(high * math.exp(-i), math.ulp(0.0)) for i in range(0, LADDER_DEPTH, 3)]
     samples = [at(x) for x in ladder]
     peak_index = max(range(len(samples)), key=lambda i: samples[i][0])
-    log_low, log_high = (
-        math.log(ladder[min(peak_index + 1, len(ladder) - 1)]),
-        math.log(ladder[max(peak_index - 1, 0)]),
-    )
-    log_inner_low, log_inner_high = (
-        log_high - GOLDEN_RATIO * (log_high - log_low),
-        log_low + GOLDEN_RATIO * (log_high - log_low),
-    )
-    highest, at_inner_low, at_inner_high = (
-        samples[peak_index],
-        at(math.exp(log_inner_low)),
-        at(math.exp(log_inner_high)),
-    )
+    highest = samples[peak_index]
+    log_high = math.log(ladder[max(peak_index - 1, 0)])
+    log_low = math.log(ladder[min(peak_index + 1, len(ladder) - 1)])
+    # Two inner points divide the bracket by the golden ratio from either end.  The end beyond the
+    # lower one of them is dropped; the other inner point then divides what remains in the same way.
+    log_inner_low = log_high - GOLDEN_RATIO * (log_high - log_low)
+    log_inner_high = log_low + GOLDEN_RATIO * (log_high - log_low)
+    at_inner_low, at_inner_high = at(math.exp(log_inner_low)), at(math.exp(log_inner_high))
     for _ in range(GOLDEN_STEPS):
         highest = max(highest, at_inner_low, at_inner_high)
         if at_inner_low[0] >= at_inner_high[0]:
@@ -340,7 +339,7 @@ def highest_of_one_peak(
     (low, x, high), (w, v) = points.copy(), points[[0, 2]].copy()
     fw, fx, fv = values.copy()
     previous_step = high - low
-    active = np.flatnonzero(high > low)
+    active = np.flatnonzero(high > low)  # the parameters whose search goes on
     for _ in range(PEAK_STEPS):
         if active.size == 0:
             break
@@ -359,6 +358,7 @@ def highest_of_one_peak(
                 takes_parabola & (curvature < 0), np.abs(curvature) * step * step, np.inf
             )
         takes_parabola &= curvature < 0
+        # to the end of the longer side of the bracket
         to_end = np.where(
             best_x > (lower_end + upper_end) / 2, lower_end - best_x, upper_end - best_x
         )
@@ -374,6 +374,7 @@ def highest_of_one_peak(
             np.where(moves_low, moved_end, lower_end),
             np.where(moves_low, upper_end, moved_end),
         )
+        # w and v become the second and the third best of all points seen, or the latest of equals.
         is_second = is_best | (candidate_value >= fw[active]) | (w[active] == best_x)
         is_third = ~is_second & (
             (candidate_value >= fv[active]) | (v[active] == best_x) | (v[active] == w[active])

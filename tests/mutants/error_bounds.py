@@ -182,7 +182,7 @@ TERMS = {
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * rule_error"),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
         "ends of a decay": Dropped(
-            MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(far, 600.0))"
+            MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(log_growth, 600.0))"
         ),
     },
     "Renyi curves": {
