@@ -85,7 +85,7 @@ class AllocatedGaussian(Loss):
         # Closed bounds.  A mean is no easier to tell than its parts: delta is at most that of the
         # Gaussian.  With (x - c)_+ <= x^n / c^{n-1}, delta = E_Q (S/t - e^eps)_+ is at most
         # E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).  Where the record is added there is
-        # Chernoff's bound.
+        # Chernoff's bound, which a composition takes for its many tiny deltas.
         closed = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
             logs = log_moments(self.mu, self.steps)
@@ -95,7 +95,7 @@ class AllocatedGaussian(Loss):
             closed = np.fmin(closed, markov)
         elif in_sum and is_within:
             closed = np.fmin(closed, chernoff_absent(self.mu, self.steps, flat))
-        down, up = np.full(flat.shape, -np.inf), closed
+        down, up = np.full(flat.shape, -np.inf), closed  # Nothing is known from below so far.
         refined = (closed > negligible) & is_within
         if refined.any():
             low, high = log_profile_bounds(
@@ -197,5 +197,5 @@ class AllocatedGaussian(Loss):
         def excess_unless_known(epsilon: float) -> float:
             return math.inf if epsilon == 0 and is_positive_at_zero else excess(epsilon)
 
-        root, _ = falling_root(excess_unless_known, start, slope, limit)
+        root, _ = falling_root(excess_unless_known, start, tilt=slope, max_epsilon=limit)
         return round_up(root, 16)

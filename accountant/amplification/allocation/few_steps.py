@@ -26,15 +26,17 @@ from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-# For which mu, by the number of steps, the lattice is small enough; at 5 steps and a smaller mu
-# contours are quicker.
+# For which mu, by the number of steps, the lattice is small enough to be quick; at 5 steps and a
+# smaller mu contours are quicker.  Bounds are valid for every mu.
 MU_RANGES = {2: (0.0, 3.0), 3: (0.0, 1.5), 4: (0.0, 0.7), 5: (0.3, 0.4)}
-NEEDS_RECORD = 5  # steps that are served only where the record is removed: else cells are finer
-# The lattice ends where the density of v is e^-66; at e^-120, with more points, where that leaves
-# too much out.
+NEEDS_RECORD = 5  # from so many steps on an added record, which needs finer cells, is not served
+# The lattice ends where the density of v times S / t is e^-66.  Where that leaves too much out, it
+# ends at e^-120, and has more points.
 LOG_DENSITY_RANGES = (66.0, 120.0)
 NARROW = 1e-9  # between the bounds on ln delta, before the larger range is tried
-# E-foldings of aliases below the sum, or, where the record is added, below K.
+# A sum over a lattice differs from the integral by aliases, the values of the integrand's Fourier
+# transform at the points of the dual lattice.  They are about e^-32 of the sum, or e^-64 of K where
+# the record is added.
 DIGITS, ALL_DIGITS = 32.0, 64.0
 # The largest angle of e^{mu v_j} off the real space, in radians: below pi / 2, so that G(v) has no
 # zero there.
@@ -43,16 +45,15 @@ BLOCK_SIZE = 2**18  # entries of a matrix of epsilons and points: 2 MB
 
 
 class Lattice(NamedTuple):
-    """Points v: ln G(v), weights, ranges max v - min v; and a bound on the points left out.
+    """Points v of the lattice, one for all that differ in the order of the steps.
 
-    The weight is the density of v times the volume of a cell, for all points that differ from v in
-    the order of the steps; the bound is on the sum of the weights times S / t.
+    The weight is the density of v times the volume of a cell, summed over these orders.
     """
 
-    log_mean: Array
+    log_mean: Array  # ln G(v)
     weight: Array
-    reach: Array
-    left_out: float
+    reach: Array  # max v - min v
+    left_out: float  # a bound on delta's part of the points beyond the lattice
 
 
 def serves(mu: float, steps: int, *, added: bool) -> bool:
@@ -88,11 +89,13 @@ def _sums(
 ) -> tuple[Array, Array]:
     """Return ``E(S - K)_+ / t``, or ``E(K - S)_+ / K`` if ``added``, and a bound on round-off.
 
-    S > K where u > b.  With slope = mu / sqrt(t), the normal density d, and Mills' ratio M(x) =
-    P(N > x) / d(x), the integral over u given v is
+    With slope = mu / sqrt(t), S > K where u > b = (ln(K / t) + mu^2 / 2 - ln G(v)) / slope.  With
+    the normal density d, and Mills' ratio M(x) = P(N > x) / d(x), the integral over u given v is
 
         K int_0^oo d(b + w) (e^{slope w} - 1) dw = K d(b) [M(b - slope) - M(b)]      (S > K),
         K int_0^oo d(b - w) (1 - e^{-slope w}) dw = K d(b) [M(-b) - M(slope - b)]    (S < K).
+
+    K / t is e^epsilon, or e^-epsilon if ``added``.
     """
     from scipy.special import erfcx
 
@@ -100,14 +103,16 @@ def _sums(
     slope = mu / root  # the derivative of ln S in u
     size = np.abs(epsilon)[:, None] + mu * mu / 2
     b = (sign * epsilon[:, None] + mu * mu / 2 - lattice.log_mean) / slope
+    # The ratios M are at b - slope and b, or, with the sign turned, at -b and slope - b.
     x = sign * b
     larger_mills = math.sqrt(math.pi / 2) * erfcx((x - max(sign, 0.0) * slope) / math.sqrt(2))
     smaller_mills = math.sqrt(math.pi / 2) * erfcx((x + max(-sign, 0.0) * slope) / math.sqrt(2))
     weight = lattice.weight * np.exp(-b * b / 2) / math.sqrt(2 * math.pi)
-    height = np.ones(epsilon.size) if added else np.exp(epsilon)
+    height = np.ones(epsilon.size) if added else np.exp(epsilon)  # K over what delta divides by
     ones = np.ones(lattice.weight.size)
     terms = weight * (larger_mills - smaller_mills)
-    # Errors in ulps: of the sum, of each ratio M, and of b times the derivative in b.
+    # Errors in ulps, counted in the proof: of the weights and the sum, of each ratio M, and of b
+    # times the derivative in b.
     square = np.minimum(x - slope, 0.0) ** 2
     count = 64 + 24 * lattice.reach**2 + 4 * b * b + ones.size / 2
     ulps_of_b = 32 * root * lattice.reach + 4 * size / slope + 4 * np.abs(b)
@@ -120,11 +125,12 @@ def _sums(
 def lattice_across(mu: float, steps: int, digits: float, log_range: float) -> Lattice:
     """Return the points ``s (k - mean of k)`` for whole k, one for all orders of the steps.
 
-    Aliases are at most ``1.01 t (t - 1) e^{-digits}``; ``log_range``: -ln of the density of v
-    where the lattice ends.
+    Aliases are at most ``1.01 t (t - 1) e^{-digits}``.  Ranges r = max v - min v are listed up to
+    the one where e^{mu r - r^2 / 4}, a bound on the density of v times S / t, is e^{-log_range}.
     """
     t = steps
-    # Aliases are bounded at imaginary parts of length y, mu y sqrt((t - 1) / t) <= TURN.
+    # The integrand is moved by iy, of length y, where mu y sqrt((t - 1) / t) <= TURN.  An alias is
+    # then at most e^{t y^2 / 2 - 2 pi sqrt(2) y / s} of the integral: s makes that e^{-digits}.
     y = min(math.sqrt(2 * digits / t), TURN / (mu * math.sqrt((t - 1) / t)))
     step = 2 * math.pi * math.sqrt(2) * y / (digits + t * y * y / 2)
     largest = math.ceil(2 * (mu + math.sqrt(mu * mu + log_range)) / step)
@@ -140,7 +146,7 @@ def lattice_across(mu: float, steps: int, digits: float, log_range: float) -> La
     weight = cell * math.factorial(t) / symmetries * np.exp(-np.sum(v * v, axis=1) / 2)
     log_mean = np.log1p(np.mean(np.expm1(mu * v), axis=1))
     # At a range r = s n there are at most t (t - 1) (n + 1)^{t-2} points, with |v|^2 >= r^2 / 2 and
-    # S / t <= e^{mu r}.
+    # S / t at most e^{mu r} in the mean over u.
     n = largest + 1.0
     r = step * n
     left_out = cell * t * (t - 1) * (n + 1) ** (t - 2) * math.exp(mu * r - r * r / 4)

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from accountant import (
@@ -32,7 +33,11 @@ from accountant import (
 )
 from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.amplification.allocation.allocation_renyi import chernoff_absent, log_moments
+from accountant.amplification.allocation.allocation_renyi import (
+    chernoff_absent,
+    log_moments,
+    renyi_absent,
+)
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
@@ -121,6 +126,26 @@ def test_two_decompositions_agree(mu, steps, epsilon):
     check_two_decompositions(mu, steps, epsilon)
 
 
+@pytest.mark.parametrize(
+    ("mu", "steps", "cut", "gap"),
+    [
+        (0.05, 1000, 12.75, 3.0),
+        (0.5, 200, 22.75, 50.0),
+        (1.0, 1000, 3.0, 200.0),
+        (3.0, 20, 5.0, 9.0),
+    ],
+)
+def test_the_excess_of_jumps_errs_by_less_than_its_bound(mu, steps, cut, gap):
+    # the first was wrong by 140 ulps, where 17 were counted
+    import mpmath as mp
+
+    found, error = allocation_profile.excess_of_jumps(mu, steps, cut, np.array([gap]))
+    with mp.workdps(200):
+        q, mean = (mp.erfc((cut - mp.mpf(shift)) / mp.sqrt(2)) / 2 for shift in (0.0, mu))
+        truth = steps * (1 - q) ** (steps - 1) * (mean - q) - gap * (1 - (1 - q) ** steps)
+        assert abs(found.item() - truth) <= error.item()
+
+
 @pytest.mark.slow
 def test_bounds_are_in_order_on_random_epochs():
     rng = np.random.default_rng(20)
@@ -191,6 +216,23 @@ def test_every_step_and_one_step_are_the_part_itself():
     assert list(RandomAllocation(part, 5, picks=5, epochs=2).losses()) == [(part, 10)]
     assert list(RandomAllocation(part, 1, epochs=7).losses()) == [(part, 7)]
     assert next((3 * RandomAllocation(part, 9, epochs=2)).losses())[1] == 6
+
+
+@pytest.mark.parametrize(
+    ("mu", "steps", "order"),
+    [(1.0, 10, 53.0), (1.0, 100, 491.0), (1.0, 100, 1000.0), (0.5, 20, 200.0), (3.0, 1, 2.0)],
+)
+def test_divergences_of_high_orders_without_the_record_are_upper_bounds(mu, steps, order):
+    # where E e^{-rV} is small it was lost in the round-off of E e^{-rV} - 1; the third was .102
+    # below
+    x, y = np.linspace(-16, 10, 5201), np.linspace(-20, 30, 2501)
+    log_density = -x * x / 2 + math.log(26 / 5200 / math.sqrt(2 * math.pi))
+    exponents = -np.multiply.outer(np.exp(y), np.exp(mu * x - mu * mu / 2))
+    power = steps * logsumexp(log_density + exponents, axis=1)
+    p = order - 1
+    log_moment = logsumexp(p * y + power) + math.log(50 / 2500)
+    truth = (p * math.log(steps) - math.lgamma(p) + log_moment) / p
+    assert renyi_absent(mu, steps, np.array([order])).item() >= truth * (1 - 1e-14)
 
 
 @pytest.mark.parametrize("added", [False, True])
