@@ -201,9 +201,7 @@ class RenyiOrderGrid:
         # With K the total cost, delta is about e^h / sqrt(2 pi h'') at the saddle point, which is
         # the a with the least h(a) = K(a) - a epsilon - ln a - ln(1 + a).
         h = total_cost - a * epsilon - np.log(a) - np.log1p(a)
-        saddle = min(
-            max(int(np.argmin(h)), 1), a.size - 2
-        )  # an index with a neighbour on each side
+        saddle = min(max(int(np.argmin(h)), 1), a.size - 2)  # an index with two neighbours
         around = slice(saddle - 1, saddle + 2)
         slopes = np.diff(h[around]) / np.diff(a[around])
         bend = max(2 * float(slopes[1] - slopes[0]) / (a[saddle + 1] - a[saddle - 1]), 1e-300)
