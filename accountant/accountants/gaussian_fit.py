@@ -44,7 +44,7 @@ from accountant.plans.plan import Plan, as_plan
 TAIL = 1e-10  # error rate: by default a test with a smaller error rate of either kind is left out
 ALMOST_SURE = 1 - 64 * ULP  # total variation: above it the difference from 1 is all round-off
 TAILS = Interval(0.0, 0.01)  # error rates that a caller may choose as the tail
-POINTS = 65  # number of epsilons of the first round of the search for mu; the next ones refine
+POINTS = 65  # number of epsilons of the first round of the search for mu; the next ones add to them
 # After each round up to three steps of epsilon around the corner with the greatest mu are divided
 # into SPLITS parts; there are at most MAX_ROUNDS rounds.
 SPLITS, MAX_ROUNDS = 4, 14
@@ -196,11 +196,11 @@ def _greatest_mu(
     # The tangent at epsilon touches the curve at a level of at most e^-epsilon, so beyond -ln tail
     # all levels are below the tail.
     end = min(max_loss, -math.log(tail) if tail > 0 else math.inf, MAX_EXPONENT)
+    # The first epsilons have nearly equal steps up to ``size``, and growing steps beyond.  For a
+    # Gaussian of small mu, delta(0) is 0.4 mu, so that ``size`` is about mu.
     size = min(2.5 * float(profile(np.zeros(1))[0]), end)
-    # The ladder has nearly equal steps up to `size`, about mu for a Gaussian of small mu, where
-    # delta(0) is 0.4 mu, and growing steps beyond.
-    ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(end / size))
-    epsilon = np.unique(np.clip(np.concatenate([ladder, corners, [0.0, end]]), 0.0, end))
+    first = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(end / size))
+    epsilon = np.unique(np.clip(np.concatenate([first, corners, [0.0, end]]), 0.0, end))
     delta = _known_profile(profile, epsilon, max_loss)
     best, previous_best = math.inf, math.inf
     for _ in range(MAX_ROUNDS):
@@ -210,27 +210,26 @@ def _greatest_mu(
         if best > previous_best * (1 - ENOUGH):
             break
         previous_best = best
-        steps = np.unique(
-            np.clip(line_index[int(np.argmax(mu))] + np.arange(-1, 2), 0, vertices.size - 2)
-        )
-        chain_epsilon = epsilon[vertices]
+        # The step between the two lines of the worst corner, and its neighbours, are divided.
+        worst = line_index[int(np.argmax(mu))]
+        steps = np.unique(np.clip(worst + np.arange(-1, 2), 0, vertices.size - 2))
+        starts, lengths = epsilon[vertices][steps], np.diff(epsilon[vertices])[steps]
+        is_long = lengths > LEAST_STEP
         fractions = np.arange(1, SPLITS) / SPLITS
-        added = (
-            chain_epsilon[steps, None] + np.outer(np.diff(chain_epsilon)[steps], fractions)
-        ).ravel()
-        added = np.setdiff1d(
-            added[np.repeat(np.diff(chain_epsilon)[steps] > LEAST_STEP, SPLITS - 1)], epsilon
-        )
+        divided = starts[is_long, None] + np.outer(lengths[is_long], fractions)
+        added = np.setdiff1d(divided, epsilon)
         if added.size == 0:
             break
         epsilon = np.append(epsilon, added)
         delta = np.append(delta, _known_profile(profile, added, max_loss))
         order = np.argsort(epsilon)
         epsilon, delta = epsilon[order], delta[order]
+    # Where no epsilon was left out, the same chain shows whether mu also holds without a tail.
     covers_all = False
     if end == max_loss:
         vertices = _convex(epsilon, delta)
-        covers_all = float(np.max(_corner_mus(epsilon[vertices], delta[vertices], 0.0)[0])) <= best
+        mu_of_all, _ = _corner_mus(epsilon[vertices], delta[vertices], tail=0.0)
+        covers_all = float(np.max(mu_of_all)) <= best
     # 1e-15 is for the round-off of a mu near 0, where two quantiles of similar size are subtracted.
     return round_up(max(best, 0.0) + 1e-15, 64), covers_all
 
@@ -260,7 +259,7 @@ def _convex(epsilon: Array, delta: Array) -> NDArray[np.intp]:
     """
     vertices = np.arange(epsilon.size)
     while True:
-        level = _log_levels(epsilon[vertices], delta[vertices])[1]
+        _, level = _log_levels(epsilon[vertices], delta[vertices])
         is_falling = np.concatenate([[True], level[1:] < level[:-1], [True]])
         if is_falling.all():
             return vertices
@@ -298,13 +297,15 @@ def _corner_mus(epsilon: Array, delta: Array, tail: float) -> tuple[Array, NDArr
 def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
     """Return an upper bound on ``(delta_mu(eps) - delta(eps)) / (1 + e^eps)`` over all eps >= 0.
 
-    Negative eps repeat the positive ones, as both profiles belong to symmetric curves.  Each round
-    bounds the ratio at and between its epsilons, and the next one divides the worst gap.
+    ``ends`` are bounds on delta of each pair, of which the greatest counts; ``corners`` are
+    epsilons to use besides those of the search.  Negative eps repeat the positive ones, as both
+    profiles belong to symmetric curves.  Each round bounds the ratio at and between its epsilons,
+    and the next one divides the worst gap.
     """
     gaussian, end = GaussianLoss(mu), np.array([REGRET_END])
     scaled_end = np.arcsinh(REGRET_END / REGRET_SCALE)
-    ladder = np.sinh(np.linspace(0, scaled_end, REGRET_POINTS)) * REGRET_SCALE
-    added = np.unique(np.append(np.clip(ladder, 0.0, REGRET_END), corners[corners < REGRET_END]))
+    first = np.sinh(np.linspace(0, scaled_end, REGRET_POINTS)) * REGRET_SCALE
+    added = np.unique(np.append(np.clip(first, 0.0, REGRET_END), corners[corners < REGRET_END]))
     epsilon, low, high = np.empty(0), np.empty(0), np.empty(0)
     beyond = float(gaussian.profile(end)[0]) / (1 + math.exp(REGRET_END))
     for _ in range(REGRET_ROUNDS):
@@ -336,6 +337,8 @@ def _regret_between(epsilon: Array, gaussian_delta: Array, low: Array, high: Arr
     """
     gap = ratio_gaps(epsilon)
     rising, falling = steepest_slopes(gap, np.append(-1.0, -high), np.append(-1.0, -low))
+    # The first point of `ratio_gaps` is x = 0, where delta is 1.  It only helps to bound slopes;
+    # the gap from there to the first epsilon is left out.
     width, rising, falling = np.diagonal(gap, 1)[1:], rising[1:], falling[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         cross = (low[:-1] - low[1:] + falling * width) / (rising + falling)

@@ -48,6 +48,9 @@ from accountant.plans.plan import Item, Plan, as_plan, directions
 GRID_DELTA = 1e-12  # a grid that serves all deltas is made for this one
 RAISED = 1e-9  # relative: by how much a delta is raised that may be the mass at infinity itself
 WIDE = 100  # nats: where the bound by rho is above this, the sharper Rényi curve is asked as well
+# nats: added to bounds on the width of the sum, so that a grid also holds narrow sums.  A grid that
+# is too short would only move more mass to infinity.
+ROOM = 1.0
 FARTHEST = 1e6  # nats: the end of a parallel part is cut here
 TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the tail
 TAIL_FLOOR = 1e-300  # a mass whose logarithm is a float; at a smaller delta no epsilon is found
@@ -106,7 +109,7 @@ class PLD(Accountant):
             an envelope, or the maximum of parallel parts, that no single pair attains.
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        # epsilon falls with delta, so its lower end at a larger delta is one at this delta
+        # Epsilon falls with delta, so its lower end at a larger delta is one at this delta.
         lower, at = 0.0, max(delta, GRID_DELTA)
         for direction in directions(plan):
             grid = self._grid(direction, at, upper=False)
@@ -115,8 +118,10 @@ class PLD(Accountant):
             if abs(raised - grid.infinity) <= RAISED * raised:
                 raised = grid.infinity * (1 + RAISED)
             lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
-        mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
-        if mixed or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
+        has_parts = any(
+            isinstance(item, Parallel) and len(item.distinct) > 1 for item, _ in plan.losses()
+        )
+        if has_parts or any(loss.numerics.is_upper_envelope for loss, _ in all_losses(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
 
@@ -170,7 +175,10 @@ class PLD(Accountant):
         return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
-        """Return the grid distribution of the plan's loss in one direction."""
+        """Return the grid distribution of the plan's loss in one direction.
+
+        With ``upper`` its profile is at least the plan's, else at most.
+        """
         items = [(item, count) for item, count in plan.losses() if count]
         tail = min(self.tail, max(delta * TAIL_SHARE, TAIL_FLOOR))
         outlines = _outlines_of_many(items)
@@ -179,28 +187,35 @@ class PLD(Accountant):
             return grid_of_many(outlines, step, delta, tail, upper=upper)
         ends, step = self._ends_and_step(plan, tail)
         laws = []
-        for (item, count), end in zip(items, ends, strict=True):
-            high, low = end
+        for (item, count), (item_high, item_low) in zip(items, ends, strict=True):
+            high, low = item_high, item_low
             if isinstance(item, Parallel):
                 grids = [self._grid(part, GRID_DELTA, upper=upper) for part in item.distinct]
-                profile, lost = _greatest(grids, upper), 0.0
-                reach = [_reach(grid, tail) for grid in grids]  # mostly less than `end`
-                high = min(high, max(above for above, _ in reach))
-                low = min(low, max(below for _, below in reach))
+                profile, item_infinity = _greatest(grids, upper), 0.0
+                reaches = [_reach(grid, tail) for grid in grids]  # mostly less than the item's ends
+                high = min(high, max(up for up, _ in reaches))
+                low = min(low, max(down for _, down in reaches))
             else:
                 loss = single_loss(item)
-                profile, lost = loss.profile_any_epsilon, loss.infinity
+                profile, item_infinity = loss.profile_any_epsilon, loss.infinity
             first_index, last_index = -math.ceil(low / step), max(math.ceil(high / step), 1)
             if upper:
-                mass, infinity = dominating_masses(profile, None, first_index, last_index, step)
+                mass, infinity = dominating_masses(
+                    profile, infinity=None, low=first_index, high=last_index, interval=step
+                )
             else:
-                mass, infinity = dominated_masses(profile, lost, first_index, last_index, step)
+                mass, infinity = dominated_masses(
+                    profile, infinity=item_infinity, low=first_index, high=last_index, interval=step
+                )
             place = first_index + np.arange(mass.size)
             laws.append(LawOnGrid(place, mass, count, infinity))
         return convolve(laws, step, tail, upper=upper)
 
     def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:
-        """Return how far each loss of one direction reaches, (up, down), and the grid's step."""
+        """Return how far each loss of one direction reaches, (up, down), and the grid's step.
+
+        The masses beyond these ends are together about ``tail``.
+        """
         items = [(item, count) for item, count in plan.losses() if count]
         share = tail / max(sum(count for _, count in items), 1)
         ends = [_loss_range(item, share) for item, _ in items]
@@ -214,12 +229,13 @@ class PLD(Accountant):
         """Return a fiftieth of the smallest loss's deviation, or more if memory requires it."""
         spread = spread_of(all_losses(plan))
         step = usual_step(spread, self.interval)
-        reach = 2 * min(widest, ZCDP().one_way_epsilon(plan, tail) + 1.0)
-        if reach > WIDE:  # below that, the sharper bound is not worth its time
-            reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
+        # But for about ``tail`` of its mass, the sum of the losses is within +-``half_reach``.
+        half_reach = min(widest, ZCDP().one_way_epsilon(plan, tail) + ROOM)
+        if 2 * half_reach > WIDE:  # below that, the sharper bound is not worth its time
+            half_reach = min(half_reach, RDP().one_way_epsilon(plan, tail) + ROOM)
         losses = [loss for loss, _ in all_losses(plan)]
         max_points = min([MAX_GRID_POINTS, *(loss.numerics.grid_points for loss in losses)])
-        step = max(step, reach / max_points, 1e-12)
+        step = max(step, 2 * half_reach / max_points, 1e-12)  # the last is the least `interval`
         # A discretisation with a step wider than the loss adds about step * deviation of variance.
         # More than the variance of the plan itself would make the bound useless.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
@@ -235,8 +251,10 @@ def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
     """Return the profile of parallel parts: the greatest of the composed parts at each epsilon."""
 
     def greatest(epsilon: Array) -> Array:
-        sides = [g.delta(epsilon) + (g.delta_error if upper else -g.delta_error) for g in grids]
-        result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
+        sign = 1 if upper else -1
+        deltas = [grid.delta(epsilon) + sign * grid.delta_error for grid in grids]
+        # Any profile is at least 0 and at least 1 - e^epsilon.
+        result: Array = np.maximum.reduce([*deltas, -np.expm1(np.minimum(epsilon, 0.0))])
         return result
 
     return greatest
@@ -244,21 +262,28 @@ def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
 
 def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
     """Return how far a grid reaches, (up, down), without upper points of negligible mass."""
-    small = max(tail, NEGLIGIBLE * grid.delta_error)
-    above = np.cumsum(grid.mass[::-1])[::-1]
-    last_index = int(np.argmax(above <= small)) if above[-1] <= small else above.size - 1
+    negligible = max(tail, NEGLIGIBLE * grid.delta_error)
+    from_here_on = np.cumsum(grid.mass[::-1])[::-1]  # of each point, the mass of it and those above
+    is_negligible = from_here_on <= negligible
+    last_index = int(np.argmax(is_negligible)) if is_negligible[-1] else grid.mass.size - 1
     return float(grid.loss[last_index]), -float(grid.loss[0])
 
 
 def step_of_grid(plan: Plan, delta: float) -> float:
     """Return the step of `PLD` for one direction of a plan at ``delta``."""
-    # with the default settings of PLD, with which `Tight` is compared
+    # With the default settings of PLD: its grid is the one that `Tight` must not be worse than.
     accountant = PLD()
-    return accountant._ends_and_step(plan, min(accountant.tail, delta * TAIL_SHARE))[1]  # noqa: SLF001
+    tail = min(accountant.tail, delta * TAIL_SHARE)
+    _, step = accountant._ends_and_step(plan, tail)  # noqa: SLF001
+    return step
 
 
 def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
-    """Return outlines of losses that can share a transform; an empty list if not all can."""
+    """Return outlines of losses that can share a transform; an empty list if not all can.
+
+    An outline is the rough law of a loss, from its masses between fixed edges, called a ladder.  A
+    loss that is too small for these edges is not on the ladder.
+    """
     losses = [(item, count) for item, count in items if isinstance(item, Loss)]
     # A loss with atoms cannot: they lie between the few points at which its law would be taken.
     if not MANY_LOSSES <= len(losses) == len(items) or any(loss.loss_pmf for loss, _ in losses):

@@ -72,18 +72,20 @@ class RDP(Accountant):
         array of shape (n,)
             In nats, rounded up.
         """
+        # A plan without losses folds to a single 0.
         return fold_plan(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the least epsilon that the total divergence of any order gives."""
-        finite_delta = delta - infinity_mass(plan)
+        finite_delta = delta - infinity_mass(plan)  # what is left for the finite losses
         if delta == 0 and finite_delta == 0:
             return Basic().one_way_epsilon(plan, 0.0)  # in the limit of large orders
         if finite_delta <= 0:
             return math.inf
 
-        def epsilon(a: Array, of: Plan = plan, factor: float = 1.0) -> Array:
-            # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a,  a = order - 1
+        def epsilons_at(a: Array, of: Plan = plan, factor: float = 1.0) -> Array:
+            """Return epsilon by each order a + 1, for ``factor`` times the divergence of a plan."""
+            # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a
             conversion = (-math.log(finite_delta) - a * np.log1p(1 / a) - np.log1p(a)) / a
             epsilons, best = np.full(a.shape, np.inf), math.inf
             for block in np.split(np.arange(a.size), np.searchsorted(a, COSTLY_ORDERS)):
@@ -101,20 +103,23 @@ class RDP(Accountant):
         # One loss of each SHARE stands for all of them, from the middle of the first group on.
         if len(items) >= MANY:
             few = Sequential(count * item for item, count in items[SHARE // 2 :: SHARE])
-            start = minimum_of_one_valley(lambda a: epsilon(a, few, len(items) / len(few.parts)))
-            least_epsilon = _least_near(epsilon, start[0])
+            factor = len(items) / len(few.parts)
+            start, _ = minimum_of_one_valley(lambda a: epsilons_at(a, of=few, factor=factor))
+            least_epsilon = _least_near(epsilons_at, start)
             if least_epsilon is not None:
                 return round_up(least_epsilon, 16)
-        return round_up(minimum_of_one_valley(epsilon)[1], 16)
+        _, least_epsilon = minimum_of_one_valley(epsilons_at)
+        return round_up(least_epsilon, 16)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return the mass at infinity plus the least delta that any order gives."""
 
-        def log_delta(a: Array) -> Array:
-            size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
-            return np.minimum(size, 0.0)
+        def log_deltas_at(a: Array) -> Array:
+            log_delta = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
+            return np.minimum(log_delta, 0.0)
 
-        return round_up(infinity_mass(plan) + math.exp(minimum_of_one_valley(log_delta)[1]), 64)
+        _, least_log_delta = minimum_of_one_valley(log_deltas_at)
+        return round_up(infinity_mass(plan) + math.exp(least_log_delta), 64)
 
 
 def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
@@ -132,7 +137,7 @@ def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
         i = int(np.argmin(value))
         best, at = min(best, float(value[i])), float(grid[i])
         if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
-            # the vertex of the parabola through three points
+            # The vertex of the parabola through three points, two of them a step away.
             fall, rise = value[i - 1] - value[i], value[i + 1] - value[i]
             at += steps.pop(0) * float(fall - rise) / (2 * max(float(fall + rise), 1e-300))
         else:

@@ -204,15 +204,19 @@ def _banded(config_fields: dict[str, Any]) -> PlanOfNoise:
         "expected_participations", config_fields["expected_participations"]
     )
     rate, rounds = min(1.0, participations * bands / steps), -(-steps // bands)
-    largest = OrNone(COUNT).check("truncated_batch_size", config_fields.get("truncated_batch_size"))
-    records = OrNone(COUNT).check("num_examples", config_fields.get("num_examples"))
+    largest, records = (config_fields.get(key) for key in ("truncated_batch_size", "num_examples"))
+    OrNone(COUNT).check("truncated_batch_size", largest)
+    OrNone(COUNT).check("num_examples", records)
     if largest is None:
         return lambda noise: rounds * PoissonSampled(GaussianLoss(1 / noise), rate)
     if records is None:
         raise ParameterError("num_examples", None, "given where truncated_batch_size is")
-    group = -(-int(str(records)) // bands)  # size of the largest group, one group a band
-    sizes = rate, group, int(str(largest))
-    return lambda noise: rounds * TruncatedPoisson(GaussianLoss(1 / noise), *sizes)
+    # size of the largest group, one group a band
+    group = -(-COUNT.check("num_examples", records) // bands)
+    largest_batch = COUNT.check("truncated_batch_size", largest)
+    return lambda noise: (
+        rounds * TruncatedPoisson(GaussianLoss(1 / noise), rate, records=group, batch=largest_batch)
+    )
 
 
 def _too_small_claim(

@@ -29,8 +29,9 @@ from accountant.plans.plan import Plan, Release, as_plan
 SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
 SCALE_RANGE = 1e12  # a parameter whose domain spans this factor or more is a noise scale
 # Of `bracket_target`: the number of strides, and the first of them, in powers of two; each next
-# stride is twice as long.
-STRIDES, FIRST_STRIDE = 60, 0.125
+# stride is twice as long.  Powers beyond +-LARGEST_POWER are not tried, as they are near the ends
+# of what floats hold.
+STRIDES, FIRST_STRIDE, LARGEST_POWER = 60, 0.125, 990.0
 # Of `secant_bracket`: how many secants are tried, the first factor, the slope below which ln cost
 # counts as flat, the largest jump of ln parameter, and how far past its aim a jump goes.
 SECANTS, FIRST_FACTOR, FLAT, HIGHEST_JUMP, PAST_AIM = 10, 1.25, 1e-3, 20.0, 1.02
@@ -73,8 +74,9 @@ def checked_bracket(bracket: object) -> tuple[float, float]:
 def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
     """Return two parameters of which one meets the target, or the furthest two tried.
 
-    Walks both ways from the first value at which the plan exists, in growing strides; where the
-    plan ceases to exist, closes in on that edge.
+    The walk starts from the first value at which the plan exists, of ``start`` and values ever
+    further from it.  It goes both ways in growing strides.  Where the plan ceases to exist, it
+    closes in on that edge.
     """
     jumps = (sign * jump for jump in (0.5, *(2**k for k in range(10))) for sign in (-1, 1))
     further = (_clipped_power_of_two(math.log2(start) + jump) for jump in jumps)
@@ -84,8 +86,8 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
     if secant_ends is not None:
         return secant_ends
     meets = cost(start) <= target
-    furthest = [start, start]
-    edge: list[float | None] = [None, None]
+    furthest = [start, start]  # upwards and downwards, the last value at which the plan exists
+    edge: list[float | None] = [None, None]  # and the nearest value beyond where it does not
     for stride in range(1, STRIDES + 1):
         jump = FIRST_STRIDE * (2.0**stride - 1)
         for side, sign in enumerate((1.0, -1.0)):
@@ -125,19 +127,23 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
 
 
 def _clipped_power_of_two(exponent: float) -> float:
-    return float(2.0 ** max(-990.0, min(990.0, exponent)))
+    return float(2.0 ** max(-LARGEST_POWER, min(LARGEST_POWER, exponent)))
 
 
 def on_the_private_side(
     build: Callable[[float], Plan], goal: Goal, domain: Interval, start: float | None
 ) -> float | None:
-    """Return ``start`` moved by round-off until the target is met; None if that is not enough."""
+    """Return ``start``, or a value beside it that meets the target; None if that is not enough.
+
+    ``start`` comes from a formula or another search and may miss the target by its round-off.  It
+    is moved by growing steps, of one float at first, and by less than `TOLERANCE` of itself.
+    """
     cost, target = PlanCost(build, goal.measure), goal.target
     if start is None or start not in domain or not cost(start) < math.inf:
         return None
-    moves = [start * (1 + side * TOLERANCE) for side in (-1, 1)]
-    inside = [x for x in moves if x in domain] or [start]
-    towards = min(inside, key=cost)
+    # The direction to go is that in which the cost is less.
+    ends = [start * (1 + side * TOLERANCE) for side in (-1, 1)]
+    towards = min([end for end in ends if end in domain] or [start], key=cost)
     parameter, step = start, math.ulp(start)
     while cost(parameter) > target and step < TOLERANCE * start:
         parameter, step = start + math.copysign(step, towards - start), 2 * step
@@ -151,7 +157,11 @@ def least_noise(
     domain: Interval,
     bracket: tuple[float, float] | None,
 ) -> float:
-    """Return the parameter whose cost is the target, or less by the tolerance."""
+    """Return the parameter whose cost is the target, or less by at most the tolerance.
+
+    The search is between the two values of ``bracket``; without one, around 1 for a noise scale,
+    and in the whole domain for other parameters.
+    """
     cost, target = PlanCost(build, goal.measure), goal.target
     is_scale = domain.low > 0 and domain.high / domain.low > SCALE_RANGE
     if bracket is None and is_scale:
@@ -193,11 +203,12 @@ def least_noise(
 
 
 def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> float | None:
-    """Return the parameter after a few steps; None where only the search can tell.
+    """Return the parameter after a few steps of `quick_search`; None where only the search can
+    tell.
 
-    It is used for rates of attacks, and for plans whose epsilon is expensive.
+    It is used for rates of attacks with a rough measure, and for plans whose epsilon is expensive.
     """
-    start: tuple[float, float | None] = (1.0, None)
+    start: tuple[float, float | None] = (1.0, None)  # a parameter, and the slope of ln cost there
     if goal.delta is not None:
         if not isinstance(goal.accountant, Tight):
             return None
@@ -214,8 +225,8 @@ def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> f
         if parameter is not None:
             if (1 - TOLERANCE) * goal.target <= cost(parameter) <= goal.target:
                 return parameter
-            rise = quick(parameter * SLOPE_STEP) / quick(parameter)
-            slope = math.log(rise) / math.log(SLOPE_STEP) if rise > 0 else None
+            cost_ratio = quick(parameter * SLOPE_STEP) / quick(parameter)
+            slope = math.log(cost_ratio) / math.log(SLOPE_STEP) if cost_ratio > 0 else None
             start = (parameter, slope or None)
     return root_near(cost, goal.target, *start)
 

@@ -1,9 +1,15 @@
 """Noise scales that minimise the total error at a given budget, by Lagrange multipliers.
 
-Write E_i for the weighted error of release i and K_i(a) for its cumulant at the real a at which
-delta is decided (its Rényi divergence of order a + 1, times a). Where sum E_i is least at a given
-delta, the derivatives of E_i and of K_i by ln scale_i have the same ratio for all i. Both are
-nearly powers of the scale, so that each step solves for powers with the present exponents.
+Release i is released n_i times, has the weight w_i and the error E_i, and costs K_i(a): a times its
+Rényi divergence of order a + 1, its cumulant.  One order a decides delta (see `_excess`).  Where
+sum n_i w_i E_i is least at a given delta, two derivatives by ln scale_i have the same ratio for all
+i, the multiplier:
+
+    saving   -n_i dK_i / d ln scale_i   (how much cost a larger scale saves)
+    harm     n_i w_i dE_i / d ln scale_i   (how much error it adds)
+
+K_i and E_i are nearly powers of the scale, with the exponents -fall_i and rise_i.  So each step of
+the search solves for powers with the present exponents.
 
 Reference: Boyd & Vandenberghe (2004), Sections 4.5 (geometric programs) and 5.5 (multipliers).
 """
@@ -43,7 +49,8 @@ def lagrangian_scales(
 ) -> Array:
     """Return a noise scale for each of ``wanted``, up to a common factor.
 
-    Each is released as often as ``counts`` says, and ``fixed_plan`` is released too.
+    Each is released as often as ``counts`` says, and ``fixed_plan`` is released too.  The caller
+    finds the common factor.
     """
     orders = RenyiOrderGrid(counts, fixed_plan, budget)
     counts_array = np.array(counts, dtype=float)
@@ -57,20 +64,22 @@ def lagrangian_scales(
         logs = np.clip(logs, low, high)
         costs, falls, errors, rises = _costs_and_errors(wanted, orders, logs, valid_logs)
         valid_logs = logs.copy()
+        # First all scales are multiplied by one factor that meets delta.
         log_factor, order = orders.common_log_factor(costs, falls)
         fall = falls[:, order]
-        # The logarithms of -n K' and of n w E', with count n, weight w and derivatives by ln scale,
-        # after all scales are multiplied by the common factor.
+        # The derivative of a power c scale^p by ln scale is p times the power.
         log_saving = np.log(counts_array * fall) + costs[:, order] - fall * log_factor
         log_harm = np.log(counts_array * weights * rises) + errors + rises * log_factor
-        # Their difference falls by `closing` where ln scale grows by 1.  At the optimum it is the
-        # logarithm of the multiplier for all; with this multiplier the moves do not change delta,
-        # to first order.
+        # Then each scale moves to where its log ratio is that of the multiplier.  The log ratio
+        # falls by ``closing`` where ln scale grows by 1, so move = (log_ratio - log_multiplier) /
+        # closing.  The cost falls by sum saving move, to first order.  That is to be 0, since delta
+        # is met: so log_multiplier is the mean of the log ratios, weighted by saving / closing.
         log_ratio, closing = log_saving - log_harm, fall + rises
         share = np.exp(log_saving - log_saving.max()) / closing
         log_multiplier = ordered_dot(log_ratio, share) / share.sum()
         move = np.clip((log_ratio - log_multiplier) / closing, -MAX_MOVE, MAX_MOVE)
         logs = logs + log_factor + move
+        # After a large common move the exponents are not those of the scales that were reached.
         if np.abs(move).max() < MOVE_TOLERANCE and abs(log_factor) < 1:
             break
     scales: Array = np.exp(np.clip(logs, low, high))
@@ -80,10 +89,11 @@ def lagrangian_scales(
 def _costs_and_errors(
     wanted: Sequence[Wanted], orders: RenyiOrderGrid, logs: Array, valid_logs: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return (ln K, minus its slope, ln error, its slope) at each of ``logs``.
+    """Return (ln K, fall, ln E, rise) at each of ``logs``, the logarithms of the scales.
 
     The first two are matrices with a row for each release and a column for each order.  Where no
-    mechanism has such a scale, ``logs`` is moved in place towards the last valid one.
+    mechanism has such a scale, ``logs`` is moved in place towards the last valid one, in
+    ``valid_logs``, which is NaN before the first step.
     """
     rows = []
     for i, request in enumerate(wanted):
@@ -140,7 +150,8 @@ class RenyiOrderGrid:
         self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
         self._fixed_cost = np.exp(self.log_cost(fixed_plan))
         if budget.delta:
-            # the part of delta that the masses at infinity leave
+            # The part of delta that the masses at infinity leave; at least a half, as the search
+            # needs some.  The caller computes the cost of the scales anew.
             remaining_delta = max(budget.delta - infinity_mass(fixed_plan), budget.delta / 2)
             self._log_remaining_delta = math.log(remaining_delta)
 
@@ -161,25 +172,38 @@ class RenyiOrderGrid:
         logs: Array = np.clip(np.log(np.nan_to_num(worst, nan=np.inf)), -LOG_INFINITY, LOG_INFINITY)
         return logs
 
-    def common_log_factor(self, costs: Array, cost_slopes: Array) -> tuple[float, int]:
-        """Return the log of the common factor of scales that meets delta, and the order's index."""
-        factor = least_float_that(
-            lambda log: self._excess(costs, cost_slopes, log)[0] <= 0, -60.0, 60.0, steps=27
-        )
-        return factor, self._excess(costs, cost_slopes, factor)[1]
+    def common_log_factor(self, costs: Array, falls: Array) -> tuple[float, int]:
+        """Return ln of the factor of all scales that meets delta, and the deciding order's index.
 
-    def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
-        """Return how far ln delta is above its target, and the index of the deciding order."""
+        ``costs`` and ``falls`` are the ln K and their slopes of `_costs_and_errors`.
+        """
+
+        def is_within(log_factor: float) -> bool:
+            excess, _ = self._excess(costs, falls, log_factor)
+            return excess <= 0
+
+        # 27 halvings of 120 nats leave 1e-6.
+        log_factor = least_float_that(is_within, low=-60.0, high=60.0, steps=27)
+        _, order = self._excess(costs, falls, log_factor)
+        return log_factor, order
+
+    def _excess(self, costs: Array, falls: Array, log_factor: float) -> tuple[float, int]:
+        """Return how far ln delta is above its target, and the index of the deciding order.
+
+        With a delta of 0 it is how far the sum of the epsilons is above that of the budget.
+        """
         a, epsilon = self._orders_minus_one, self._budget.epsilon
         total_cost = self._fixed_cost + ordered_sum(
-            self._counts, np.exp(np.minimum(costs - cost_slopes * factor, LOG_INFINITY))
+            self._counts, np.exp(np.minimum(costs - falls * log_factor, LOG_INFINITY))
         )
         if not self._budget.delta:
             return float(total_cost[0] - epsilon), 0
-        # At the saddle point, the least h(a) = K(a) - a epsilon - ln a - ln(1 + a), delta is about
-        # e^h / sqrt(2 pi h'').
-        height = total_cost - a * epsilon - np.log(a) - np.log1p(a)
-        at = min(max(int(np.argmin(height)), 1), a.size - 2)
-        slopes = np.diff(height[at - 1 : at + 2]) / np.diff(a[at - 1 : at + 2])
-        bend = max(2 * float(slopes[1] - slopes[0]) / (a[at + 1] - a[at - 1]), 1e-300)
-        return float(height[at]) - math.log(2 * math.pi * bend) / 2 - self._log_remaining_delta, at
+        # With K the total cost, delta is about e^h / sqrt(2 pi h'') at the saddle point, which is
+        # the a with the least h(a) = K(a) - a epsilon - ln a - ln(1 + a).
+        h = total_cost - a * epsilon - np.log(a) - np.log1p(a)
+        saddle = min(max(int(np.argmin(h)), 1), a.size - 2)  # an index with two neighbours
+        around = slice(saddle - 1, saddle + 2)
+        slopes = np.diff(h[around]) / np.diff(a[around])
+        bend = max(2 * float(slopes[1] - slopes[0]) / (a[saddle + 1] - a[saddle - 1]), 1e-300)
+        log_delta = float(h[saddle]) - math.log(2 * math.pi * bend) / 2
+        return log_delta - self._log_remaining_delta, saddle

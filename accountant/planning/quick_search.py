@@ -1,10 +1,14 @@
 """The search for a noise parameter where one epsilon of `Tight` takes long to compute.
 
-Calibration looks for the parameter at which a plan has a target epsilon.  Coarse lattices give a
-rough start and a slope; from there a few exact answers are enough.  Slopes are those of ln epsilon
-as a function of ln parameter, which is nearly a line.  The search takes ln parameter as a
-polynomial of ln(cost / aim) through its last points, and goes to its value at 0.  What is returned
-meets the target by the exact accountant: rough answers only decide where to look.
+Calibration looks for the parameter, mostly a noise scale, at which the cost of a plan (an epsilon,
+or a rate of an attack) is a target.  The *aim* is a cost a little below it.
+
+- Coarse lattices, which are laws of the losses on points far apart, give a rough start and a slope.
+  All slopes are those of ln cost as a function of ln parameter, which is nearly a line.
+- From there a few exact costs are enough.  The search is inverse interpolation: ln parameter is a
+  polynomial of ln(cost / aim) through the last points, whose value at 0 is tried next.
+
+What is returned meets the target by the exact accountant: rough answers only decide where to look.
 """
 
 from __future__ import annotations
@@ -21,26 +25,26 @@ from accountant.plans.plan import Plan, directions
 TOLERANCE = 1e-6  # relative to the target: by so much the answer may be below it
 STEPS = 12  # evaluations at most; with a good start three or four are usual
 MAX_LOG_STEP = math.log(50.0)  # nats: one step changes the parameter at most 50-fold
-# Relative widths of epsilon that lattices aim at, each with the distance of ln cost from its aim at
-# which the step of the polynomial that follows is exact enough.  Each search starts from the end of
-# the previous one.
+# Two rough searches, the second from where the first one ends.  Of each: the relative width of
+# epsilon that its lattices aim at, and how near ln cost must come to the aim.  The polynomial takes
+# one step more from there, which is the end of the search.
 ROUGH_WIDTHS = ((1e-2, 0.01), (1e-6, 1e-4))
-MAX_POINTS = 2**17  # lattice points: a much finer lattice would change the upper end by about 1e-7
+MAX_POINTS = 2**17  # points of a lattice: more of them would change the upper end by about 1e-7
 LATTICE_AIM = 0.3 * TOLERANCE  # below the target, since upper ends of lattices are a little high
 CLEARLY_LESS = 0.98  # a direction below this share of the other one is not computed again
 MAX_RELEASES = 300  # with more releases a lattice is no quicker than `Tight`
 FEW_RELEASES = 19  # sampled releases: contours of so few are long, and lattices are quicker
 FEW_TERMS = 16  # terms of a cumulant: one with more is a quadrature, which takes long
 
-SearchPoints = list[tuple[float, float]]  # ln of cost over the aim, and of the parameter
+SearchPoints = list[tuple[float, float]]  # (ln(cost / aim), ln parameter), in the order of trial
 
 
 def root_near(
     cost: Callable[[float], float], target: float, start: float, slope: float | None = None
 ) -> float | None:
-    """Return where the cost is at most ``target``, and not by more than `TOLERANCE`; or None.
+    """Return a parameter whose cost is ``target``, or less by at most `TOLERANCE`; None if none is.
 
-    ``slope`` is about that of ln cost in ln parameter.
+    ``slope`` is about that of ln cost in ln parameter; it decides the second parameter tried.
     """
     aim, parameter = target * (1 - TOLERANCE / 2), start
     points: SearchPoints = []
@@ -48,17 +52,20 @@ def root_near(
         value = cost(parameter)
         if (1 - TOLERANCE) * target <= value <= target:
             return parameter
-        next_parameter = _next(points, value / aim, parameter, slope)
+        next_parameter = _next_parameter(points, value / aim, parameter, slope)
         if next_parameter is None:
             return None
         parameter = next_parameter
     return None
 
 
-def _next(
+def _next_parameter(
     points: SearchPoints, ratio: float, parameter: float, slope: float | None
 ) -> float | None:
-    """Return where the polynomial through the last points is 0; ``points`` gets this one."""
+    """Return the parameter to try after this one, at which the cost is ``ratio`` times the aim.
+
+    The point of this parameter is appended to ``points``.  None ends the search.
+    """
     if not 0 < ratio < math.inf:
         return None
     points.append((math.log(ratio), math.log(parameter)))
@@ -72,9 +79,10 @@ def _next(
 
 
 def estimated_root(points: SearchPoints, slope: float | None) -> float | None:
-    """Return ln of the parameter where the cost is the aim, by interpolation or by the slope.
+    """Return about ln of the parameter whose cost is the aim.
 
-    None where two of the last points have one cost.
+    From two points on it is interpolated, and None where two of the last three have one cost.  From
+    one point it follows by the slope, or is a little further where no slope is known.
     """
     if len(points) > 1:
         return _interpolated_at_zero(points[-3:])
@@ -84,7 +92,7 @@ def estimated_root(points: SearchPoints, slope: float | None) -> float | None:
 
 
 def _interpolated_at_zero(points: SearchPoints) -> float | None:
-    """Return the polynomial through a few points at 0."""
+    """Return the value at x = 0 of the polynomial through a few points (x, y), by Lagrange."""
     xs = [x for x, _ in points]
     if len(set(xs)) < len(xs):
         return None
@@ -94,7 +102,12 @@ def _interpolated_at_zero(points: SearchPoints) -> float | None:
 
 
 def _slope_at_zero(points: SearchPoints) -> float | None:
-    """Return the slope, where it is 0, of the curve through a few points."""
+    """Return the slope of ln cost in ln parameter at the aim, by the polynomial through the points.
+
+    The polynomial f gives ln parameter from x = ln(cost / aim), so the slope is 1 / f'(0), here
+    step / (f(step) - f(0)).  None where it is not defined.
+    """
+    # A small share of the distance of the last points; f(step) is f at 0 of the moved points.
     step = 1e-4 * (points[-1][0] - points[-2][0])
     moved_root = _interpolated_at_zero([(x - step, y) for x, y in points])
     root = _interpolated_at_zero(points)
@@ -108,11 +121,16 @@ def _slope_at_zero(points: SearchPoints) -> float | None:
 def usual_slope(epsilon: float, delta: float) -> float:
     """Return about the slope of ln epsilon in ln noise, where releases are many.
 
-    The loss is then nearly Gaussian, of mean r^2 and variance 2 r^2.
+    The sum of the losses is then nearly Gaussian, of mean r^2 and variance 2 r^2, where r is in
+    proportion to 1 / noise.  With L = ln(1 / delta) it exceeds epsilon with probability about delta
+    at
+
+        epsilon = r^2 + 2 r sqrt(L),   so   r = sqrt(L + epsilon) - sqrt(L)
+
+    and the slope is -(r / epsilon) d epsilon / dr.
     """
     if delta == 0:
         return -1.0
-    # epsilon = r^2 + 2 r sqrt(L), with L = ln(1 / delta) and r as the inverse of noise
     log_inverse_delta = -math.log(delta)
     r = math.sqrt(log_inverse_delta + epsilon) - math.sqrt(log_inverse_delta)
     return -2 * r * (r + math.sqrt(log_inverse_delta)) / epsilon
@@ -121,12 +139,13 @@ def usual_slope(epsilon: float, delta: float) -> float:
 def rough_start(
     build: Callable[[float], Plan], target: float, delta: float
 ) -> tuple[float, float] | None:
-    """Return about where the plan costs ``target`` at ``delta``, and the slope there.
+    """Return about the parameter at which the plan costs ``target`` at ``delta``, and the slope.
 
     None where coarse lattices are no quicker than the search by `Tight`.
     """
     aim, parameter, slope = target * (1 - LATTICE_AIM), 1.0, None
-    backwards: bool | None = None  # which direction costs more
+    # Whether the second direction of the neighbours costs more; None while that is not clear.
+    backwards: bool | None = None
     for width, tolerance in ROUGH_WIDTHS:
         points: SearchPoints = []
         for _ in range(STEPS):
@@ -136,7 +155,7 @@ def rough_start(
             value = max(epsilons)
             if backwards is None and len(epsilons) == 2 and min(epsilons) < CLEARLY_LESS * value:
                 backwards = epsilons[1] == value
-            next_parameter = _next(points, value / aim, parameter, slope)
+            next_parameter = _next_parameter(points, value / aim, parameter, slope)
             if next_parameter is None:
                 return None
             parameter = next_parameter
@@ -151,9 +170,10 @@ def rough_start(
 def _rough_costs(
     plan: Plan, delta: float, width: float, backwards: bool | None
 ) -> list[float] | None:
-    """Return about the epsilon of each direction, or of one, by coarse lattices.
+    """Return about the epsilon of each direction, by coarse lattices of a relative ``width``.
 
-    None where coarse lattices are no quicker than `Tight`.
+    Where ``backwards`` says which direction costs more, it is that of this one alone.  None where
+    coarse lattices are no quicker than `Tight`.
     """
     plan_directions = directions(plan)
     if backwards is not None and len(plan_directions) == 2:
@@ -176,11 +196,14 @@ def is_expensive(plan: Plan, delta: float) -> bool:
 
 
 def _is_expensive(direction: Direction) -> bool:
-    """Return whether some cumulant is a quadrature, or sampled Gaussians are few."""
+    """Return whether `Tight` takes long, and a lattice, which needs no cumulant, would be quicker.
+
+    That is so where some cumulant is a quadrature of many terms, or sampled releases are few.
+    """
     composition = direction.composition
     if not direction.is_exact or direction.choices or len(composition.items) > MAX_CHOICES:
         return False
-    if composition.rough_epsilon(-1.0) is not None:
+    if composition.rough_epsilon(log_delta=-1.0) is not None:  # only sampled losses have it
         return composition.releases <= FEW_RELEASES
     for loss, _ in composition.items:
         terms = exact_cgf(loss).quadrature_terms(loss, PLANNING_FREQUENCY)

@@ -1,8 +1,8 @@
 """Requested releases: a family of mechanisms, how many releases, and the wanted accuracy.
 
 `allocate` turns a list of requests and a budget into noise scales.  A family of mechanisms is what
-makes a release from a noise scale: a class, whose ``knob`` names the parameter that is the scale,
-or a function.
+makes a release from a noise scale: a class or a function.  A class has a method ``knob``, which
+returns the name of the parameter that sets the noise, and the values that this parameter may have.
 """
 
 from __future__ import annotations
@@ -101,21 +101,23 @@ class Wanted:
             for key, number in options.items()
             if number is not None
         }
-        fixed = isinstance(family, Plan)
-        if len(settings) != (not fixed):
-            how_many = "none" if fixed else "one"
+        has_noise = isinstance(family, Plan)
+        if len(settings) != (0 if has_noise else 1):
+            how_many = "none" if has_noise else "one"
             raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
-        if error is None and not fixed and scale is None:
+        if error is None and not has_noise and scale is None:
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
-        measures = hasattr(error, "of") or callable(error)
-        if error is not None and (isinstance(error, type) or not measures):
+        is_measure = hasattr(error, "of") or callable(error)
+        # A class, such as `Deviation` without brackets, is callable but no measure.
+        if error is not None and (isinstance(error, type) or not is_measure):
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
         knob, domain = _noise_scale_parameter(family, fields)
-        number = COUNT if weight is None and target is None else IntegerRange(1)
+        count_domain = COUNT if weight is None and target is None else IntegerRange(1)
+        # The dataclass is frozen, so its fields are set past `__setattr__`.
         values = {
             "family": family,
             "error": error,
-            "count": number.check("count", count),
+            "count": count_domain.check("count", count),
             "name": name,
             "fields": tuple(sorted(fields.items())),
             "knob": knob,
@@ -126,7 +128,7 @@ class Wanted:
 
     @property
     def unit(self) -> float:
-        """The unit of the noise scale: the sensitivity, or 1 where there is none."""
+        """The size of a usual noise scale: the sensitivity, or 1 where there is none."""
         return float(dict(self.fields).get("sensitivity", 1.0))
 
     @property
@@ -193,7 +195,10 @@ class Wanted:
 
     @property
     def settled(self) -> float | None:
-        """The noise scale, where it does not depend on the other releases; None for a plan."""
+        """The noise scale, where it does not depend on the other releases; else None.
+
+        It is the scale set by hand, or the largest one that meets the target.
+        """
         if self.target is None:
             return self.scale
 
@@ -213,7 +218,10 @@ class Wanted:
 
 
 def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
-    """Return the name of the noise scale, and its domain."""
+    """Return the name of the parameter that is the noise scale, and its domain.
+
+    Refuse a class whose noise is set by something else, such as a probability.
+    """
     if not isinstance(family, type):
         return "scale", POSITIVE
     noise_parameter = getattr(family, "knob", None)
@@ -228,7 +236,11 @@ def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str,
 def largest_scale(
     error: Callable[[float], float], target: float, start: float, domain: Interval
 ) -> float | None:
-    """Return the greatest scale seen with ``error(scale) <= target``; None where none meets it."""
+    """Return the greatest scale seen with ``error(scale) <= target``; None where none meets it.
+
+    ``error`` does not decrease, so the scales that meet the target end at a point.  Strides from
+    ``start`` find ``low``, which meets it, and ``high``, which does not; a bisection follows.
+    """
     low = high = min(max(start, domain.low), domain.high)
     while error(low) > target:
         if low == domain.low:
@@ -245,8 +257,8 @@ def largest_scale(
         low, high = high, min(STRIDE * high, domain.high)
     return greatest_float_that(
         lambda scale: error(scale) <= target,
-        low,
-        high,
+        low=low,
+        high=high,
         relative=RELATIVE_TOLERANCE,
         mean=lambda good, bad: good + (bad - good) / 2,
     )

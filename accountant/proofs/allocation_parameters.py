@@ -79,7 +79,7 @@ class _LogNormal:
 def _nodes(
     variable: _LogNormal, steps: int, threshold: float, a: float, log_error: float
 ) -> tuple[int, float]:
-    """Return the last index of the nodes that a line needs, and their step h.
+    """Return the last index of the nodes that a line at the abscissa ``a`` needs, and their step h.
 
     ``threshold`` is K, ``log_error`` the logarithm of the error of g(K) that is aimed at.  The
     period T = 2 pi / h is more than K, as the verifier demands, and so long that the aliases, of
@@ -99,17 +99,22 @@ def _nodes(
 
 
 def allocation_entry(
-    mu2: float, steps: int, back: bool, epsilon: float, delta: float, multiple: float | None = None
+    mu_squared: float,
+    steps: int,
+    back: bool,
+    epsilon: float,
+    delta: float,
+    multiple: float | None = None,
 ) -> dict[str, Any]:
     """Return the fields of an entry of the proof, which the module's docstring explains.
 
-    ``mu2`` is mu^2, and ``back`` asks for the pair (Q, P).  The line is for delta at ``epsilon``,
-    which is expected near ``delta``; its abscissa is the multiple of the saddle point in
-    `MULTIPLES` that needs the fewest nodes.  Where a ``multiple`` is given it is taken, and the
+    ``mu_squared`` is mu^2, and ``back`` asks for the pair (Q, P).  The line is for delta at
+    ``epsilon``, which is expected near ``delta``; its abscissa is the multiple of the saddle point
+    in `MULTIPLES` that needs the fewest nodes.  Where a ``multiple`` is given it is taken, and the
     line serves many epsilons: phi is then computed with a smaller error and more bits.
     """
     serves_many = multiple is not None
-    variable = _LogNormal(math.sqrt(mu2))
+    variable = _LogNormal(math.sqrt(mu_squared))
     # An error r of g is an error r / t of the delta of (P, Q), and r e^eps / t of that of (Q, P).
     log_error = math.log(delta) - MARGIN + math.log(steps) - max(0.0, epsilon)
     threshold = steps * math.exp(-epsilon if back else epsilon)

@@ -10,9 +10,15 @@ moments of mixtures.  This file chooses them by floats; `accountant/verifier/con
 the sum with balls and bounds all errors, so that a bad choice can only make a proof fail.
 
 An entry is the part of a proof that bounds delta at one epsilon from above or below, in one
-direction of the neighbours.  A part is a release with its count.  Chernoff's bound is
-delta(eps) <= c_a M(a) e^{-a eps}, and the a where it is least is near the saddle point, where the
-integrand is least on the real line.  Mathematics: docs/proofs/contour.md.
+direction of the neighbours.  A part is a release with its count.
+
+- Aliases: what the sum over the nodes has more than the integral; they fall with the period
+  T = 2 pi / h.
+- The tail: what the sum leaves out beyond the last node, a + iU.
+- Chernoff's bound: delta(eps) <= c_a M(a) e^{-a eps}.  The a where it is least is near the saddle
+  point, where the integrand is least on the real line.
+
+Mathematics: docs/proofs/contour.md.
 """
 
 from __future__ import annotations
@@ -42,8 +48,9 @@ ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # values of b that are tried, over th
 # The abscissas that are tried, over the saddle point.  No other one is tried after an entry whose
 # check costs less than `CHEAP`, in products of 128 bits.
 FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6
-SLACK = 0.4  # nats: how much larger the bound of the truncated tail may be with a shorter rule
+SLACK = 0.4  # nats: how much larger the bound of the tail may be with a shorter quadrature rule
 LEAST, CHERNOFFS = 1e-3, 40  # abscissas that are tried for Chernoff's bound: the least, how many
+CHERNOFF_MARGIN = 0.1  # nats: Chernoff's bound must be this far below, for the checker's errors
 # Pairs that are tried in turn: the error of the sum, and what a smoothing may add.  Both are shares
 # of the relative change of delta over the width of the certificate's interval.
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
@@ -86,11 +93,11 @@ def contour_entries(
         return
     if any(isinstance(pair, FloatRenyi) for pair, _ in integrand.parts):
         raise NoMethod("of a Renyi curve no more is known than moments")
-    # ln delta falls by about the saddle per nat of epsilon, so delta falls by the share ``slack``
-    # over the width.
-    slack = min(1.0, max(width * saddle, 1e-13))
+    # ln delta falls by about the saddle per nat of epsilon, so delta falls by this share of itself
+    # over the width.  It is at least 1e-13, as the width may be 0.
+    fall_of_delta = min(1.0, max(width * saddle, 1e-13))
     reason, is_yielded = NoMethod(""), False
-    wanted = [(share * slack, smoothing * slack) for share, smoothing in SHARES]
+    wanted = [(share * fall_of_delta, smoothing * fall_of_delta) for share, smoothing in SHARES]
     # The two ends may be those of different pairs.  The width then says nothing about the error
     # that is allowed, so a very small one is tried last.
     for share, smoothing in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
@@ -110,14 +117,14 @@ def contour_entries(
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
     """Return an entry that shows an upper end of epsilon by one moment, and that end.
 
-    By Chernoff's bound delta(eps) <= M(a) e^{-a eps} c_a, c_a as in `_log_share`, so that the end
-    is (ln M(a) + ln c_a - ln delta) / a, which is minimised over a.
+    By Chernoff's bound delta(eps) <= M(a) e^{-a eps} c_a, c_a as in `_log_chernoff_factor`, so that
+    the end is (ln M(a) + ln c_a - ln delta) / a, which is minimised over a.
     """
     parts = [(float_pair(release, back), n) for release, n in items]
 
     def end(log_a: float) -> float:
         a = math.exp(log_a)
-        return (_log_moment(parts, a) + _log_share(a) - math.log(delta)) / a
+        return (_log_moment(parts, a) + _log_chernoff_factor(a) - math.log(delta)) / a
 
     grid = np.linspace(-7, 9, 65)
     ends = [end(log_order) for log_order in grid]
@@ -129,6 +136,7 @@ def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
     if not math.isfinite(minimum.fun):
         raise NoMethod("no moment is finite")
     a = _dyadic(math.exp(minimum.x))
+    # The factor, and 1e-300 for an end of 0, leave room for the round-off of these floats.
     return _moment_fields(parts, a), (1 + 1e-9) * max(end(math.log(a)), 0.0) + 1e-300
 
 
@@ -159,6 +167,7 @@ class _Integrand:
         """
 
         def height(log_a: float) -> float:
+            """Return the logarithm of the integrand, ``M(a) e^{-a eps} / (a (a + 1))``."""
             a = math.exp(log_a)
             return self.log_size(a) - log_a - math.log1p(a)
 
@@ -178,10 +187,9 @@ class _Integrand:
 
 def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> Entry | None:
     """Return an entry of one node, Chernoff's bound, if this is below ``delta``; else None."""
-    # Small abscissas come first, as the rules of large ones are long.  The bound must be 0.1 nats
-    # below, which leaves room for the checker's errors.
+    # Small abscissas come first, as the rules of large ones are long.
     for a in np.geomspace(min(saddle / 64, LEAST), 4 * saddle, CHERNOFFS).tolist():
-        if integrand.log_size(a) + _log_share(a) < log_delta - 0.1:
+        if integrand.log_size(a) + _log_chernoff_factor(a) < log_delta - CHERNOFF_MARGIN:
             with suppress(LongRule):
                 return _moment_fields(integrand.parts, a)
             return None
@@ -317,11 +325,11 @@ def _log_moment(parts: Parts, a: float) -> float:
 
 
 def _dyadic(value: float) -> float:
-    """Return a number near to it with the 24 bits of a single-precision float."""
+    """Return a number near ``value`` with the 24 bits of a single-precision float: a short text."""
     return float(np.float32(value)) if 1e-30 < value < 1e30 else value
 
 
-def _log_share(a: float) -> float:
+def _log_chernoff_factor(a: float) -> float:
     """Return the logarithm of c_a, the greatest ``(1 - e^{-y}) e^{-ay}`` over y > 0."""
     return a * math.log(a) - (a + 1) * math.log1p(a)
 

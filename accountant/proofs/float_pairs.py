@@ -1,9 +1,12 @@
 """The moments of releases in floats, to choose the parameters of a proof; nothing here is trusted.
 
 A release is a pair (P, Q), written as a tuple as in `accountant.verifier.releases`.  Its moments
-are M(z) = E_P e^{zL}, L = ln dP/dQ; each class has ln M(a) at real a > 0, and about a bound on
-|M(a + iv)| for all v >= u.  The checker bounds the same with balls in its file `moments`; its rules
-sum an integral over x, the output, on a line Im x = y, at nodes a step h apart.
+are M(z) = E_P e^{zL}, L = ln dP/dQ.  Each class has ln M(a) at real a > 0, and about a bound on
+|M(a + iv)| for all v >= u.  The checker bounds the same by intervals, in its file `moments`.
+
+The moment of a mixture of normals is an integral over the output x, which the checker computes by a
+trapezoid rule: a sum at nodes a step h apart, on a line Im x = y.  The proof file names y, h and
+the first and the last node; `FloatMixture.rule` chooses them.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ from accountant.verifier.releases import LISTED
 POINTS, DEPTH = 1500, 400.0
 MAX_NODES = 10**5  # nodes of a rule on each side of 0; more are refused
 FINER_STEP = 0.98  # of the step that the error allows, so that rounding does not lengthen it
+# Heights y of lines that are tried: the highest is TOP_HEIGHT over the spread of all means, which
+# is below the limit of `_nodes_per_unit`, and not above HIGHEST, as errors grow with e^{2 y^2}.
+TOP_HEIGHT, HIGHEST = 1.4, 4.0
 # nats: by how much less than the error the integrand is at the first and the last node, and the
 # checker's bound left of the first node
 NODE_MARGIN, LEFT_MARGIN = 5, 3
@@ -53,16 +59,16 @@ class FloatPair(Protocol):
 class FloatGaussian:
     """N(mu, 1) against N(0, 1)."""
 
-    def __init__(self, mu2: float) -> None:
-        self.mu2 = mu2
+    def __init__(self, mu_squared: float) -> None:
+        self.mu_squared = mu_squared
 
     def log_moment(self, a: float) -> float:
         """Return ``a (a + 1) mu^2 / 2``."""
-        return a * (a + 1) * self.mu2 / 2
+        return a * (a + 1) * self.mu_squared / 2
 
     def log_decay(self, a: float, u: float) -> float:
         """Return ``ln M(a)`` less ``u^2 mu^2 / 2``."""
-        return self.log_moment(a) - u * u * self.mu2 / 2
+        return self.log_moment(a) - u * u * self.mu_squared / 2
 
 
 class FloatRenyi:
@@ -122,19 +128,22 @@ class FloatMixture:
     F = n R_f^(1 + z) R_g^(-z) over a line Im x = y (docs/proofs/sampled_gaussian.md).
     """
 
-    def __init__(self, unit2: float, first: Any, second: Any) -> None:
-        unit = math.sqrt(unit2)
+    def __init__(self, unit_squared: float, first: Any, second: Any) -> None:
+        unit = math.sqrt(unit_squared)
         self._sides = [
             (np.array([float(w) for w, _ in side]), unit * np.array([float(s) for _, s in side]))
             for side in (first, second)
         ]
         f, g = self._sides[0][1], self._sides[1][1]
-        # The largest mean of P, the least and the largest of Q, and two differences of these.
-        self.most, self.least, self.nearest = float(f.max()), float(g.min()), float(g.max())
-        self.spread, self.wide = self.most - self.least, self.nearest - self.least
+        # The means are at least 0 in P and at most 0 in Q.
+        self.max_f, self.min_g, self.max_g = float(f.max()), float(g.min()), float(g.max())
+        self.all_spread, self.g_spread = self.max_f - self.min_g, self.max_g - self.min_g
 
     def _logs(self, x: Any) -> list[Any]:
-        """Return ``ln R_f`` and ``ln R_g`` at points x, which may be complex."""
+        """Return ``ln R_f`` and ``ln R_g`` at points x, which may be complex.
+
+        A side sum w N(s, 1) has the ratio R(x) = sum w e^{sx - s^2/2}.
+        """
         logs = []
         for weights, shifts in self._sides:
             # a row for each normal law: numpy reduces long rows faster than many short ones
@@ -163,9 +172,10 @@ class FloatMixture:
     @lru_cache(maxsize=64)  # noqa: B019  # a few abscissas are asked for many times
     def _grid(self, a: float) -> Array:
         """Return evenly spaced points that cover where F is within e^-DEPTH of its greatest."""
-        # F is at most a normal density around ``end`` on the right; on the left, where R_g is no
-        # less than its smallest weight, it falls within 12 deviations and the root of 2a ln(1/w).
-        end = (1 + a) * self.most - a * self.least
+        # On the right F is at most a multiple of a normal density around ``end``.  Far on the left
+        # R_f is at most 1, and R_g at least w, its smallest weight, so that F is at most n w^-a.
+        # That is less than e^-72 beyond -12 - sqrt(2 a ln(1/w)).
+        end = (1 + a) * self.max_f - a * self.min_g
         low = -12.0 - math.sqrt(2 * a * max(0.0, -math.log(max(self._sides[1][0].min(), 1e-300))))
         x = np.linspace(low, end + 12, POINTS // 2 + int(4 * min(end, 1e4)))
         sizes = self._log_height(a, x)
@@ -190,7 +200,8 @@ class FloatMixture:
     @cached_property
     def _heights(self) -> Array:
         """The heights y of the lines that are tried, from near the largest allowed downwards."""
-        heights: Array = min(1.4 / self.spread, 4.0) / 2.0 ** np.arange(0, 10, 0.5)
+        highest = min(TOP_HEIGHT / self.all_spread, HIGHEST)
+        heights: Array = highest / 2.0 ** np.arange(0, 10, 0.5)
         return heights
 
     def log_decay(self, a: float, u: float) -> float:
@@ -217,41 +228,51 @@ class FloatMixture:
         height with the fewest nodes is chosen.
         """
         heights = [y] if y is not None else list(map(float, self._heights))
-        _, y = min((self._steps(a, height, log_error), height) for height in heights)
+        _, y = min((self._nodes_per_unit(a, height, log_error), height) for height in heights)
         # 40 bits after the point, and a step of 24 bits, make the file short.
         y = math.ldexp(math.floor(math.ldexp(y, 40)), -40)
-        h = float(np.float32(FINER_STEP / self._steps(a, y, log_error)))
+        h = float(np.float32(FINER_STEP / self._nodes_per_unit(a, y, log_error)))
         x = self._grid(a)
-        log_grown = y * y / 2 - a * math.log(math.cos(y * self.wide / 2))
-        heights_at = self._log_height(a, x) - self.log_moment(a) + log_grown
-        central = x[heights_at > log_error - NODE_MARGIN]
+        # |F| on the line is at most e^log_growth times F on the real line.
+        log_growth = y * y / 2 - a * math.log(math.cos(y * self.g_spread / 2))
+        log_shares = self._log_height(a, x) - self.log_moment(a) + log_growth
+        central = x[log_shares > log_error - NODE_MARGIN]
         first_node = min(0, math.floor(central[0] / h))
         last_node = max(0, math.ceil(central[-1] / h))
-        c = (1 + a) * self.most - a * self.least
-        far = max(last_node, math.ceil((c + 1) / h))
-        first_node = self._left_end(a, h, first_node, log_error - log_grown)
+        # Beyond X the checker's bound on the tail is F(X) / (X - centre): X is taken 1 further
+        # right.
+        centre = (1 + a) * self.max_f - a * self.min_g
+        far = max(last_node, math.ceil((centre + 1) / h))
+        first_node = self._left_end(a, h, first_node, log_error - log_growth)
         if max(far, -first_node) > MAX_NODES:
             raise LongRule("a rule of so many nodes is too long to check")
         return {"y": y.hex(), "h": h.hex(), "first": first_node, "last": last_node, "far": far}
 
-    def _steps(self, a: float, y: float, log_error: float) -> float:
-        """Return the number of nodes per unit of x that a line at this height needs.
+    def _nodes_per_unit(self, a: float, y: float, log_error: float) -> float:
+        """Return the number of nodes per unit of x, 1 / h, that a line at this height needs.
 
-        It is infinite where the rule need not converge: R_f must have no zero within 2y of the real
-        line, and cos(y wide), by which |R_g| is bounded from below, must be positive.
+        The rule errs by at most the share (1 + top) / (e^{2 pi y / h} - 1) of M(a), where top =
+        e^{2 y^2} cos(y g_spread)^(-a).  The result is infinite where the rule need not converge.
+        The checker wants 2 y all_spread < pi, so that R_f has no zero within 2y of the real line,
+        and cos(y g_spread) must be positive.  3 and 1.5 are a little below pi and pi / 2.
         """
-        if 2 * y * self.spread >= 3 or y * self.wide >= 1.5:
+        if 2 * y * self.all_spread >= 3 or y * self.g_spread >= 1.5:
             return math.inf
-        top = 2 * y * y - a * math.log(math.cos(y * self.wide))
-        return float((np.logaddexp(0.0, top) + 1 - log_error) / (2 * math.pi * y))
+        log_top = 2 * y * y - a * math.log(math.cos(y * self.g_spread))
+        # One nat to spare.
+        return float((np.logaddexp(0.0, log_top) + 1 - log_error) / (2 * math.pi * y))
 
     def _left_end(self, a: float, h: float, first: int, log_error: float) -> int:
-        """Return a first node such that the checker's bound on all left of it is small enough."""
+        """Return a first node such that the checker's bound on all left of it is small enough.
+
+        At x = kh that bound is F(x) e^{x^2/2} times a normal tail.  The nodes tried are about 0.2
+        apart in x.  If none is found the answer is ``first``, and the proof may fail.
+        """
         for k in range(first, first - 20_000, -max(1, int(0.2 / h))):
             x = k * h
             log_tail = -x * x / 2 - math.log(max(1.0, -x))
-            flat = float(self._log_height(a, np.array([x]))[0]) + x * x / 2
-            if flat + log_tail - self.log_moment(a) < log_error - LEFT_MARGIN:
+            log_ratio = float(self._log_height(a, np.array([x]))[0]) + x * x / 2
+            if log_ratio + log_tail - self.log_moment(a) < log_error - LEFT_MARGIN:
                 return k
         return first
 
@@ -275,19 +296,19 @@ def largest_loss(release: Any, back: bool) -> float:
 def float_pair(release: Any, back: bool) -> FloatPair:
     """Return a release in floats; `NoMethod` where it has no moments."""
     match release:
-        case ("gaussian", mu2):
-            return FloatGaussian(float(mu2))
+        case ("gaussian", mu_squared):
+            return FloatGaussian(float(mu_squared))
         case ("laplace", m, _, _):
             return FloatLaplace(float(m))
         case ("zcdp", rho, xi):
             return FloatRenyi(float(rho), float(xi))
         case ("range", e):
             return FloatRenyi(float(e) ** 2 / 8, 0.0)
-        case ("mixture", unit2, first, second):
+        case ("mixture", unit_squared, first, second):
             sides = [[(float(w), float(s)) for w, s in side] for side in (first, second)]
             if back:
                 sides = [[(w, -s) for w, s in side] for side in reversed(sides)]
-            return FloatMixture(float(unit2), *sides)
+            return FloatMixture(float(unit_squared), *sides)
         case (kind, *_) if kind in LISTED:
             masses = [(float(p), float(q)) for p, q in listed_masses(release, back)]
             return FloatFinite(*np.array(masses).T)

@@ -11,9 +11,9 @@ The choice is made in floats, from releases of few cells (`FloatRelease`).  Noth
 the checker computes its bounds anew, and a bad choice makes them wide or slow, never wrong.
 
 A release is a tuple of its kind and its numbers, as in `accountant.verifier.releases`; P and Q are
-its two laws, L = ln p/q is the loss, and n says how often it is released.  A set (`ANY_OF`) is a
-release of which one of several parts is chosen each time; a part is again a list of releases.
-Bounds: `docs/proofs/grid_pairs.md`.
+its two laws, L = ln p/q is the loss, and n says how often it is released.  An atom is an outcome
+with a positive mass of its own.  A set (`ANY_OF`) is a release of which one of several parts is
+chosen each time; a part is again a list of releases.  Bounds: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -166,13 +166,13 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
     ]
     window = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
     width, saddle = window.width, window.saddle
-    release_count, squarings = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
+    release_count, products = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
     # The lattice adds about v = h^2 / 6 to the variance of each of n releases, and at the saddle s
     # that adds n v (s + 1) / 2 to epsilon: WIDER epsilon at this step.
     step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
-    # A count is composed by squarings, each of which is one product of laws of so many points: the
-    # more of them, the coarser is the lattice that can be checked in the time.
-    most_points = 2**16 if squarings <= 20 else 2**15 if squarings <= 40 else 2**13
+    # A release with a count is composed by about 2 log2(count) products of laws of that many
+    # points.  The more products there are, the fewer points can be checked in the time.
+    most_points = 2**16 if products <= 20 else 2**15 if products <= 40 else 2**13
     h = max(min(step_for_width, width / WINDOW_STEPS), width / most_points)
     spans = [
         _span(release, float_release)
@@ -386,13 +386,15 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
             return [_rule(0.0, float(e), nodes)]
         case ("laplace" | "sampled laplace", m, *_):
             return [_rule(0.0, float(m), nodes)]
-        case ("greatest", mu2, s, _):
-            far = math.sqrt(mu2) * (s + 1) + reach
+        case ("greatest", mu_squared, s, _):
+            # The greatest of many normals, of which one has a mean of up to (s + 1) mu: little lies
+            # below -2, and that is one cell.
+            far = math.sqrt(mu_squared) * (s + 1) + reach
             return [_rule(-2.0, far, nodes)]
         case ("gaussian" | "mixture", *_):
             return [_rule(*_ends(release, reach), nodes)]
-        case ("allocation", mu2, steps):
-            return [_allocation_rule(math.sqrt(mu2), steps, delta / count, nodes)]
+        case ("allocation", mu_squared, steps):
+            return [_allocation_rule(math.sqrt(mu_squared), steps, delta / count, nodes)]
     return []
 
 
@@ -420,7 +422,10 @@ def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, flo
     loss = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS
     high, low = loss.inverse_profile(left_out), loss.reversed.inverse_profile(left_out)
-    entry = allocation_entry(mu * mu, steps, False, high, delta * 1e-7, RIGHT)
+    # The line serves all epsilons up to ``high``, where delta is small: so it aims at a small one.
+    entry = allocation_entry(
+        mu * mu, steps, back=False, epsilon=high, delta=delta * 1e-7, multiple=RIGHT
+    )
     return high, low, {key: value for key, value in entry.items() if key != "road"}
 
 

@@ -195,8 +195,9 @@ class Search:
         It is the first precise entry that holds.  Where none does, or a lattice is quicker and
         proves the same end, it is the wider entry with the least end.
         """
-        entry: Entry | None = None
+        entry: Entry | None = None  # the last precise one
         wider: list[Shown] = []
+        # `NoMethod` ends the precise entries: the method is a lattice, or a contour is too long.
         with suppress(NoMethod):
             for entry in self._precise(direction, lower=False):
                 if entry.get("nodes", 0) > LONG and not wider:  # a lattice may be quicker
@@ -206,7 +207,9 @@ class Search:
                 if self._holds(entry, lower=False):
                     return Shown(entry, self._upper)
         if entry is not None and not wider and not _may_be_wider(entry):
-            return Shown(entry, self._upper)  # it failed, and is written for the checker's reason
+            # It failed, and no other end would make it hold.  It is written all the same, so that
+            # the checker says why.
+            return Shown(entry, self._upper)
         wider = wider or self._wider(direction)
         if not wider:
             if entry is None:
@@ -223,6 +226,7 @@ class Search:
             shown_entries.append(self._on_lattice(direction, lower=False))
         with suppress(NoMethod, *FAILURES):
             items = self._items(direction, lower=False)
+            # Chernoff's bound, by one moment, shows some end in any case.
             entry, end = moment_entry(items, direction.back, self._delta)
             entry = {**self._head(direction, lower=False), **entry}
             shown_entries.append(Shown(entry, max(end, self._upper)))
@@ -244,7 +248,9 @@ class Search:
                     failed_entries.append(entry)
             except NoMethod:
                 has_method = False
-            # In a plan with sets the certificate's lower end may not be that of any path.
+            # A lattice may show a lower end below the certificate's: where there is no other
+            # method; where an entry may only have failed because it was smoothed or long; and in a
+            # plan with sets, where the certificate's end may not be that of any path.
             if (
                 not has_method
                 or self._has_sets(direction)
@@ -323,6 +329,7 @@ class Search:
         if self._delta == 0 or not items:
             raise NoMethod("no lattice shows a delta of 0")
         entry = lattice_entry(items, direction.back, claimed_end, self._delta)
+        # The checker reads an entry from JSON, and takes its fields away as it reads them.
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
         Budget.remaining = verdict.BUDGET
         with ctx.workprec(copied.pop("bits")):

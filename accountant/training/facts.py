@@ -39,9 +39,9 @@ class StatementFacts(TableDisplay):
     own_delta : bool
         Whether delta is the default of `dp_sgd`.
     advantage : float
-        Upper bound on an attacker's true-positive rate minus the false-positive rate, who decides
-        whether a record is in the data: `accountant.advantage` of the run under its own loader;
-        where batches are truncated, the largest advantage that epsilon and delta admit.
+        Upper bound on the true-positive rate minus the false-positive rate of an attacker who
+        decides whether a record is in the data: `accountant.advantage` of the run under its own
+        loader; where batches are truncated, the largest advantage that epsilon and delta admit.
     found_records : float
         Upper bound on the true-positive rate of an attacker whose false-positive rate is one in a
         thousand: `accountant.true_positive_rate` of the run under its own loader; where batches are

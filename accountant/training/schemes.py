@@ -2,8 +2,9 @@
 
 A loader is the way in which a run makes batches.  Lengths are in clipping norms, or *clips*: the
 noisy sum of a step moves by that many if a record is added, blanked (it keeps its place and
-contributes nothing) or replaced.  With microbatches (``micro``) means of several gradients are
-clipped.  A *pass* goes through all records once.
+contributes nothing) or replaced.  That is 1 for a record that is added or blanked, and 2 for one
+that is replaced.  With microbatches (``micro``) means of several gradients are clipped, and any
+change of a record moves the clipped mean by up to 2.  A *pass* goes through all records once.
 
 `record_scheme` is the one place that says which neighbours each bound is for; the table of
 `docs/training.md` says the same in words.
@@ -109,10 +110,10 @@ def record_scheme(
     # Microbatches double the sensitivity.  If the others contribute nothing and the record's
     # gradient is long enough, the average of its microbatch is clipped to the same length, so the
     # lower end is that without microbatches.
-    attained = poisson_steps(1)
+    attained = poisson_steps(clips=1)
     if microbatching:
-        return Scheme((poisson_steps(2),), (attained,), "bound")
-    return Scheme((attained,), (attained,))
+        return Scheme(above=(poisson_steps(clips=2),), below=(attained,), note="bound")
+    return Scheme(above=(attained,), below=(attained,))
 
 
 # --- the schemes of the other loaders; the arguments are those of `record_scheme`
@@ -120,22 +121,25 @@ def record_scheme(
 
 def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
     # The record takes the place of another, alone or in its microbatch, so the sum moves by 2.
-    moved = gaussian(noise, 2)
+    moved = gaussian(noise, clips=2)
     if relation is ADD_REMOVE:
         attained = run.draws * PoissonSampled(moved, run.batch / run.examples)
-        return Scheme((attained,), (attained,))
+        return Scheme(above=(attained,), below=(attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
     if relation is ZERO_OUT:
-        # A blank is one of the records that may replace the record.  Compared with the record whose
-        # place both take, the sum moves by up to 2 clips for the record and 1 for the blank.
+        # A blank is one of the records that may replace the record, so ``node`` is a bound.
+        # Another one is a step that compares both with a third record, whose place they take in the
+        # batch with chance ``rate``: the sum moves by up to 2 clips for the record, on one side,
+        # and by 1 for the blank (2 with microbatches), on the other.
         rate = run.batch / run.examples
         right_side, left_side = (
-            side((0.0, gaussian(noise, clips).mu), (1 - rate, rate))
+            side(shifts=(0.0, gaussian(noise, clips).mu), weights=(1 - rate, rate))
             for clips in (2, 2 if micro else 1)
         )
-        above = (node, run.draws * MixturePairLoss(MixturePair(right_side, left_side)))
-        return Scheme(above, (run.draws * PoissonSampled(gaussian(noise, 1), rate),), "bound")
-    return Scheme((node,), (node,))
+        sides = run.draws * MixturePairLoss(MixturePair(right_side, left_side))
+        attained = run.draws * PoissonSampled(gaussian(noise, clips=1), rate)
+        return Scheme(above=(node, sides), below=(attained,), note="bound")
+    return Scheme(above=(node,), below=(node,))
 
 
 def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -146,12 +150,15 @@ def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micr
 
     # Upper bounds count a pass that was begun as a whole one, lower bounds leave it out.
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
-    lower_plans = (plan(1, whole_passes),) if whole_passes else ()
-    node = plan(2 if micro else 1, begun_passes)
+    below = (plan(clips=1, epochs=whole_passes),) if whole_passes else ()
+    node = plan(clips=2 if micro else 1, epochs=begun_passes)
     if relation is not REPLACE_ONE:
-        return Scheme((node,), lower_plans, "bound" if micro or begun_passes > whole_passes else "")
-    fixed = begun_passes * OnePass(gaussian(noise, 2), run.batches)
-    return Scheme((Grouped(node, 2), fixed), lower_plans, "group")
+        is_attained = not micro and begun_passes == whole_passes
+        return Scheme(above=(node,), below=below, note="" if is_attained else "bound")
+    # A replaced record is a group of two: one is removed, the other added.  The other bound is that
+    # both use the same step of each pass.
+    same_step = begun_passes * OnePass(gaussian(noise, clips=2), run.batches)
+    return Scheme(above=(Grouped(node, 2), same_step), below=below, note="group")
 
 
 def removal_bound(run: TrainingRun, size: int, *, microbatching: bool) -> str:
@@ -163,7 +170,8 @@ def removal_bound(run: TrainingRun, size: int, *, microbatching: bool) -> str:
 
 def unbounded(why: str) -> Scheme:
     """Return the scheme of a run without a bound: its plan reveals the record."""
-    return Scheme((Stated(PairLoss((1.0, 0.0), (0.0, 1.0)), ADD_REMOVE),), (), why)
+    reveals_all = PairLoss(p=(1.0, 0.0), q=(0.0, 1.0))
+    return Scheme(above=(Stated(reveals_all, ADD_REMOVE),), note=why)
 
 
 def shuffled_removal(run: TrainingRun, noise: float, size: int = 1) -> Plan:
@@ -183,13 +191,14 @@ def _shuffled(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) 
         if why:
             return unbounded(why)
         below = _least_of_removal(run, noise, math.floor(run.passes))
-        return Scheme((shuffled_removal(run, noise),), below, "order" if run.batches > 1 else "")
+        note = "order" if run.batches > 1 else ""
+        return Scheme(above=(shuffled_removal(run, noise),), below=below, note=note)
     clips = 2 if micro or relation is REPLACE_ONE else 1
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     node = ShuffledEpoch(gaussian(noise, clips), run.batches, relation)
     bound = begun_passes * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
-    lower_plans = _least_shuffled(run, noise, relation, micro, whole_passes)
-    return Scheme((bound,), lower_plans, "order", begun_passes * node)
+    below = _least_shuffled(run, noise, relation, micro, whole_passes)
+    return Scheme(above=(bound,), below=below, note="order", stated=begun_passes * node)
 
 
 def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan, ...]:
@@ -199,7 +208,7 @@ def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan
     if run.dropped:  # A record that was left out takes the place of the removed one.
         return _least_shuffled(run, noise, REPLACE_ONE, False, passes)
     # If all records are equal, the only change is that the last batch has one record less.
-    with_equal_records = passes * Stated(gaussian(noise, 1), ADD_REMOVE)
+    with_equal_records = passes * Stated(gaussian(noise, clips=1), ADD_REMOVE)
     if run.batches == 1:
         return (with_equal_records,) if passes == run.passes else ()
     last_share = (run.last_batch or run.batch) / run.examples
@@ -215,15 +224,17 @@ def _least_shuffled(
         return ()
     if run.batches == 1 and not run.dropped:
         return _fixed_order(run, noise, relation, micro).below if passes == run.passes else ()
-    moves_twice = micro or relation is REPLACE_ONE
-    mu = (2 if moves_twice else 1) / noise
+    clips = 2 if micro or relation is REPLACE_ONE else 1
     if run.dropped:  # A pass uses the record with the probability below.
-        pair = shuffled_pair(mu, 0.0, run.batches)
+        pair = shuffled_pair(clips / noise, offset=0.0, batches=run.batches)
         return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
     if micro and relation is ZERO_OUT and run.last_batch:
-        mu, moves_twice = 1 / noise, False  # The last microbatch may hold the record alone.
-    # In these data sets the others contribute the opposite of the record, or what replaces it.
-    return (passes * shuffled_pair(mu, 0.0 if moves_twice else mu, run.batches),)
+        clips = 1  # The last microbatch may hold the record alone.
+    # The offset is how far the record's batch, after the change, is from the other batches.  Where
+    # the change is 2 clips, all others contribute what the record then does: 0.  Where it is 1,
+    # they contribute the opposite of the record, which is blank: its batch lacks 1 such clip.
+    offset = 0.0 if clips == 2 else clips / noise
+    return (passes * shuffled_pair(clips / noise, offset=offset, batches=run.batches),)
 
 
 def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:
@@ -232,17 +243,21 @@ def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: boo
         if why:
             return unbounded(why)
         plan = ordered_removal(run, noise)
-        return Scheme((plan,), (plan,))
+        return Scheme(above=(plan,), below=(plan,))
     clips = 2 if micro or relation is REPLACE_ONE else 1
     # A record of the first batch is used in every pass that was begun.
     plan = math.ceil(run.passes) * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
-    return Scheme((plan,), (plan,))
+    return Scheme(above=(plan,), below=(plan,))
 
 
 def certified(
     scheme: Scheme, certify: Callable[[Plan], tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return an interval around what a scheme costs; the upper end is infinite if none answers."""
+    """Return an interval around what a scheme costs; the upper end is infinite if none answers.
+
+    ``certify`` returns an interval around the epsilon of a plan.  A plan for which it raises, as it
+    cannot bound it, is left out.
+    """
     ends = list(_answers(scheme.above, certify))
     upper = min((end for _, end in ends), default=math.inf)
     lower_ends = list(_answers(scheme.below, certify))

@@ -212,13 +212,11 @@ def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
         advantage = max over x of 1 - x - f(x) <= (e^eps - 1 + 2 delta) / (e^eps + 1),
         power = 1 - f(a) <= min(delta + e^eps a, 1 - e^-eps (1 - delta - a)).
     """
-    # Numerator and denominator are multiplied by e^-eps, since e^eps may overflow.
-    exp_minus_epsilon = math.exp(-epsilon)
-    advantage_upper = (1 - exp_minus_epsilon + 2 * delta * exp_minus_epsilon) / (
-        1 + exp_minus_epsilon
-    )
-    remaining_mass = 1 - delta - FALSE_POSITIVES
-    power_upper = 1 - remaining_mass * exp_minus_epsilon
+    # Numerator and denominator are multiplied by e^-eps, since e^eps may overflow.  1 - e^-eps is
+    # computed by itself, so that nothing cancels: each result errs by less than 4 ULP.
+    exp_minus_epsilon, one_minus_exp = math.exp(-epsilon), -math.expm1(-epsilon)
+    advantage_upper = (one_minus_exp + 2 * delta * exp_minus_epsilon) / (1 + exp_minus_epsilon)
+    power_upper = one_minus_exp + (delta + FALSE_POSITIVES) * exp_minus_epsilon
     if epsilon < 50:  # Beyond, e^eps a is far above 1, and the other bound is the smaller one.
         power_upper = min(power_upper, delta + math.exp(epsilon) * FALSE_POSITIVES)
     return min(round_up(advantage_upper), 1.0), min(round_up(power_upper), 1.0)

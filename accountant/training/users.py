@@ -70,7 +70,10 @@ class RecordCounts(NamedTuple):
 def user_scheme(
     run: TrainingRun, noise: float, loader: str, relation: Adjacency, *, microbatching: bool
 ) -> Scheme:
-    """Return the plans that bound what a user of ``examples_per_user`` records costs."""
+    """Return the plans that bound what a user of ``examples_per_user`` records costs.
+
+    The other arguments are those of `record_scheme`.
+    """
     of_record = record_scheme(run, noise, loader, relation, microbatching=microbatching)
     if run.examples_per_user == 1 or run.examples_per_user is None:
         return of_record
@@ -87,7 +90,8 @@ def user_scheme(
     )
     # Some user may have a single record, so a lower bound on a record's cost is one on a user's.
     below = above if is_attained and above else of_record.below
-    return Scheme(above, below, NOTES[loader] or ("" if is_attained else "bound"))
+    note = NOTES[loader] or ("" if is_attained else "bound")
+    return Scheme(above=above, below=below, note=note)
 
 
 def is_long(run: TrainingRun, loader: str) -> bool:
@@ -117,11 +121,12 @@ def _plans_above(
     if counts is None:
         return ()
     if loader == "fixed_size":
-        step = _step_loss(counts, 2, noise, relation, blank=clips)
+        # Each record, or blank, takes the place of another record.
+        step = _step_loss(counts, noise, relation, clips=2, blank_clips=clips)
     elif loader == "truncated_poisson":
         step = _truncated_step(run, counts, clips, noise, relation)
     else:
-        step = _step_loss(counts, clips, noise, relation)
+        step = _step_loss(counts, noise, relation, clips=clips, blank_clips=0)
     # A step whose count of records was left out reveals everything.
     return (run.draws * (step + ApproxLoss(0.0, counts.rare) if counts.rare else step),)
 
@@ -129,7 +134,11 @@ def _plans_above(
 def _truncated_step(
     run: TrainingRun, counts: RecordCounts, clips: int, noise: float, relation: Adjacency
 ) -> Loss:
-    """Return the loss of a step with a truncated Poisson sample."""
+    """Return the loss of a step with a truncated Poisson sample.
+
+    The output may as well say whether the records of the others could fill the batch:
+    `PublicChoice` is a loss whose case, of those listed, everybody sees.
+    """
     size = _size(run)
     others = run.examples - size
     # Records are cut from a batch only if at least this many of other users are sampled.
@@ -144,8 +153,11 @@ def _truncated_step(
     cases = ((1 - full_chance, clips), (full_chance, 2 * clips))
     # In a full batch a record, or a blank, also takes the place of another record.
     possible_cases = [
-        (chance, _step_loss(counts, moved, noise, relation, moved - clips))
-        for chance, moved in cases
+        (
+            chance,
+            _step_loss(counts, noise, relation, clips=moved_clips, blank_clips=moved_clips - clips),
+        )
+        for chance, moved_clips in cases
         if chance > 0
     ]
     chances, losses = zip(*possible_cases, strict=True)
@@ -153,24 +165,27 @@ def _truncated_step(
 
 
 def _step_loss(
-    counts: RecordCounts, clips: int, noise: float, relation: Adjacency, blank: int = 0
+    counts: RecordCounts, noise: float, relation: Adjacency, *, clips: int, blank_clips: int
 ) -> Loss:
-    """Return the loss of a step that each record moves by ``clips``, each blank by ``blank``.
+    """Return the loss of a step that a record moves by ``clips``, and a blank by ``blank_clips``.
 
-    ``counts`` are those of the user's records in the batch of the step.
+    ``counts`` are those of the user's records in the batch of the step.  On one side of the pair
+    the sum is moved by the user's records; on the other by nothing, by blanks, or by the records of
+    another user.
     """
     record_counts, weights = zip(*counts.chances, strict=True)
     shifts = tuple(clips * j for j in record_counts)
-    if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank):
+    if relation is ADD_REMOVE or (relation is ZERO_OUT and not blank_clips):
         return MixtureOfGaussians(noise, shifts, weights)
-    clips_back = clips if relation is REPLACE_ONE else blank
+    other_clips = clips if relation is REPLACE_ONE else blank_clips
     right_side, left_side = (
         side([gaussian(noise, moved * j).mu if j else 0.0 for j in record_counts], weights)
-        for moved in (clips, clips_back)
+        for moved in (clips, other_clips)
     )
     return MixturePairLoss(MixturePair(right_side, left_side))
 
 
+# For each loader the note of a user's scheme; "" where it depends on whether the bound is attained.
 NOTES = {
     "poisson": "",
     "truncated_poisson": "bound",
@@ -182,6 +197,7 @@ NOTES = {
 
 
 def _size(run: TrainingRun) -> int:
+    """Return the largest number of records of a user."""
     return run.examples_per_user or 1
 
 
@@ -225,6 +241,7 @@ def _chances_from_ratio(
             chance[j] = chance[j - direction] * step
             if len(chance) > MOST_COUNTS:
                 return None
+    # ``chance`` is relative to the likeliest count until it is divided by ``total``.
     counts, rare = sorted(chance), 0.0
     total = math.fsum(chance.values())
     if counts[-1] < largest:

@@ -1,8 +1,9 @@
 """Pairs whose losses lie on a lattice of step h, above and below a release.
 
 A release is a pair (P, Q) of laws on two neighbours.  A part of its outcomes (`Cell`) has the
-masses p and q, and losses ln dP/dQ between two ends.  The parts are moved to points kh of the
-lattice: above, so that delta grows at every epsilon, and below, so that it falls.  Proofs are in
+masses p under P and q under Q, and losses ln dP/dQ between two ends.  The parts are moved to points
+kh of the lattice, the losses of the new pair.  A pair *above* the release has a delta at least as
+large at every epsilon, and a pair *below* it one at most as large.  Proofs are in
 docs/proofs/grid_pairs.md.
 """
 
@@ -60,9 +61,12 @@ def on_points(outcome_cells: list[Cell], moved: arb, h: arb, *, above: bool) -> 
 def split_above(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
     """Return P of each loss kh of a pair above, and that of infinite losses.
 
-    Theorem (`split_above`: grid_pairs.md, 1): a part goes to the points a <= its losses <= b, with
-    p and q kept: P gets p_b = (p - e^a q) / (1 - e^(a-b)) at b, and the rest at a.  A part without
-    a lowest loss moves up to b.
+    Theorem (`split_above`: grid_pairs.md, 1): a part may be split between two points with a <= its
+    losses <= b, so that its masses p and q stay the same in all: P gets p_b = (p - e^a q) / (1 -
+    e^(a-b)) at b, and the rest at a.  A part without a lowest loss moves up to b, and one without a
+    greatest loss to infinity.
+
+    In the code ``a`` and ``b`` are the points' numbers, so that the losses are ha and hb.
     """
     masses, infinite = Masses(lambda: arb(0)), arb(0)
     for p, q, low, high in outcome_cells:
@@ -71,20 +75,20 @@ def split_above(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
             continue
         a, b = floor_below((high if low is None else low) / h), -floor_below(-high / h)
         is_split = low is not None and a < b
-        at_a = (h * a).exp() * q if is_split else arb(0)
-        at_b = (p - at_a) / (1 - (h * (a - b)).exp()) if is_split else p
-        masses[b] += at_b
-        masses[a] += p - at_b
+        p_b = (p - (h * a).exp() * q) / (1 - (h * (a - b)).exp()) if is_split else p
+        masses[b] += p_b
+        masses[a] += p - p_b
     return masses, infinite
 
 
 def joined_below(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
     """Return P of each loss kh of a pair below, and that of infinite losses.
 
-    Theorem (`joined_below`: grid_pairs.md, 2): parts before a point join parts after it, and a
-    share of the last one, until the point is their mean; where they do not suffice, the rest of
-    what waits moves down to the point before.  Delta is the mean under Q of a convex function of
-    the ratio, which in a part has the mean p / q, and so falls.
+    Theorem (`joined_below`: grid_pairs.md, 2): delta is the mean under Q of a convex function of
+    the ratio of masses.  So it falls where parts are joined to one of their mean ratio, sum p over
+    sum q.  Parts with losses just before a point kh are joined with parts just after it, of the
+    last one with a share, so that the mean ratio is e^{kh}.  Where the parts after it do not
+    suffice, the rest of those before it moves down to the point before.
     """
     joined, infinite = JoinedParts(h), arb(0)
     for p, q, _, high in outcome_cells:
@@ -97,10 +101,12 @@ def joined_below(outcome_cells: list[Cell], h: arb) -> tuple[Masses, arb]:
 
 
 class JoinedParts:
-    """The parts around the point k that are to be joined, and the masses that are settled.
+    """The parts around one point k that are to be joined, and the masses that are settled.
 
-    Before the point ``waiting`` is their P, and ``lost`` is e^{kh} Q - P; after it ``after`` is
-    their P, and ``gained`` is P - e^{kh} Q.  The point is the mean of all where lost = gained.
+    Of the parts in the step before the point, ``waiting`` is the sum of their p, and ``lost`` that
+    of e^{kh} q - p.  Of the parts in the step after it, ``after`` is the sum of p, and ``gained``
+    that of p - e^{kh} q.  All four are at least 0.  The mean ratio of all these parts is e^{kh}
+    where lost = gained.  ``masses`` has P of each point that is settled.
     """
 
     def __init__(self, h: arb) -> None:
@@ -112,13 +118,12 @@ class JoinedParts:
         self.waiting = self.lost = self.after = self.gained = arb(0)
 
     def add(self, p: arb, q: arb) -> None:
-        """Take the next part, of masses p and q; parts come by growing loss.
-
-        ``gain`` is p - e^{kh} q at the point k, and ``index`` the point at or before the part.
-        """
+        """Take the next part, of masses p and q; parts come by growing loss."""
         h = self.h
         loss = (p / q).log()
-        index, gain, is_whole = floor_below(loss / h), p - (h * self.k).exp() * q, True
+        index = floor_below(loss / h)  # of the point at or before the part
+        gain = p - (h * self.k).exp() * q
+        is_whole = True
         if index == self.k and gain > self.lost - self.gained:
             # A share of this part balances what waits.  Every share in [0, 1] gives a pair below,
             # so the round-off of the quotient does no harm.
@@ -126,13 +131,14 @@ class JoinedParts:
             self.masses[self.k] += self.waiting + self.after + share * p
             p, q, self.waiting, is_whole = (1 - share) * p, (1 - share) * q, arb(0), False
         elif index not in (self.k - 1, self.k):
-            self.close_point()
+            self.close_point()  # the part is beyond the step after the point k
             self.clear()
-        if self.waiting == 0:
+        if self.waiting == 0:  # nothing before the point is left to be joined with this part
             if is_whole and floor_below(2 * loss / h) == 2 * index:
                 # The loss is in the lower half of its step: the part moves down to the point alone.
                 self.masses[index] += p
                 return
+            # The part waits before the point after it.
             self.clear()
             self.k = index + 1
         if index == self.k:

@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import replace
 
+import mpmath
 import pytest
 
 from accountant import (
@@ -26,6 +27,7 @@ from accountant.training.dp_sgd import least_noise, longest_run
 from accountant.training.loaders import LOADERS, PASSES
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
+from accountant.training.statement import FALSE_POSITIVES, _rates_of_epsilon
 from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
@@ -321,3 +323,14 @@ def test_a_row_that_is_not_there_is_refused(shuffled):
         shuffled.row(unit="user")
     assert shuffled.user_epsilon is None
     assert repr(shuffled).startswith("<TrainingStatement: epsilon ")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-9), (0.0, 1e-7), (1e-10, 1e-20)])
+def test_rates_that_epsilon_admits_are_rounded_up(epsilon, delta):
+    with mpmath.workdps(50):
+        grown, fpr = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(FALSE_POSITIVES)
+        advantage = (grown - 1 + 2 * mpmath.mpf(delta)) / (grown + 1)
+        power = min(delta + grown * fpr, 1 - (1 - mpmath.mpf(delta) - fpr) / grown)
+    advantage_upper, power_upper = _rates_of_epsilon(epsilon, delta)
+    assert advantage <= advantage_upper <= advantage * (1 + 1e-14)
+    assert power <= power_upper <= power * (1 + 1e-14)
