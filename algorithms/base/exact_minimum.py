@@ -31,7 +31,7 @@ from algorithms.base.row_blocks import (
 )
 
 MOST_WHITENED = 1000  # features; the products of more features need too much memory
-RANK = 1e-13  # eigenvalues of products below this part of the largest are round-off
+RANK = 1e-13  # eigenvalues of products below this part of the largest count as 0: round-off
 MOST_STEPS = 2000  # steps of the quasi-Newton search
 MOST_PROJECTIONS = 20_000  # projected steps
 GAP = 1e-10  # the objective may exceed its minimum by this, in units of the loss
@@ -211,7 +211,11 @@ class ExactMinimum:
         return float(means[0]) + self.ridge / 2 * float(np.square(theta[:-1]).sum()), gradient
 
     def _unbound(self, data: Any) -> Array:
-        """Return the minimiser without a ball, by a search in coordinates of one curvature."""
+        """Return the minimiser without a ball, by a quasi-Newton search.
+
+        Where the products fit into memory, the search is in coordinates in which the loss has about
+        the same curvature in all directions (`_whitening`).
+        """
         from scipy.optimize import minimize
 
         features = self.columns or first_array(data).shape[1]
@@ -259,7 +263,7 @@ class ExactMinimum:
 
         The rows are centred, which only changes the constant.  For a convex f with the gradient g
         at slopes theta, and r the radius, f - min f <= <g, theta> + r max |g|: that is the gap
-        (Jaggi 2013).
+        (Jaggi 2013).  `GAP` also bounds what a step of the constant may still gain.
         """
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
@@ -268,6 +272,7 @@ class ExactMinimum:
             moments = self._mean(BlockMoments(self.rows, self.weights), data)
             spread = float(moments[-2]) - weight * float(centre @ centre)
         else:
+            # from products around the mean to those around the centre
             covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
             spread = float(np.linalg.eigvalsh(covariance)[-1])
         # Steps of one over a bound of the curvature do not overshoot.
@@ -284,7 +289,7 @@ class ExactMinimum:
             return value, gradient[:, 0]
 
         if isinstance(self.objective, SquaredError) and covariance is not None:
-            at = self._quadratic(at, covariance, weight)
+            at = self._quadratic(at, covariance, weight)  # no further pass over the data
         point = np.zeros(centre.size + 1)
         previous, ahead, momentum = point, point, 1.0
         for _ in range(MOST_PROJECTIONS):
@@ -320,7 +325,11 @@ class ExactMinimum:
 
     @staticmethod
     def _quadratic(at: Any, covariance: Array, weight: float) -> Any:
-        """Return value and gradient of a squared error from its products, read once."""
+        """Return value and gradient of a squared error from its products, read once.
+
+        The error is a quadratic with the second derivatives 2 ``covariance`` and, of the constant,
+        2 ``weight``; ``at`` gives its value and gradient at 0.
+        """
         start, slope = at(np.zeros(len(covariance) + 1))
 
         def quadratic(point: Array) -> tuple[float, Array]:

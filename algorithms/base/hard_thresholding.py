@@ -47,6 +47,10 @@ def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[f
     a and b are ``low`` and ``high``, bounds of the link function's derivative.  The first exceeds
     the second, and no step size will do, unless
     ``Delta <= (9 a^2 - 5 b^2) / (9 a^2 + 5 b^2)``.
+
+    For a step size within the two ends the curvature of the loss on sparse vectors, times the step,
+    lies in [5/7, 9/7].  A gradient step then shortens the error to 2/7, and keeping the largest
+    entries lengthens it by a factor below 7/4.
     """
     if not 0 <= isometry < 1:
         raise ParameterError("isometry", isometry, "a number in [0, 1)")

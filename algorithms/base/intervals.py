@@ -36,10 +36,13 @@ def laplace_interval(estimate: Array, scale: float, deviation: Array, confidence
 
 def laplace_normal_tail(t: Array, scale: float, deviation: Array) -> Array:
     """Return ``P(|L + N| > t)`` for Laplace L of this scale and normal N of this deviation."""
+    # With b the scale and s the deviation, P(L + N > t) is
+    #     Phi(-t/s) + e^{s^2 / 2 b^2} (e^{-t/b} Phi(t/s - s/b) - e^{t/b} Phi(-t/s - s/b)) / 2,
+    # and the other side has as much.  At s = 0 the deviation is taken as 1e-9 b, which moves the
+    # tail by less than that.
     s = np.maximum(deviation, 1e-9 * scale)
-    # Phi(-t/s) + e^{s^2 / 2 b^2} (e^{-t/b} Phi(t/s - s/b) - e^{t/b} Phi(-t/s - s/b)) / 2, twice
     exponent = (s / scale) ** 2 / 2
     right = np.exp(exponent - t / scale + log_ndtr(t / s - s / scale))
-    far = np.exp(exponent + t / scale + log_ndtr(-t / s - s / scale))
-    tail: Array = 2 * ndtr(-t / s) + right - far
+    left = np.exp(exponent + t / scale + log_ndtr(-t / s - s / scale))
+    tail: Array = 2 * ndtr(-t / s) + right - left
     return tail

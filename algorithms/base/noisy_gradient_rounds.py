@@ -1,5 +1,8 @@
 """Rounds of noisy gradients: their number, and the noise of each.
 
+The mu of a Gaussian release is how far one record moves its value, over the deviation of its noise
+(Gaussian differential privacy); the squares of the mu of several releases add up.
+
 References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
 """
 
@@ -48,10 +51,15 @@ def calibrated_gaussian(
     features: int,
     rate: float | None = None,
 ) -> Gaussian:
-    """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
+    """Return the Gaussian mechanism of one of ``rounds`` gradients.
+
+    A record moves a gradient of ``features`` coordinates by at most ``sensitivity``.  With a
+    ``rate`` every round sees a Poisson sample of that rate; the mechanism is then the one on the
+    sample.
+    """
 
     def noise(scale: float) -> Gaussian:
-        # The mechanism needs a vector, also for a gradient of one coordinate.
+        # The mechanism is declared for 2 coordinates or more; a gradient may have one.
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:
@@ -66,12 +74,21 @@ def calibrated_gaussian(
 def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool = False) -> float:
     """Return about the mu of one of ``rounds`` releases that have ``mu`` together.
 
-    Many releases of mu = m on Poisson samples have about ``rate sqrt(rounds (e^{m^2} - 1))``
-    together, and if a record is replaced ``rate sqrt(4 rounds sinh(m^2))``; this is solved for m.
-    Without a rate they have ``m sqrt(rounds)``.
+    Without a rate they have ``m sqrt(rounds)`` if one has m.  On Poisson samples of a small rate q
+    many releases have about the root of the sum of their chi-square distances, by the central limit
+    theorem.  With f_x the density of the normal law around x, and 0 what data without the record
+    give, such a distance is
+
+        q^2 integral (f_m - f_0)^2 / f_0 = q^2 (e^{m^2} - 1),
+
+    and if a record is replaced, at worst one that moves the value by m for one that moves it by -m,
+
+        q^2 integral (f_m - f_-m)^2 / f_0 = 4 q^2 sinh(m^2).
+
+    This is solved for m.  It is a start for a calibration, and no bound.
     """
-    square = mu * mu / rounds
+    mu_square = mu * mu / rounds  # of one round
     if rate is None:
-        return math.sqrt(square)
-    square /= rate**2
-    return math.sqrt(math.asinh(square / 4) if replaced else math.log1p(square))
+        return math.sqrt(mu_square)
+    distance = mu_square / rate**2  # the integral
+    return math.sqrt(math.asinh(distance / 4) if replaced else math.log1p(distance))

@@ -73,5 +73,6 @@ def noise_variance(mechanism: Any, bound: float) -> float:
     if isinstance(mechanism, Staircase):
         return float(mechanism.deviation) ** 2
     if isinstance(mechanism, (BinaryLabel, PiecewiseUniform)):
+        # The variance is a + b v^2 for the number v, so it is largest at 0 or at the bound.
         return float(np.max(mechanism.variance(np.array([0.0, bound]))))
     return math.inf  # of another mechanism it is not known: it is never the one with the least

@@ -180,7 +180,7 @@ class LabelSGD(PrivateEstimator):
         check_is_fitted(self)
         name, bound = type(self).__name__, self._decoder(self.plan_).second_moment
         moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {bound:.8g}"
-        if self.non_private:
+        if self._is_not_private:
             return f"{super().summary()}; {moment}"
         epsilon, protected = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
         guarantee = f"({epsilon:.6g}, 0)-differential privacy: {protected}"

@@ -1,7 +1,14 @@
 """Rounds of local sparse regression: fewer coordinates and smaller residuals from round to round.
 
-A round measures ``g_j = E[x_j r]`` of a public theta's residuals r on some coordinates, or products
-``G_jk = E[x_j x_k]``.  All choices here follow from released means and public numbers.
+Every user reports one number.  A round has three stages, each with users of its own.  At a public
+theta with the residuals r = y - <x, theta>, the first stage measures *slopes* ``g_j = E[x_j r]`` of
+all coordinates, the second *products* ``G_jk = E[x_j x_k]`` of some of them, the candidates, and
+the third *sizes*: which share of the |r| lies beyond some levels.  As E[x r] = G theta* - G theta
+for the true theta*, every round gives an estimate ``g + G theta`` of G theta*.  A weighted mean of
+these is solved for the next theta, and the sizes choose where residuals are clipped next.
+
+All choices here follow from released means and public numbers: whatever the constants are, the fit
+is as private.  docs/sparse-regression.md describes the search for the shares.
 """
 
 from __future__ import annotations
@@ -18,7 +25,7 @@ from accountant.numerics import Array
 Indices = NDArray[np.intp]
 
 # Shares of the users: in each round for slopes, products and sizes; the last share is for the
-# slopes of the support.  docs/sparse-regression.md describes the search for them.
+# slopes of the support, the coordinates that are not 0 in the end.
 ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
 SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
 CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
@@ -26,14 +33,14 @@ CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
 MOST_PRODUCTS = 400
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
 BEYOND = 0.2  # largest share of the residuals that a clip may shorten
-# No more users are asked than give a slope in the first round, and a product of features, these
-# standard deviations.
+# No more users are asked than give a slope in the first round, a product of features and a share of
+# residuals these standard deviations, the second for the last two.
 FIRST_DEVIATION = 0.03
 PRODUCT_DEVIATION = 0.03
 # A column counts as explained by noise alone if leaving it out costs at most this many times
 # ln(features) variances.
 NOISE_ALONE = 3.0
-GRAM_ERROR = 0.1  # relative error of a product or a clip, assumed where measurements are pooled
+GRAM_ERROR = 0.1  # error of G theta over the length of theta, assumed where rounds are pooled
 # Features lie in [-1, 1], so the means of their squares lie in [0, 1].  A measured square is
 # averaged with the mean of all of them: with equal weights where its noise has this deviation.
 SQUARES_SPREAD = 0.1
@@ -43,7 +50,10 @@ LEAST_EIGENVALUE = 0.1  # of the matrix of products, as a share of the mean squa
 
 
 class Asker(Protocol):
-    """Users who report: each one number, of the coordinate or pair that their place stands for."""
+    """Users who report: each one number, of the coordinate or pair that their place stands for.
+
+    ``stage`` is the number of the stage in `SHARES`, which says which users are asked.
+    """
 
     def slopes(
         self, stage: int, columns: Indices, theta: Array, clip: float
@@ -72,7 +82,9 @@ class NarrowingRounds:
     """The protocol: rounds of slopes, products and sizes, and slopes of the support at last.
 
     ``variance`` is that of a report on a number of [-1, 1]; ``reach`` bounds the first residuals,
-    and ``noise`` the part of a residual that no theta explains.
+    and ``noise`` the part of a residual that no theta explains.  ``seen`` has the slopes of all
+    stages so far, and ``pairs`` for each pair of coordinates the sum of its reports and how many
+    users made them.
     """
 
     features: int
@@ -85,6 +97,8 @@ class NarrowingRounds:
 
     def enough(self) -> Array:
         """Return the numbers of users above which more help little, for all but the last stage."""
+        # The mean of m reports on a number of [-1, 1] has the variance variance / m.  Users of a
+        # stage are shared among the numbers that are asked.
         candidate_count = candidates(self.features, self.sparsity)
         slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
         pairs = candidate_count * (candidate_count + 1) / 2 / PRODUCT_DEVIATION**2
@@ -150,6 +164,7 @@ class NarrowingRounds:
         )
         deviation = np.sqrt(self.variance / np.maximum(counts, 0.5))
         squares, square_deviation = means[rows == columns], deviation[rows == columns]
+        # A square is averaged with the mean of all, by the inverse of the two variances.
         trusted = 1 / (1 + (square_deviation / SQUARES_SPREAD) ** 2)
         mean_square = np.clip(squares.mean(), LEAST_MEAN_SQUARE, 1.0)
         squares = np.clip(trusted * squares + (1 - trusted) * mean_square, LEAST_SQUARE, 1.0)
@@ -172,7 +187,11 @@ class NarrowingRounds:
         return pooled[:, 0] / np.maximum(pooled[:, 1], 1), pooled[:, 1]
 
     def _fit(self, candidate_columns: Indices, gram: Array) -> Array:
-        """Return a sparse theta on the candidates; it is 0 if noise alone explains all slopes."""
+        """Return a sparse theta on the candidates; it is 0 if noise alone explains all slopes.
+
+        Theta solves G theta = target on a support, from which coordinates are left out one by one:
+        without coordinate j the weighted sum of squares grows by theta_j^2 / (G^-1)_jj.
+        """
         target, variance = self._pooled(candidate_columns, gram)
         support = np.arange(len(candidate_columns))
         limit = NOISE_ALONE * math.log(max(self.features, 2)) * variance
@@ -195,7 +214,8 @@ class NarrowingRounds:
         total, weight = np.zeros(len(candidate_columns)), np.zeros(len(candidate_columns))
         for slopes in self.seen:
             theta = slopes.theta[candidate_columns]
-            # The error of G counts in proportion to the move of theta since then.
+            # g + G theta has an error from G too.  What matters is how much it differs between the
+            # rounds, which is in proportion to the move of theta since then.
             moved = float(np.sum(np.square(latest - theta))) * GRAM_ERROR**2
             share = 1 / (slopes.variances[candidate_columns] + moved)
             total += share * (slopes.means[candidate_columns] + gram @ theta)
@@ -206,5 +226,6 @@ class NarrowingRounds:
 
 def candidates(features: int, sparsity: int) -> int:
     """Return how many coordinates have their products measured."""
+    # k coordinates have k (k + 1) / 2 pairs: this is the largest k with at most MOST_PRODUCTS.
     product_limit = int((math.sqrt(8 * MOST_PRODUCTS + 1) - 1) / 2)
     return min(max(CANDIDATES * sparsity, 2), features, max(product_limit, sparsity))

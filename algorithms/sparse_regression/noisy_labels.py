@@ -1,6 +1,9 @@
 """Private labels with public features: each user's label is clipped and noised, once.
 
-Everything computed from the noisy labels afterwards is post-processing.
+Everything computed from the noisy labels afterwards is post-processing.  Confidence intervals take
+the "sandwich" covariance A^-1 B A^-1 of White (1980): with j the gradient of a prediction in the
+coefficients and r its residual, A is the sum of j j' (the "bread") and B that of r^2 j j' (the
+"meat").
 """
 
 from __future__ import annotations
@@ -62,7 +65,8 @@ def label_randomizer(name: str, bound: float, epsilon: float, delta: float) -> R
         return calibrate(
             Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
         )
-    # There are about 5 ln(1 / inner epsilon) candidates, the inner epsilon being an eighth of this.
+    # `PureFromApproximate` draws one of several public samples of an inner mechanism.  It has about
+    # 5 ln(1 / inner epsilon) candidates, and the inner epsilon is about an eighth of ``epsilon``.
     candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
     any_noise = Gaussian(1.0)
     try:
@@ -72,7 +76,8 @@ def label_randomizer(name: str, bound: float, epsilon: float, delta: float) -> R
     except ParameterError:
         allowed = "small enough for randomizer='pure' (about 2.6 at most)"
         raise ParameterError("epsilon", epsilon, allowed) from None
-    # A label is at most the bound away from the reference value 0.
+    # A label is at most the bound away from the reference value 0.  Its ``odds`` are twice the
+    # inner epsilon.
     inner = calibrate(
         Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
     )
@@ -229,6 +234,7 @@ def coefficient_intervals(data: Any, link: Link, start: Array, confidence: float
     if users < USERS_PER_FEATURE * features:
         size = f"{users} users and {features} features"
         raise ParameterError("X", size, f"at least {USERS_PER_FEATURE} users for each feature")
+    # Gauss-Newton steps: least squares on the model's tangent at theta.
     theta = start
     for _ in range(NEWTON_STEPS if link.low < link.high else 1):
         bread, pull = _gram_and_pull(data, link, theta, weighted=False)
@@ -242,6 +248,7 @@ def coefficient_intervals(data: Any, link: Link, start: Array, confidence: float
 
 
 def _gram_and_pull(data: Any, link: Link, theta: Array, *, weighted: bool) -> tuple[Array, Array]:
+    """Return the matrix and the vector of `GaussNewtonBlock`, summed over all users."""
     pieces = (take_rows(data, block_rows) for block_rows in row_blocks(data, stop=len(data[1])))
     total = ordered_sum(GaussNewtonBlock(link, theta, weighted), pieces)
     return total[:-1], total[-1]

@@ -1,10 +1,12 @@
 """Numbers on a public grid, and the scores of its points as quantiles.
 
-Private quantiles are found level by level: at each level the records are in parts, and one quantile
-of each part is selected by the exponential mechanism.  Its candidates are the places of a public
-grid, and a place scores higher the nearer its rank is to the wanted one.  `QuantileScores` is the
-query of one level.  All places between neighbouring records have the same score, so the scores are
-given as runs: (score, number of places).
+Private quantiles are found level by level: at each level the records are in *parts*, ranges of the
+grid between two quantiles that are known, and one quantile of each part is selected by the
+exponential mechanism.  Its candidates are the *places* of a public grid: every point of the grid
+has 2^16 places, so that equal numbers can lie apart.  A place scores higher the nearer its rank,
+the number of the part's records before it, is to the wanted one.  `QuantileScores` is the query of
+one level.  All places between neighbouring records have the same score, so the scores are given as
+*runs*: (score, number of places).
 
 References: Smith (2011); Kaplan, Schnapp & Stemmer (2022); proof in docs/proofs/quantiles.md.
 """
@@ -30,8 +32,9 @@ DEFAULT_STEPS = 1 << 24  # steps of a grid between the bounds, if none is asked 
 MOST_POINTS = 1 << 36  # a grid has fewer points than this
 WEIGHT_BITS = 10  # weights of scores are multiples of 2^-10
 LONGEST = 1 << 17  # the longest list of runs that is padded to a length independent of the data
-# Scores this many scales below the best are not distinguished: 2^52 such candidates have
-# probability e^-44 together.
+# Ranks more than this many scales off the wanted one are not distinguished.  A rank takes at least
+# half a unit off the score, so they score at least 80 scales below the best: 2^52 such candidates
+# have probability 2^52 e^-80 = e^-44 together.
 FAR = 160
 
 
@@ -69,7 +72,10 @@ class ValueGrid:
 
     @property
     def points(self) -> int:
-        """The number of points."""
+        """The number of points.
+
+        The factor keeps the last point where a quotient that should be whole is rounded down.
+        """
         return math.floor((self.upper - self.lower) / self.step * (1 + 1e-12)) + 1
 
     @property
@@ -128,8 +134,9 @@ class QuantileScores:
     """The query of a level: for each part, how well each of its places fits as its quantile.
 
     The score of a place is minus the weighted distance of its rank from ``share`` of the part's
-    records, in whole multiples of a power of 2: no float is rounded.  ``whole`` says that the
-    single part holds all records, of which one is replaced: the rank moves by 1 at most.
+    records, in whole multiples of a power of 2: no float is rounded.  ``scale`` is that of the
+    mechanism.  ``column`` takes the numbers from the rows.  ``whole`` says that the single part
+    holds all records, of which one is replaced: the rank moves by 1 at most.
     """
 
     grid: ValueGrid
@@ -148,7 +155,8 @@ def part_scores(places: IndexArray, parts: Sequence[Part], scale: float, whole: 
     """Return the runs of every part's scores: (parts, 2, runs); see `QuantileScores`."""
     units = [share_units(part.share, scale, whole) for part in parts]
     runs = [_runs(places, part, unit) for part, unit in zip(parts, units, strict=True)]
-    # The size does not depend on the data, unless the list would be very long.
+    # Ranks within F of the wanted one, and one run on either side.  The size does not depend on the
+    # data, unless the list would be very long.
     return padded(runs, 3 + 2 * max(unit.far >> unit.bits for unit in units))
 
 
@@ -170,7 +178,7 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
     if part.end <= part.start:
         # Both neighbours are at one place, so the quantile between them is there too.
         return np.array([[0.0], [1.0]])
-    bits, far, share, weight = units
+    bits, far, share, weight = units  # ranks are multiples of 2^-bits here
     begin, end = np.searchsorted(places, [part.start, part.end])
     records = int(end - begin)
     # Only ranks from low to high have a score above the lowest one.
@@ -188,9 +196,10 @@ def _runs(places: IndexArray, part: Part, units: ShareUnits) -> Array:
 class ShareUnits(NamedTuple):
     """The units in which scores are whole numbers.
 
-    Ranks are multiples of 2^-``bits``, weights of 2^-WEIGHT_BITS.  ``far`` is the largest distance
-    of ranks that is distinguished and ``share`` the share of the records below the quantile, both
-    in units of 2^-bits.
+    Ranks are multiples of 2^-``bits``, weights of 2^-WEIGHT_BITS.  ``far`` (F) is the largest
+    distance of ranks that is distinguished and ``share`` the share of the records below the
+    quantile, both in units of 2^-bits.  ``weight_units`` is by how much a distance of one rank
+    lowers the score, in units of 2^-WEIGHT_BITS.
     """
 
     bits: int
@@ -209,7 +218,8 @@ def share_units(share: float, scale: float, whole: bool) -> ShareUnits:
 
     One record changes a score by at most 1/2, or by at most 1 if the part is ``whole``.
     """
-    # A score is exact as a float, as 2^bits far 2^WEIGHT_BITS <= 2^52.
+    # A score is exact as a float: F = 2^log_far ranks of a weight of at most 1 are a whole number
+    # of units, at most 2^(bits + log_far + WEIGHT_BITS) <= 2^52.
     log_far = min(max(0, math.ceil(math.log2(FAR * scale))), 52 - WEIGHT_BITS)
     bits = min(30, 52 - WEIGHT_BITS - log_far)
     unit = 1 << bits

@@ -338,6 +338,13 @@ def test_the_summary_says_the_second_moment_beside_v():
     assert 0 < moment < 38.83
 
 
+def test_a_fit_without_privacy_says_so_whatever_is_set_afterwards():
+    made = small("auto", epsilon=math.inf, non_private=True)
+    with pytest.warns(NotPrivateWarning):
+        made.fit(SMALL_X, SMALL_Y)
+    assert "NOT PRIVATE" in made.set_params(epsilon=1.0, non_private=False).summary()
+
+
 class Absolute(LabelLoss):
     """``|theta - y|``: the median, one coordinate."""
 
