@@ -58,9 +58,13 @@ class PiecewiseUniform(MeanOracle):
     reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: unbiased to 2^-46 of the radius"
 
-    # In units of the radius and with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C]
-    # with C = (e + 1) / (e - 1).  The piece of v is [l, l + C - 1] with
-    # l = ((C + 1) v - (C - 1)) / 2.
+    # In units of the radius and with e = keep / (1 - keep), which is e^(epsilon/2), outputs fill
+    # [-C, C] with C = (e + 1) / (e - 1) = 1 / (2 keep - 1), the ``reach``.  The piece of the number
+    # v is [l, l + C - 1] with l = ((C + 1) v - (C - 1)) / 2.  The rest is C + 1 wide.
+    #
+    # With exact arithmetic the interval is divided into cells of one width: `piece_cells` of them
+    # are the piece and 2 CENTRES the rest.  The piece begins at one of 2 CENTRES + 1 cells, to
+    # which the number is rounded.
 
     radius: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     # At the typical value ln(keep / (1 - keep)) is 1/2 and epsilon 1.
@@ -78,8 +82,8 @@ class PiecewiseUniform(MeanOracle):
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
         if self.arithmetic is EXACT:
-            # The interval is divided into cells.  A cell of the piece or of the rest is drawn, and
-            # its middle is reported.
+            # A cell of the piece or of the rest is drawn, and its middle is reported.  The middle
+            # of the interval, 0, is after half of all cells.
             piece, starts = piece_cells(self.keep), self._first_cells(numbers)
             in_piece = bernoulli(self.keep, shape, source)
             outside: Any = source.integers(0, 2 * CENTRES, shape)
@@ -200,7 +204,9 @@ def piece_cells(keep: float) -> int:
 @functools.lru_cache(maxsize=256)
 def relative_step(keep: float) -> float:
     """Return the width of a cell as a share of the radius."""
-    # The mean of all cells is 0, so that of the rest is - piece / 2 CENTRES times the piece's:
-    # E report = (first cell - CENTRES) (keep - (1 - keep) piece / 2 CENTRES) cells.
+    # The middle of the piece is at (first cell - CENTRES) cells.  The mean of all cells is 0, so
+    # that the mean of the rest is -piece / (2 CENTRES) times the middle of the piece.  Thus
+    #     E report = (first cell - CENTRES) (keep - (1 - keep) piece / (2 CENTRES)) cells,
+    # which is to be the number, (first cell - CENTRES) / CENTRES radii.
     slope = Fraction(keep) - (1 - Fraction(keep)) * Fraction(piece_cells(keep), 2 * CENTRES)
     return float(1 / (CENTRES * slope))

@@ -199,7 +199,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def _coarser(self) -> float:
-        """The larger of scale and sensitivity, which sets the grid: it is 2^40 to 2^41 cells."""
+        """The larger of scale and sensitivity; the grid divides it into 2^40 to 2^41 cells."""
         return max(self.scale, self.sensitivity)
 
     @property
@@ -237,7 +237,8 @@ class Staircase(AdditiveNoise):
         narrower_part = min(self.drawn_upper, 1 - self.drawn_upper)
         greater_mass = 0.5 + self._top_density * narrower_part * self.drawn_stair
         lesser_mass = greater_mass * math.exp(-self._log_ratio)
-        # The masses are moved apart by 16 units in their last place, for their round-off.
+        # The masses are moved apart by 16 units in their last place, for their round-off, and
+        # `response_pair` allows for 48 more.
         return response_pair(greater_mass, lesser_mass, ulps=16.0)
 
     @property
@@ -248,7 +249,7 @@ class Staircase(AdditiveNoise):
     @property
     def support(self) -> RealLine:
         """The real line, with the edges of the stairs' parts."""
-        # After forty falls of e^-1 the density is below all rounding.
+        # Where the density has fallen by e^-40 it is below all rounding.
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
         signed_edges = np.concatenate([-edges, edges])

@@ -52,7 +52,8 @@ NUMERICS = LossNumerics(CGF)
 class TruncatedLaplaceLoss(SymmetricLoss):
     """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``.
 
-    Its cumulants are those of a sample at rate 1, for which `SampledRatioCGF` integrates.
+    Its cumulants are integrals of `SampledRatioCGF`, which is for records that are sampled at a
+    rate; here the rate is 1.
     """
 
     shift: float  # the sensitivity, in scales of the noise
@@ -61,12 +62,15 @@ class TruncatedLaplaceLoss(SymmetricLoss):
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
         e = np.minimum(epsilons(epsilon), self.shift)
-        # The shifted distribution begins at shift - reach, and this distribution ends at reach.
+        # The outputs up to x have losses above e, where x is moved into the range of outputs that
+        # both distributions have: the shifted one begins at shift - reach, this one ends at reach.
         # Where the first is above the second, `infinity` is 1, and so is the result.
         x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
         inside = self._scaled_cdf(x, 0.0) - self._scaled_cdf(x - self.shift, e)
-        # 4 ULP of 1 for the round-off of the two probabilities
-        total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
+        # Four ULP are for the functions of the two probabilities, which are at most 1.  Exponents
+        # are differences of two numbers up to the shift, rounded by half an ULP of it each.
+        slack = (4 + self.shift) * ULP
+        total: Array = np.clip(np.maximum(inside, 0.0) + slack, self.infinity, 1.0)
         return np.where(epsilons(epsilon) >= self.shift, self.infinity, total)
 
     @property
@@ -89,14 +93,17 @@ class TruncatedLaplaceLoss(SymmetricLoss):
         """Return ``ln E[e^{zL}]`` of the finite part."""
         if self.sampled_ratio_law is None:
             return Loss.cumulant(self, z)
-        return CGF.sum_cgf([self], np.ones(1), np.asarray(z, dtype=complex))[0][()]
+        total, _ = CGF.sum_cgf([self], counts=np.ones(1), z=np.asarray(z, dtype=complex))
+        return total[()]
 
     def _scaled_cdf(self, x: Array, log_factor: ArrayLike) -> Array:
         """Return ``e^log_factor P(noise <= x)``, without cancellation in the lower tail."""
         # P(noise <= -y) = P(noise >= y) = e^-y (1 - e^-(reach - y)) / d with d = 2 (1 - e^-reach)
         d, factor = -2 * math.expm1(-self.reach), np.asarray(log_factor)
         share = -np.expm1(-np.maximum(self.reach - np.abs(x), 0.0)) / d
-        lower = np.exp(np.where(x < 0, factor, 0.0) - np.abs(x)) * share
+        # An exponent above 0 occurs at x = -reach only, where the share is 0.
+        exponent = np.minimum(np.where(x < 0, factor, 0.0) - np.abs(x), 700.0)
+        lower = np.exp(exponent) * share
         upper = np.exp(np.where(x < 0, 0.0, factor)) * (1 - np.exp(-np.abs(x)) * share)
         return np.where(x < 0, lower, upper)
 
@@ -119,8 +126,10 @@ class TruncatedLaplaceLoss(SymmetricLoss):
             return 1.0
         if beyond > 0:
             return min(1.0, round_up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
-        # It is positive, also where the float underflows.  16 ULP are for the functions above.
-        return max(round_up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
+        # 16 ULP are for the functions; the exponent is rounded by half an ULP of itself.  The mass
+        # is positive, also where the float underflows.
+        mass = math.exp(beyond) * -math.expm1(-self.shift) / d
+        return max(round_up(mass, ulps=16.0 - beyond), 1e-300)
 
 
 @final
@@ -129,7 +138,9 @@ class TruncatedLaplace(RealNoise):
     """Laplace noise conditioned to at most ``reach`` in absolute value, times ``scale``.
 
     Epsilon is ``sensitivity / scale`` where delta covers the mass beyond the other value's reach.
-    Exact noise may exceed the reach by a few steps of its grid, 2^-40 of the scale each.
+    Exact noise is drawn on a grid.  It may exceed the reach by a few steps of the grid, 2^-40 of
+    the scale each, and ``drawn_scale`` may be wider than the scale, as rounding a value to the grid
+    moves it.
 
     Examples
     --------
@@ -141,7 +152,8 @@ class TruncatedLaplace(RealNoise):
     0.999829
     """
 
-    power: ClassVar[int] = 1  # the density is that of e^{-|x / scale|^power / power}, cut off
+    # `RealNoise` has densities proportional to e^{-|x / scale|^power / power}, here cut off.
+    power: ClassVar[int] = 1
     releases: ClassVar[str] = "a number or vector, within a known distance"
     reference: ClassVar[str] = "Geng, Ding, Guo & Kumar (2020)"
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
@@ -189,7 +201,8 @@ class TruncatedLaplace(RealNoise):
     def _cells(self) -> IntegerNoise:
         """The exact noise: cells of the grid.
 
-        The last one begins at ``reach`` steps, and ends one step farther: at `_reach_steps`.
+        The ``reach`` of `IntegerNoise` is the step at which the last cell begins.  The cell ends
+        one step farther: at `_reach_steps`.
         """
         width = math.ldexp(self.drawn_scale, -grid.grid_exponent(self.scale))
         return IntegerNoise(width, power=1, reach=self._reach_steps - 1, cells=True)
@@ -234,10 +247,11 @@ class TruncatedLaplace(RealNoise):
     @property
     def loss(self) -> Loss:
         """The exact loss for numbers; for vectors the proven epsilon and delta."""
-        # Exact noise is drawn with a slightly longer reach, which costs less.  Each coordinate of a
-        # vector has the mass at an end of its noise that is as wide as its move.  An interval of
-        # that width nearer to the centre has more: so these masses add up to at most that of one
-        # number that moves by the whole L1 sensitivity.
+        # Exact noise is drawn with `drawn_reach`, slightly longer than the reach here, and costs
+        # less.  The delta of a vector is at most the sum over its coordinates of the mass that a
+        # coordinate moves out of reach.  That mass lies at an end of the noise, in an interval as
+        # wide as the move.  An interval of that width nearer to the centre has more mass.  So the
+        # sum is at most the mass of one number that moves by the whole L1 sensitivity.
         number_loss = TruncatedLaplaceLoss(self._shift, self.reach)
         return (
             number_loss

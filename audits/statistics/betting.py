@@ -13,6 +13,9 @@ products, and their averages, ever exceed 1/alpha with probability at most alpha
 With delta = 0 and f = p/q - 1, the factor is the likelihood ratio of a guess that is right with
 probability p to one that is right with probability q = e^eps / (1 + e^eps).
 
+Several bettors, the *experts*, bet side by side, each by another idea of p.  What counts is the
+average of their wealths.
+
 References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
@@ -43,7 +46,8 @@ def log_mean_wealth(log_wealth: Array) -> Array:
 def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
     """How far each expert takes the log-odds of a guess to exceed the claim's, one row per expert.
 
-    If the log-odds are ``exact``, of a density, there is one expert.
+    0 means no stake.  If the log-odds are ``exact``, computed from densities and not learned, there
+    is one expert.
     """
     excess = np.minimum(np.abs(log_odds) - epsilon, MAX_EXCESS)
     if exact:
@@ -52,19 +56,22 @@ def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
 
 
 def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Array:
-    """Logarithm of each run's factor for every expert; ``right`` marks the right guesses."""
+    """Logarithm of each run's factor for every expert; ``right`` marks the right guesses.
+
+    ``excess`` is by how much the expert takes the log-odds to exceed epsilon, as `expert_odds`
+    returns it.
+    """
     q = max_correct_probability(epsilon)
+    odds = q / (1 - q)  # e^eps
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
-    largest_stake = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
-    # The factor is least for a wrong guess with the greatest stake L: 1 - L e^eps - L delta, where
-    # e^eps = q / (1 - q) and L e^eps < 1.  With a delta all stakes are scaled so that it stays
-    # above zero; the 1e-6 keeps the division safe where L e^eps rounds to 1.
-    scale = (
-        1 / (1 + largest_stake * delta / max(1 - largest_stake * q / (1 - q), 1e-6))
-        if delta
-        else 1.0
-    )
+    scale, largest_stake = 1.0, 0.0
+    if delta:
+        # The factor is least for a wrong guess with the greatest stake L: 1 - L e^eps - L delta,
+        # where L e^eps < 1.  All stakes are scaled so that it stays above zero; the 1e-6 keeps the
+        # division safe where L e^eps rounds to 1.
+        largest_stake = 1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1
+        scale = 1 / (1 + largest_stake * delta / max(1 - largest_stake * odds, 1e-6))
     stake = stake * scale
-    gain = np.where(right, stake, -stake * q / (1 - q))
+    gain = np.where(right, stake, -stake * odds)
     result: Array = np.log(np.maximum(1 + gain - largest_stake * scale * delta, 1e-300))
     return result

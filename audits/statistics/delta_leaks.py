@@ -1,15 +1,17 @@
 """Bounds at a delta: some runs may reveal their value, and their number is random.
 
-Under (epsilon, delta)-DP a run reveals its value with probability delta, independently; L runs do.
-Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, for any pattern of
-guesses and leaks.  Let a budget h(l) of error for each count l of leaks be fixed beforehand, with
-``E h(L) <= alpha``.  Take l leaks off the right guesses and off all guesses; the test rejects only
-if, for every l, the binomial tail of the others is at most h(l).  It errs with probability at most
-``E h(L)``.
+Under (epsilon, delta)-DP a run reveals its value with probability delta, independently: it is a
+*leak*.  The number of leaks is L.  Every other guess is right with probability at most
+``e^eps / (1 + e^eps)``, for any pattern of guesses and leaks.  Let a budget h(l) of error for each
+count l of leaks be fixed beforehand, with ``E h(L) <= alpha``.  Take l leaks off the right guesses
+and off all guesses; the test rejects only if, for every l, the binomial tail of the others is at
+most h(l).  It errs with probability at most ``E h(L)``, as the test of the true count is among
+them.
 
-A budget that is shaped like the tail of the sum of leaks and right guesses loses no power by
-treating the two apart.  The tail is taken at the largest probability of a right guess that the
-expected counts only just refute.
+Any such budget is valid.  The best has the shape of P(l + other right guesses >= t), the tail of
+all right guesses given l leaks: then the test is about as strong as if the sum was tested.  The
+tail is taken at the largest probability q of a right guess that the expected counts only just
+refute.
 
 Reference for the leaks: Kairouz, Oh & Viswanath (2015).
 """
@@ -60,9 +62,10 @@ def leak_error_budget(
     low = min(leak_count_quantile(runs, delta, 0.999), top)
     leaks = np.unique(np.round(np.linspace(low, top, MAX_LEAK_COUNTS)))
     chance = np.diff(np.append(0.0, bdtr(leaks, runs, delta)))
-    # guesses that no leak explains; at least one, even if there are as many leaks as guesses
-    others = np.maximum(expected[0] - leaks, 1.0)
-    share = min(max(expected[1], 0.01), 0.99)
+    # Guesses that no leak explains: at least one, even if there are as many leaks as guesses.
+    expected_guesses, expected_share = expected
+    others = np.maximum(expected_guesses - leaks, 1.0)
+    share = min(max(expected_share, 0.01), 0.99)
 
     def error(q: float, right: float) -> Array:
         """P(l + Bin(guesses - l, q) >= right) for each count of leaks, by the normal law."""
@@ -70,7 +73,8 @@ def leak_error_budget(
         return law
 
     # The largest q that is refuted by a count half a standard error below the expected one.
-    count, allowed = max(expected[0] - 0.5 * math.sqrt(expected[0]), 1.0) * share, alpha - rare
+    allowed = alpha - rare
+    count = max(expected_guesses - 0.5 * math.sqrt(expected_guesses), 1.0) * share
     q = greatest_float_that(
         lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
     )

@@ -2,8 +2,8 @@
 
 A direction is a vector u of independent discrete Gaussian coordinates, about uniform on the sphere.
 The cap of a height h about an axis t is all u with <u, t> >= h |u| |t|.  For a high cap, proposals
-are shifted along the axis, and accepted with the chance that corrects for the shift.  Floats decide
-a comparison where their error bound allows it, otherwise whole numbers do.
+are shifted along the axis, and accepted with the chance that corrects for the shift; a `Tilt` holds
+both.  Floats decide a comparison where their error bound allows it, otherwise whole numbers do.
 
 References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
 shifted law; proofs in docs/proofs/vectors.md, section 5.
@@ -53,8 +53,9 @@ def log_acceptance(dimension: int, height: float, mass: float) -> float:
     edge = height * math.sqrt(least_square(dimension))
     shift = min(edge, MOST_SHIFT)
     log_mass = math.log(mass) if mass > 0 else -math.inf
-    # One of every two opposite proposals is tried, and about 3/4 of all vectors are long enough.
-    # The last term is what the shift gains; docs/proofs/vectors.md, 5, has the exact share.
+    # 1.5 = 2 * 3/4: of two opposite proposals only the one on the side of the axis is tried, and
+    # about 3/4 of all vectors are long enough.  The last term is what the shift gains.
+    # docs/proofs/vectors.md, section 5, has the exact share.
     return math.log(1.5) + log_mass + shift * (edge - shift / 2)
 
 
@@ -85,8 +86,8 @@ def directions(
     """Return an integer vector for every axis: within the cap of ``height`` where ``capped``.
 
     Its law is that of independent discrete Gaussian coordinates, given that the vector is not
-    shorter than `least_square` says and, where that is asked, in the cap.  About ``trials``
-    proposals are drawn at once for a vector of the cap: that changes the time only.
+    shorter than `least_square` says and, where that is asked, in the cap.  ``trials`` is the
+    expected number of proposals for a vector of the cap; it changes the time only.
     """
     vectors = np.empty(axes.shape)
     batch_rows = max(1, TRIALS_AT_ONCE // axes.shape[1])
@@ -131,7 +132,10 @@ class Tilt:
     """Shifts of proposals, whole numbers, and a lower bound of ``<u, shift>`` for each.
 
     The bound holds for all vectors u of the cap that are long enough; ``u - shift`` has a positive
-    product with the axis for all of them.
+    product with the axis for all of them.  A proposal u of the cap is accepted with probability
+    ``exp(-(<u, shift> - least) / width^2)``.  This undoes the shift: the probabilities of u - shift
+    and of u under the discrete Gaussian have a ratio of ``exp(<u, shift> / width^2)``, times a
+    factor that is the same for all u.
     """
 
     shifts: Array  # a row for each axis
@@ -142,10 +146,12 @@ class Tilt:
         """Return the shift along every axis at which most proposals are accepted."""
         p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
         shortest, relative_error = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
-        # shift = factor axis + r with |r| <= sqrt(p), where r is the rounding of the product.
-        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.  The 2 sqrt(p)
-        # and 1.001 sqrt(p) below pay for r, with round-off.  Where no bound is positive, nothing
-        # is shifted.
+        # A long enough vector u of the cap of the axis t has <u, t> >= height shortest |t|.  The
+        # shift is factor t + r with |r| <= sqrt(p), where r is the rounding to whole numbers.  It
+        # ends before the cap begins: <shift, t> < <u, t>.  For u,
+        #     <u, shift> >= (height factor |t| - |r|) |u|.
+        # The 2 sqrt(p) and 1.001 sqrt(p) below pay for r, with round-off.  Where no bound is
+        # positive, nothing is shifted.
         edge = height * shortest * (1 - relative_error) - 2 * math.sqrt(p)
         factor = min(edge, MOST_SHIFT * law.width) * (1 - relative_error) / norm
         shifts: Array = np.rint(factor[:, None] * axes)
@@ -170,14 +176,16 @@ def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Gen
     error_bound = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
     uniform_words = random_words(len(along), rng)
     position = uniform_words.astype(float)
-    lowest, highest = (
-        compare_to_height(
-            position, 2.0**64 * np.exp(-np.maximum(along - tilt.least + error, 0) / law.width**2)
-        )
-        for error in (error_bound, -error_bound)
-    )
-    heads = lowest[0]
-    for i in np.flatnonzero(~heads & (highest[0] | highest[1])):
+
+    def compare(excess: Array) -> tuple[Bits, Bits]:
+        height = 2.0**64 * np.exp(-np.maximum(excess, 0) / law.width**2)
+        return compare_to_height(position, height)
+
+    # A coin is surely heads if it is below the least height that the error allows, and surely tails
+    # if it is above the greatest.  Whole numbers decide the others.
+    heads, _ = compare(along - tilt.least + error_bound)
+    below_greatest, unsure_of_greatest = compare(along - tilt.least - error_bound)
+    for i in np.flatnonzero(~heads & (below_greatest | unsure_of_greatest)):
         energy = Fraction(_dot(vectors[i], tilt.shifts[i]) - int(tilt.least[i]))
         heads[i] = below_exponential(
             int(uniform_words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng

@@ -23,8 +23,9 @@ from mechanisms.exact_noise.exact_selection import IndexArray, exact_gap, row_ch
 from mechanisms.exact_noise.exponential_coins import Bits, WordArray, random_words
 
 DIGITS = 63  # binary digits of U in a word; the lowest bit of the word is the sign
-# Noise as a float from digits of at least `FEWEST` is within 2^-32 of the draw, whatever the
-# digits are that were not drawn; see docs/proofs/exact_selection.md.
+# The digits are a whole number, U times 2^63 rounded down.  If it is at least `FEWEST`, the noise
+# as a float is within 2^-32 of the draw, whatever the digits are that were not drawn; see
+# docs/proofs/exact_selection.md.
 FEWEST = 2**33
 DRAW_ERROR = 2.0**-32
 Bound = Fraction | float  # a float only if it is infinite
@@ -91,7 +92,9 @@ def exact_winner(
     best = float(scores.max())
     terms = [
         NoisyTerm(
-            -exact_gap(best, float(scores[i]), scale), 1, LazyLaplace.from_word(int(words[i]))
+            height=-exact_gap(best, float(scores[i]), scale),
+            factor=1,
+            noise=LazyLaplace.from_word(int(words[i])),
         )
         for i in rivals
     ]
@@ -136,12 +139,17 @@ def decide_in_order(
     unsure: Bits,
     rng: np.random.Generator,
 ) -> None:
-    """Settle the unsure comparisons of a row, up to the first answer that is above."""
-    bar = NoisyTerm(Fraction(0), 1, LazyLaplace.from_word(int(words[0])))
+    """Settle the unsure comparisons of a row in ``above``, up to the first answer that is above.
+
+    The first word is for the threshold's noise, and word j + 1 for that of answer j.
+    """
+    # Everything is in scales and relative to the threshold: the noisy threshold is its noise.
+    bar = NoisyTerm(height=Fraction(0), factor=1, noise=LazyLaplace.from_word(int(words[0])))
     for j in np.flatnonzero(above | unsure):
         if unsure[j]:
             height = -exact_gap(threshold, float(answers[j]), scale)
-            term = NoisyTerm(height, 2, LazyLaplace.from_word(int(words[j + 1])))
+            noise = LazyLaplace.from_word(int(words[j + 1]))
+            term = NoisyTerm(height, factor=2, noise=noise)
             above[j] = greatest([term, bar], rng) == 0
         if above[j]:
             return
@@ -167,14 +175,20 @@ class LazyLaplace:
         self.bits += 64
 
     def bounds(self) -> tuple[Bound, Bound]:
-        """Return two numbers with the draw between them; more digits bring them closer."""
+        """Return two numbers with the draw between them; more digits bring them closer.
+
+        U is from digits / 2^bits to (digits + 1) / 2^bits, so that -ln U is from
+        bits ln 2 - ln(digits + 1) to bits ln 2 - ln(digits).
+        """
         # A bit is 0.301 of a decimal digit; the 20 further digits are for cancellation.
         precision = self.bits // 3 + 20
-        two = log_bounds(2, precision)
-        lower = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
+        log_two_low, log_two_high = log_bounds(2, precision)
+        _, log_next_high = log_bounds(self.digits + 1, precision)
+        lower = self.bits * log_two_low - log_next_high
         upper: Bound = math.inf
         if self.digits:
-            upper = self.bits * two[1] - log_bounds(self.digits, precision)[0]
+            log_digits_low, _ = log_bounds(self.digits, precision)
+            upper = self.bits * log_two_high - log_digits_low
         return (lower, upper) if self.sign > 0 else (-upper, -lower)
 
 
@@ -191,7 +205,7 @@ def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
 @final
 @dataclass(frozen=True, slots=True)
 class NoisyTerm:
-    """The number ``height + factor * noise``."""
+    """The number ``height + factor * noise``, in scales of the noise."""
 
     height: Fraction
     factor: int

@@ -126,8 +126,8 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
     # The value of the bound, d, the signs and the squared distance of the packing, and the
     # logarithm of its number of points.  Each packing that is tried gives a valid bound.
     best = (0.0, 0.0, 1, 1, 0.0)
-    # Vectors with the powers of two up to s as their numbers of signs, and with s, are tried, at
-    # eighths of the squared distance 2 signs of vectors that share no place.
+    # The numbers of signs that are tried are s and the powers of two below it.  Vectors that share
+    # no place have the squared distance 2 signs; eighths of that are tried.
     for signs in sorted({s, *(2**i for i in range(s.bit_length()))}):
         for squared_distance in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
             size = log_points(p, signs, squared_distance)
@@ -155,32 +155,37 @@ def _estimation_error(
     """Half the separation of the packing, times the least probability of a wrong decoding.
 
     The parameters are theta = (d / signs) v, of l1 norm d, for the points v of the packing, which
-    has e^``size`` of them.  An estimate nearer to theta than half the separation decodes v.
+    has e^``size`` of them.  An estimate nearer to theta than half the separation decodes v.  P_v is
+    the law of a record for the point v, and P_0 that for theta = 0.
     """
     half_separation = d / signs * math.sqrt(squared_distance) / 2
     points = math.exp(min(size, 600.0))  # a finite float; fewer points give a valid bound too
     # Without privacy: KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d.
     information = n * entropy_factor(d) * d * d / signs
     right = most_right_given_information(information, points)
-    # With privacy: a coupling with P_0 changes Bin(n, TV) records, where
-    # TV = E |<x, theta>| / 2 <= d / sqrt(4 signs).
-    mean = n * min(1.0, d / (2 * math.sqrt(signs)))
-    right = min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
+    # With privacy: let P_0 have fair labels that do not depend on x.  Records of P_v can be drawn
+    # together with records of P_0 such that Bin(n, TV) of them differ, where TV is the total
+    # variation distance E |<x, theta>| / 2 <= d / (2 sqrt(signs)).
+    mean_changed = n * min(1.0, d / (2 * math.sqrt(signs)))
+    right = min(right, _right_by_group_privacy(n, mean_changed, size, epsilon, delta))
     return half_separation * (1 - right)
 
 
 def _right_by_group_privacy(
-    n: int, mean: float, size: float, epsilon: float, delta: float
+    n: int, mean_changed: float, size: float, epsilon: float, delta: float
 ) -> float:
     """A bound on the probability of a right decoding, by group privacy of m records.
 
-    It is the least over some m, the mean number of changed records and a few deviations more, of
-    ``e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``.
+    It is the least over some m of
+    ``e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``, where
+    ``points`` is ``e^size``.  The number of changed records has the mean ``mean_changed``.
     """
     probability = 1.0
-    for spread in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
-        changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
-        tail = 0.0 if changed == n else _chernoff_tail(mean, changed)
+    # Each m is a valid choice; the best is the mean or a few standard deviations more.
+    for deviations in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
+        more = deviations * math.sqrt(mean_changed) + deviations
+        changed = min(float(n), math.ceil(mean_changed + more))
+        tail = 0.0 if changed == n else _chernoff_tail(mean_changed, changed)
         reach = changed * epsilon
         if reach > 600:  # e^reach soon leaves the range of floats
             continue

@@ -1,4 +1,4 @@
-"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
+"""The least excess of a private LASSO, by Theorem 3.1 of Talwar, Thakurta & Zhang (2015).
 
 The data are w rows of signs with label 1, and k rows with label 0, the *orthogonal rows*: a part of
 a Hadamard matrix, whose first min(k, p) columns are orthogonal (further columns are 0 everywhere).
@@ -6,7 +6,8 @@ They are scaled so that each column has the squared length ``weight``, and cost 
 in all.  The sign rows are random: the mean of each column is drawn from a Beta(a, a) law.  A fit of
 them must correlate with the means of the rows more than with the means that were drawn.  Privacy
 forbids that unless the coefficients are large, and large coefficients fit the orthogonal rows
-badly.  The steps of the proof stand with the formulas below.
+badly.  The paper's theorem is for large n; here the numbers of rows and their lengths are chosen
+for the given n.  The steps of the proof stand with the formulas below.
 """
 
 from __future__ import annotations
@@ -87,13 +88,14 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     for order in orders:
         max_rows = min(n - order, 10**7)
         rows = np.unique(np.geomspace(1, max_rows, 160).astype(int)).astype(float)
-        # Unscaled rows of signs have the weight k; shorter ones have smaller weights.
+        # Orthogonal rows of signs have the weight k; shorter ones have smaller weights.
         for weight in order * 2.0 ** -np.arange(0.0, 6.0):
             for prior in _PRIORS:
                 loss = _private_loss(rows, weight, prior, epsilon, delta)
-                worth = rows / n * (loss - _consensus_loss(rows, min(order, p), weight, prior))
-                index = int(np.argmax(worth))
-                value, sign_rows = float(worth[index]), int(rows[index])
+                least_loss = _consensus_loss(rows, min(order, p), weight, prior)
+                excess_risk = rows / n * (loss - least_loss)
+                index = int(np.argmax(excess_risk))
+                value, sign_rows = float(excess_risk[index]), int(rows[index])
                 best = max(best, _Construction(value, sign_rows, order, weight, prior))
     value, law = best.value, f"Beta({best.prior:g}, {best.prior:g})"
     search_text = f"{best.sign_rows:,} sign rows of {law} columns, {best.order:,} orthogonal rows"
@@ -124,30 +126,37 @@ def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     # Each number of copies gives a valid bound; 1.3^129 is above 10^14.
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
     candidates = [
-        (m / n * (1 - most_right_at_distance(log_points, m, positive, delta)), m) for m in counts
+        (
+            m
+            / n
+            * (1 - most_right_at_distance(log_points, records=m, epsilon=positive, delta=delta)),
+            m,
+        )
+        for m in counts
     ]
     return max(candidates)
 
 
 def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: float) -> Array:
-    """The least ``E sum / w`` of ``sum_i (<x_i, theta> - 1)^2 + weight ||theta||^2`` under DP.
+    """The least mean over w of ``sum_i (<x_i, theta> - 1)^2 + weight ||theta||^2`` under DP.
 
     With xbar the mean of the sign rows, r = E <theta, xbar> and q = E ||theta||^2 it is at least
     ``(1 - r)^2 + (weight / w) q``.  The posterior mean of mu is ``(1 - b) xbar``, ``b = 2a / (w +
     2a)``, so that the mean score is ``E <theta, xbar - mu> = b r``.  DP allows a mean score of at
     most ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
-    # Let A = <theta, x - mu> be the score of one sign row, |A| <= 2, and E' the mean if that row is
-    # exchanged for a fresh one.  Then E' A = 0, so that E' A+ = E' A- = E'|A| / 2 <= sqrt(q) / 2,
-    # and by DP E A = E A+ - E A- <= e^eps E' A+ - e^-eps E' A- + 2 delta (1 + e^-eps).
-    pull = 2 * prior / (w + 2 * prior)
-    # The condition of DP allows an r of at most `free_score` with q = 0.
-    free_score = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
-    # So q >= (b (r - f) / sinh eps)^2 with f = free_score.  With c = (weight / w) (b / sinh eps)^2
-    # the minimum over r >= f of (1 - r)^2 + c (r - f)^2 is (1 - f)^2 c / (1 + c), computed from
-    # 1 / c, which is 0 where a small epsilon underflows.
-    inverse_cost = w / weight * (math.sinh(epsilon) / pull) ** 2
-    loss: Array = (1 - free_score) ** 2 / (1 + inverse_cost)
+    # Let A = <theta, x - mu> be the score of one sign row x, |A| <= 2, and E' the mean if theta is
+    # fitted to data in which a fresh row replaces x.  Then theta does not depend on x, so that
+    # E' A = 0, E' A+ = E' A- = E'|A| / 2 <= sqrt(q) / 2, and by DP
+    # E A = E A+ - E A- <= e^eps E' A+ - e^-eps E' A- + 2 delta (1 + e^-eps).
+    b = 2 * prior / (w + 2 * prior)
+    # With q = 0 the condition of DP still allows an r up to f.
+    f = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / b, 1.0)
+    # So q >= (b (r - f) / sinh eps)^2.  With c = (weight / w) (b / sinh eps)^2 the minimum over
+    # r >= f of (1 - r)^2 + c (r - f)^2 is (1 - f)^2 c / (1 + c), computed from 1 / c, which is 0
+    # where a small epsilon underflows.
+    inverse_c = w / weight * (math.sinh(epsilon) / b) ** 2
+    loss: Array = (1 - f) ** 2 / (1 + inverse_c)
     return loss
 
 

@@ -1,9 +1,11 @@
 """Minimax lower bounds on the squared error of a private mean of bounded vectors.
 
 In the local model the larger of two bounds is taken: one by vectors of random signs, whose means
-reports hardly tell, and one by van Trees' inequality.  In the central model the data are copies of
-random directions, and zeros: an estimate must be close to directions that it may hardly depend on.
-All bounds are for the unit ball and are then multiplied by the squared radius.
+reports hardly tell, and one by van Trees' inequality.  In the central model the data are g copies
+of each of a few random directions, and zeros: an estimate must be close to directions that it may
+hardly depend on.  The privacy of g records together has ``K = g epsilon``, called the reach, and a
+delta of `group_delta`.  All bounds are for the unit ball; `private_mean` multiplies them by the
+squared radius.
 
 Proofs: `docs/proofs/minimax_mean.md`.  References: Assouad (1983) for the signs; Gill & Levit
 (1995) for van Trees' inequality; Ahlswede & Gacs (1976) for the information in noisy signs.
@@ -33,6 +35,11 @@ RADIUS = Interval(1e-150, 1e150)  # its square is a float
 SHIFTS = np.geomspace(1e-6, 1.0, 500)
 # Numbers of copies that are tried.  Each gives a valid bound; more could only raise the best one.
 MAX_COUNTS = 300
+# By these shares the bounds are lowered for round-off.  The local ones are formulas of about ten
+# operations on numbers that are rounded already; the central ones use functions of scipy, which are
+# less exact.
+LOCAL_ROUND_OFF = 1e-12
+CENTRAL_ROUND_OFF = 1e-9
 
 
 def private_mean(
@@ -115,8 +122,7 @@ def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
     informations = [user_information(dimension, float(d), epsilon) for d in SHIFTS]
     risks = SHIFTS**2 * sign_error(n * np.array(informations) / dimension)
     best = int(np.argmax(risks))
-    # The 1e-12 of the risk that is taken off is far above its round-off.
-    return float(risks[best]) * (1 - 1e-12), float(SHIFTS[best])
+    return float(risks[best]) * (1 - LOCAL_ROUND_OFF), float(SHIFTS[best])
 
 
 def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
@@ -126,14 +132,14 @@ def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float
     and D the `posterior_divergence`, ``J(w) = min(2 D / (1 - w^2)^2, p / (1 - w^2))`` bounds the
     trace of a report's Fisher information.  It holds for sequential interaction, too.
     """
-    widths = SHIFTS[:-1]
+    widths = SHIFTS[:-1]  # without 1, as 1 - w^2 divides
     variance_factor = 1 - widths**2
     fisher = np.minimum(
         2 * posterior_divergence(epsilon) / variance_factor**2, dimension / variance_factor
     )
     risks = dimension / (n * fisher + dimension * math.pi**2 / widths**2)
     best = int(np.argmax(risks))
-    return float(risks[best]) * (1 - 1e-12), float(widths[best])
+    return float(risks[best]) * (1 - LOCAL_ROUND_OFF), float(widths[best])
 
 
 def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: float) -> LowerBound:
@@ -141,39 +147,40 @@ def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: floa
 
     The data are j copies of a uniform direction, and zeros; m is `best_guess_correlation`.
     """
-    tried = copy_counts(n)
+    counts = copy_counts(n)
     risks = [
-        (j / n) ** 2 * (1 - best_guess_correlation(dimension, j * epsilon) ** 2) for j in tried
+        (j / n) ** 2 * (1 - best_guess_correlation(dimension, reach=j * epsilon) ** 2)
+        for j in counts
     ]
     best = int(np.argmax(risks))
     return LowerBound(
-        value=radius * radius * risks[best] * (1 - 1e-9),
+        value=radius * radius * risks[best] * (1 - CENTRAL_ROUND_OFF),
         published=None,
         statement="worst-case E |estimate - mean of the data|^2 over data sets of "
         f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
-        construction=SignCopies(dimension, n, tried[best], radius),
+        construction=SignCopies(dimension, n, counts[best], radius),
         valid_for="central epsilon-DP, one record exchanged, delta = 0, every epsilon and n",
-        optimised_over=f"the number of copies of a direction of the sphere: {tried[best]:,}",
+        optimised_over=f"the number of copies of a direction of the sphere: {counts[best]:,}",
     )
 
 
 def approximate_mean(
     n: int, dimension: int, epsilon: float, delta: float, radius: float
 ) -> LowerBound:
-    """Return the central bound at delta > 0: the greatest of two risks over numbers of copies.
+    """Return the central bound at delta > 0: `pair_risk` or `fingerprint_risk`.
 
-    They are `fingerprint_risk` and `pair_risk`.
+    It is the largest of both over numbers of copies.
     """
     risk, choice = 0.0, "nothing"
     for g in copy_counts(n):
-        pair = pair_risk(n, g, epsilon, delta)
-        traced, k = fingerprint_risk(n, g, dimension, epsilon, delta)
-        if pair > risk:
-            risk, choice = pair, f"a direction or its opposite, {g:,} times"
-        if traced > risk:
-            risk, choice = traced, f"{k:,} independent directions, {g:,} times each"
+        risk_of_pair = pair_risk(n, g, epsilon, delta)
+        risk_of_k, k = fingerprint_risk(n, g, dimension, epsilon, delta)
+        if risk_of_pair > risk:
+            risk, choice = risk_of_pair, f"a direction or its opposite, {g:,} times"
+        if risk_of_k > risk:
+            risk, choice = risk_of_k, f"{k:,} independent directions, {g:,} times each"
     return LowerBound(
-        value=radius * radius * risk * (1 - 1e-9),
+        value=radius * radius * risk * (1 - CENTRAL_ROUND_OFF),
         published=None,
         statement="worst-case E |estimate - mean of the data|^2 over data sets of "
         f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
@@ -189,12 +196,12 @@ def fingerprint_risk(
     """``g^2 k / n^2 (1 - k b)`` at its best k, and this k.
 
     The data are k independent uniform directions, each g (``copies``) times, and zeros; b is
-    `max_correlation`.
+    `max_correlation`.  The best k is next to 1 / (2 b), or n / g if that is less.
     """
     b = max_correlation(copies, dimension, epsilon, delta)
-    half = max(1, math.floor(1 / (2 * b)))
-    tried = {min(n // copies, k) for k in (half, half + 1)}
-    return max(((copies / n) ** 2 * k * (1 - k * b), k) for k in tried)
+    best_k = max(1, math.floor(min(1 / (2 * b), n)))
+    possible = {min(n // copies, k) for k in (best_k, best_k + 1)}
+    return max(((copies / n) ** 2 * k * (1 - k * b), k) for k in possible)
 
 
 def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -> float:
@@ -204,32 +211,36 @@ def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -
     ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)``; the other is ``2 delta_g`` plus the mean square of a
     uniform direction's coordinate in a cap that has the share ``e^-K`` of the sphere.
     """
-    reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
-    by_cap = cap_square(dimension, reach) + 2 * grown
-    if reach > 3:
+    reach, delta_of_group = copies * epsilon, group_delta(copies, epsilon, delta)
+    by_cap = cap_square(dimension, reach) + 2 * delta_of_group
+    if reach > 3:  # here the other bound is larger: sinh(K)^2 > 2 (K + 1)
         return by_cap
-    by_hyperbolic_sine = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
+    by_hyperbolic_sine = math.sinh(reach) ** 2 / dimension
+    by_hyperbolic_sine += 2 * delta_of_group * (1 + math.exp(-reach))
     return min(by_hyperbolic_sine, by_cap)
 
 
 def cap_square(dimension: int, reach: float) -> float:
     """``min_h h^2 + e^K E (U^2 - h^2) 1{U > h}``, U a coordinate of a uniform direction.
 
-    K is ``reach``, the epsilon of all copies together.
+    K is the ``reach``.  The bound is 1 at most, as U^2 is.
     """
     from scipy.special import betaincc, betainccinv
 
     if dimension == 1:
         return 1.0
-    crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
+    # In p dimensions, P(U > h) <= e^(-p h^2 / 2).
+    crude = min(1.0, 2 * (reach + 1) / dimension)
     if reach > 600:  # e^reach soon leaves the range of floats
         return crude
-    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where the cap has e^-K.  The
-    # 1e-9 that is added covers round-off.
+    # U^2 has the law Beta(1/2, a).  Any h gives a bound; the best is where P(U > h) is e^-K.
     a = (dimension - 1) / 2
-    h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
-    tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))
-    return min(crude, h2 + math.exp(reach) * max(tail, 0.0) / 2 + 1e-9)
+    square_of_h = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
+    # Both terms are for U > h and U < -h together.
+    tail = float(betaincc(1.5, a, square_of_h)) / dimension
+    tail -= square_of_h * float(betaincc(0.5, a, square_of_h))
+    # The tail is of the size of e^-K, so that 1e-9 covers the relative errors of the functions.
+    return min(crude, square_of_h + math.exp(reach) * max(tail, 0.0) / 2 + 1e-9)
 
 
 def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
@@ -244,25 +255,28 @@ def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
 def best_guess_correlation(dimension: int, reach: float) -> float:
     """The largest correlation of a guess with a uniform direction, under total epsilon ``reach``.
 
-    The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: the best guess
-    comes from a cap of height m, e^K times as likely as the rest.  Rounded up.
+    The root m of ``(e^K - 1) E (U - m)_+ = m``, where U is a coordinate of the direction and K the
+    reach: a direction is most likely guessed by the points of a cap around it of height m, which
+    are e^K times as likely as the rest.  Rounded up.
     """
     if dimension == 1:
         return min(1.0, round_up(math.tanh(reach / 2)))
     a = (dimension - 1) / 2
-    # E U 1{U >= m} = (1 - m^2)^a / (2 a B(1/2, a))
-    log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
-    log_odds = reach + math.log(-math.expm1(-reach))
+    # E (U - h)_+ = E U 1{U >= h} - h P(U >= h), and E U 1{U >= h} = (1 - h^2)^a / (2 a B(1/2, a)).
+    log_factor = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
+    log_odds = reach + math.log(-math.expm1(-reach))  # ln(e^K - 1)
 
     def root_reached(height: float) -> bool:
-        log_tail = log_moment + a * math.log1p(-height * height)
+        log_tail = log_factor + a * math.log1p(-height * height)
+        # The second term lowers the tail.  It is left out where the first one underflows, and
+        # lowers it by the factor 1e-9 at most: both raise the root.
         if log_tail > -600:
-            # Without the mass of the cap, where it underflows, the tail is only greater.
-            share_outside = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
-            log_tail += math.log(max(share_outside, 1e-9))
+            remaining_share = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
+            log_tail += math.log(max(remaining_share, 1e-9))
         return log_odds + log_tail <= math.log(height)
 
-    return min(1.0, least_float_that(root_reached, 0.0, 1.0, steps=60) * (1 + 1e-9))
+    root = least_float_that(root_reached, 0.0, 1.0, steps=60)
+    return min(1.0, root * (1 + CENTRAL_ROUND_OFF))
 
 
 def copy_counts(n: int) -> list[int]:

@@ -4,8 +4,11 @@ The *code* is a set of random sign vectors with target 1.  A fit that does well 
 with the vectors it saw more than with others, so that a vector can be traced.  The *ridge* is a set
 of orthogonal rows with target 0, which makes large coefficients expensive.
 
-In the certificate, by the paper's letters, w is the number of code rows of a data set, p that of
-columns and k that of ridge rows; tau = k / (w p) is 1 / w here, as k = p.
+A column is *unanimous* if all code rows have the same sign in it.  Lemma 3.3 of the paper says that
+a fit of small loss has these signs in most unanimous columns.  In the certificate, by the paper's
+letters, w is the number of code rows of a data set, p that of columns and k that of ridge rows;
+tau = k / (w p) is 1 / w here, as k = p.  The paper's numbers of rows are far too large to be run;
+the *scaled* lemma is the same for any tau and for any share of unanimous columns.
 
 References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
 """
@@ -32,10 +35,11 @@ LOSS_FACTOR = Interval(1.0, 2.0, "()")
 class Certificate:
     """Properties of the data sets, computed and not assumed.
 
-    ``orthogonal``: columns of the ridge are, exactly.  ``unanimous`` is the share of columns on
-    which all rows agree.  ``agreement`` is the share of unanimous columns whose signs every theta
-    with ``|theta|_1 <= 1`` and loss below ``loss_factor tau w`` must have by the scaled Lemma 3.3;
-    it is 0 if the lemma does not apply, and then the data sets carry an attack, not the theorem.
+    ``orthogonal``: whether the columns of the ridge are so, exactly.  ``unanimous`` is the share of
+    columns on which all rows agree.  ``agreement`` is the share of unanimous columns whose signs
+    every theta with ``|theta|_1 <= 1`` and loss below ``loss_factor tau w`` must have by the scaled
+    Lemma 3.3.  It is 0 if the lemma does not apply: rows may still be traced in the data sets, but
+    no theorem says that every good fit allows it.
     """
 
     orthogonal: bool
@@ -51,8 +55,8 @@ class Fingerprints:
     """``rows + 1`` data sets, each without one row of a common code.
 
     A data set has ``rows`` sign vectors with target 1 and, as a ridge, the rows of a
-    Sylvester-Hadamard matrix with target 0.  The code is drawn from ``seed`` with arcsine column
-    means.
+    Sylvester-Hadamard matrix with target 0.  The code is drawn from ``seed``; the means of its
+    columns have the arcsine law of `BernoulliProducts`, by which most are near -1 or 1.
 
     Parameters
     ----------
@@ -187,11 +191,11 @@ class Fingerprints:
         unanimous = float(np.mean(np.abs(self.code.sum(axis=0)) == self.points))
         tau = 1 / self.rows  # k / (w p) with k = p
         return Certificate(
-            bool((gram == self.features * np.eye(self.features)).all()),
-            unanimous,
-            tau,
-            a,
-            agreement(a, 1 - unanimous, tau),
+            orthogonal=bool((gram == self.features * np.eye(self.features)).all()),
+            unanimous=unanimous,
+            tau=tau,
+            loss_factor=a,
+            agreement=agreement(a, split=1 - unanimous, tau=tau),
         )
 
 
@@ -224,16 +228,20 @@ def append_ridge(members: Array) -> tuple[Array, Array]:
 
 
 def append_ridge_twice(x: Array, y: Array) -> tuple[Array, Array]:
-    """The same data for losses with labels -1 and 1: each ridge row occurs with both labels."""
+    """The same data for losses with labels -1 and 1: each ridge row occurs with both labels.
+
+    A row of target 0 becomes one of label -1, and a copy of it with label 1 is appended.
+    """
     ridge = x[y == 0]
     labels = np.where(y == 1, 1.0, -1.0)
     return np.vstack([x, ridge]), np.append(labels, np.ones(len(ridge)))
 
 
 def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
-    """``sum_j sgn(theta_j) (x_j - mu_j) / sqrt(sum_{theta_j != 0} (1 - mu_j^2))`` of each row.
+    """``sum_j sgn(theta_j) (x_j - mu_j) / sqrt(sum_{theta_j != 0} (1 - mu_j^2))`` of each row x.
 
-    For a row that did not enter the estimate it has mean 0 and variance 1.
+    theta is the estimate and mu the ``means``.  For a row that did not enter the estimate the score
+    has mean 0 and variance 1.
     """
     signs = np.sign(np.asarray(estimate, dtype=float))
     spread = math.sqrt(float(np.abs(signs) @ (1 - means**2)))

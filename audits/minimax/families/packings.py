@@ -2,8 +2,10 @@
 
 A set of points that lie far apart is a packing.  By Fano's inequality, an estimator that is nearer
 than half the distance must tell the points apart, so many points make a strong minimax lower bound.
-Distance is the number of places in which two vectors differ.  References: Gilbert (1952) and
-Varshamov (1957) for the count; Raskutti, Wainwright & Yu (2011), Lemma 5, for the printed one.
+Distance is the number of places in which two vectors differ, unless it is called Euclidean.
+
+References: Gilbert (1952) and Varshamov (1957) for the count; Raskutti, Wainwright & Yu (2011),
+Lemma 5, for the one that papers print.
 """
 
 from __future__ import annotations
@@ -33,38 +35,40 @@ def log_points_printed(p: int, s: int) -> float:
 def log_points(p: int, s: int, squared: int) -> float:
     """Log of a number of points that exist at squared Euclidean distance ``squared``; rounded down.
 
-    It is the log of ``C(p, s) 2^s`` over the number of vectors that are closer to a given one: the
-    sets of vectors closer to the points of a largest packing cover all vectors.
+    It is the log of ``C(p, s) 2^s``, the number of all vectors, over the number of vectors that are
+    closer to a given one: the sets of vectors closer to the points of a largest packing cover all
+    vectors.  ``squared`` is at least 1.
     """
-    closer = _log_ball_sizes(p, s)
+    log_sizes = _log_ball_sizes(p, s)
     # Vectors are closer if their squared distance, a whole number, is at most squared - 1.
-    every, ball = closer[-1], closer[min(squared, len(closer) - 1) - 1]
+    log_all, log_closer = log_sizes[-1], log_sizes[min(squared, len(log_sizes) - 1) - 1]
     # A logarithm of the gamma function is right to 15 digits of the largest one, and 1e-13 of that
     # is taken off.
     slack = 1e-13 * math.lgamma(p + 1) + 1e-9
-    return max(float(every - ball) - slack, 0.0)
+    return max(float(log_all - log_closer) - slack, 0.0)
 
 
 @functools.lru_cache(maxsize=256)
 def _log_ball_sizes(p: int, s: int) -> Array:
-    """At q, the log of how many vectors have a squared distance of at most q from one of them."""
+    """At q = 0 .. 4 s, the log of the number of vectors at squared distance at most q from one."""
     from scipy.special import gammaln
 
-    def choose(n: Any, k: Any) -> Any:
+    def log_choose(n: Any, k: Any) -> Any:
         return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
     moved, flipped = np.indices((min(s, p - s) + 1, s + 1)).reshape(2, -1)
     moved, flipped = (part[moved + flipped <= s] for part in (moved, flipped))
     # From the given vector some places move and get any signs; some signs flip where places stay.
-    logs = choose(s, moved) + choose(p - s, moved) + moved * math.log(2)
-    logs += choose(s - moved, flipped)
+    log_counts = log_choose(s, moved) + log_choose(p - s, moved) + moved * math.log(2)
+    log_counts += log_choose(s - moved, flipped)
     # In the squared distance a moved place counts 2, once where it was and once where it is now; a
     # flipped sign counts 4.
-    order = np.argsort(2 * moved + 4 * flipped, kind="stable")
-    running = np.logaddexp.accumulate(logs[order])
-    ends = np.searchsorted((2 * moved + 4 * flipped)[order], np.arange(4 * s + 1), side="right")
-    closer: Array = running[ends - 1]
-    return closer
+    squares = 2 * moved + 4 * flipped
+    order = np.argsort(squares, kind="stable")
+    running_logs = np.logaddexp.accumulate(log_counts[order])
+    ends = np.searchsorted(squares[order], np.arange(4 * s + 1), side="right")
+    log_sizes: Array = running_logs[ends - 1]
+    return log_sizes
 
 
 def greedy_packing(p: int, s: int, points: int, distance: int, tries: int = 200_000) -> Signs:
@@ -229,7 +233,7 @@ def _checked(p: int, s: int, points: int, distance: int) -> tuple[int, int, int,
 
 
 def _as_vectors(places: Iterator[tuple[Any, Any]], p: int) -> Iterator[Signs]:
-    """Batches of vectors, (at most 64, p)."""
+    """Vectors of pairs (places of the signs, signs), in batches of `_BATCH` at most."""
     while batch := list(itertools.islice(places, _BATCH)):
         vectors = np.zeros((len(batch), p), dtype=np.int8)
         for row, (support, signs) in zip(vectors, batch, strict=True):

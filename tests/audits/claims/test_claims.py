@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -169,3 +170,17 @@ def test_nonsense_claims_are_refused(wrong):
 def test_what_is_no_claim_is_refused(claim):
     with pytest.raises(ParameterError, match="claim must be a loss"):
         audit(laplace, (0.0, 1.0), claim)
+
+
+def test_a_bernoulli_profile_is_above_a_pair_also_by_round_off():
+    # The bound was 2e-12 too low for this pair, as its q was known to 2^-50 only.
+    order, value, epsilon = 2.0169756252120368, 19.058346830522563, 12.30849702974729
+    with mpmath.workdps(50):
+        a, p, q = mpmath.mpf(order), 1 - mpmath.mpf("5.285245112540017e-9"), "5.285245106117e-9"
+        q = mpmath.mpf(q)
+        for p_0, q_0 in ((p, q), (q, p)):
+            moment = p_0**a * q_0 ** (1 - a) + (1 - p_0) ** a * (1 - q_0) ** (1 - a)
+            assert mpmath.log(moment) / (a - 1) <= value
+        delta = p - mpmath.exp(epsilon) * q
+    bound = bernoulli_profile(np.array(epsilon), np.array([order]), np.array([value]))
+    assert delta <= bound <= delta + 1e-9

@@ -266,3 +266,8 @@ def test_a_radius_whose_square_is_no_float_is_refused(more):
             private_mean(10, 3, 1.0, radius=radius, **more)
     ratio = private_mean(10, 3, 1.0, radius=1e149, **more).value / 1e298
     assert ratio == pytest.approx(private_mean(10, 3, 1.0, **more).value, rel=1e-9)
+
+
+def test_a_delta_near_the_least_float_has_a_bound():
+    # The number of directions was the floor of an infinity there, an OverflowError.
+    assert private_mean(10, 3, 1e-200, "central", 5e-324).value > 0
