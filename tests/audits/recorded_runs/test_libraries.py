@@ -137,7 +137,8 @@ def test_code_may_change_the_output_of_a_measurement(monkeypatch):
         return noisy
 
     found = record(shifted, np.ones(5), np.ones(4), claim=1.0)
-    assert found.sound and found.cost == 1.0
+    assert found.sound
+    assert found.cost == 1.0
 
 
 def descent(torch, clip):
