@@ -33,7 +33,7 @@ ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
 MAX_UNSEEN = 16  # a finding names at most this many parts that nothing could read
 MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
 Codes = NDArray[np.uint64]
-# Types of outputs that stay as they are, and types of which numpy's numbers are subclasses: rules of
+# Types of outputs that stay as they are, and the types of numpy's numbers, which stay too: rules of
 # single numbers look at them.
 PLAIN = {bool, int, float, RaisedOutcome}
 AS_THEY_ARE = (np.integer, np.floating, np.bool_)

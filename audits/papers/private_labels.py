@@ -76,18 +76,19 @@ def lower_bound(
     """The least excess risk of any non-interactive epsilon-label-private algorithm.
 
     For an even number of labels, ``L D max(sqrt(K) / (32 sqrt(2 n c)), 1 / (8 sqrt(1.5 n)))`` with
-    ``c = min((e^epsilon - 1)^2, 4 e^epsilon)`` and ``n >= K^2 / (2 c)``.  The hard labels come in
-    pairs of probability ``(1 +- d) / K``, ``d = K / (2 sqrt(2 n c))``, under the linear loss.
+    ``c = min((e^epsilon - 1)^2, 4 e^epsilon)``.  The hard labels come in pairs of probability
+    ``(1 +- d) / K``, ``d = K / (2 sqrt(2 n c))``, under the linear loss; ``n >= K^2 / (2 c)``
+    keeps d at most 1/2.
     """
     k, users = CLASSES.check("classes", classes), IntegerRange(1).check("users", users)
     epsilon = POSITIVE.check("epsilon", epsilon)
     if k % 2:
         raise ParameterError("classes", classes, "even: hard labels come in pairs")
     # c of the docstring; beyond epsilon 300 its exponentials could overflow.
-    information = min(math.expm1(min(epsilon, 300.0)) ** 2, 4 * math.exp(min(epsilon, 300.0)))
-    if users < k * k / (2 * information):
-        fewest_users = math.ceil(k * k / (2 * information))
+    c = min(math.expm1(min(epsilon, 300.0)) ** 2, 4 * math.exp(min(epsilon, 300.0)))
+    if users < k * k / (2 * c):
+        fewest_users = math.ceil(k * k / (2 * c))
         raise ParameterError("users", users, f"at least K^2 / (2 c) = {fewest_users}")
     scale = POSITIVE.check("diameter", diameter) * POSITIVE.check("lipschitz", lipschitz)
-    private = math.sqrt(k) / (32 * math.sqrt(2 * users * information))
+    private = math.sqrt(k) / (32 * math.sqrt(2 * users * c))
     return scale * max(private, 1 / (8 * math.sqrt(1.5 * users)))
