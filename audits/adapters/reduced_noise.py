@@ -101,13 +101,15 @@ def _sharper_response(mechanism: Any, factor: float) -> Any:
 
     The log-odds of its probability ``keep``, or ``q``, are linear in epsilon.
     """
+    # ``keep`` is the probability of a report that agrees with the value, and grows with epsilon;
+    # ``q`` is that of a bit that does not, and falls.
     for name, sign in (("keep", 1), ("q", -1)):
-        chance = getattr(mechanism, name, None)
-        if chance is not None and mechanism.loss.pure < math.inf:
+        probability = getattr(mechanism, name, None)
+        if probability is not None and mechanism.loss.pure < math.inf:
             added_log_odds = mechanism.loss.pure * (1 / factor - 1) if factor > 0 else math.inf
-            odds = math.log(chance) - math.log1p(-chance) + sign * added_log_odds
-            odds = min(max(odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)
-            return dataclasses.replace(mechanism, **{name: 1 / (1 + math.exp(-odds))})
+            log_odds = math.log(probability) - math.log1p(-probability) + sign * added_log_odds
+            log_odds = min(max(log_odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)
+            return dataclasses.replace(mechanism, **{name: 1 / (1 + math.exp(-log_odds))})
     allowed = "of additive noise, a selection, a randomised mean or response, to have less noise"
     raise ParameterError("mechanism", mechanism, allowed)
 

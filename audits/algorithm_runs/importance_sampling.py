@@ -38,7 +38,8 @@ PILOT_UNTILTED_SHARE = 0.9
 # inverse, so none is above 3; a larger one would leave fewer runs for the rare losses.
 MIN_UNTILTED_SHARE = 1 / 3
 REVERSE_TILT_SHARE = 1 / 8  # probability of t = -1 then, which serves losses in the other direction
-# Probability of the largest t then, if several are positive: its losses are about epsilon.
+# Probability of the largest t then, if several are positive.  Its losses are about epsilon, where
+# the profile is to be bounded, so it has more runs than the tilts on the way there.
 LAST_TILT_SHARE = 0.45
 # Pilot runs are all runs over PILOT_DIVISOR, but at least MIN_PILOT_RUNS, and at most half of all.
 PILOT_DIVISOR, MIN_PILOT_RUNS = 15, 20
@@ -112,22 +113,21 @@ class TiltSchedule:
         # Under the tilt t a Gaussian loss has the mean (1/2 + t) variance, so a mean that is higher
         # by g needs the tilt g / variance.
         positive_tilts = mean_loss_gains / spread
-        self._variance, self._max_tilt, self._counts = (
-            variance,
-            MAX_TILT_GROWTH * positive_tilts[-1],
-            np.ones(count),
-        )
+        self._variance, self._counts = variance, np.ones(count)
+        self._max_tilt = MAX_TILT_GROWTH * positive_tilts[-1]
         self.tilts = np.concatenate([[0.0, -1.0], positive_tilts])
-        climbing_share = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
-        climbing_shares = np.full(count, (climbing_share - LAST_TILT_SHARE) / max(count - 1, 1))
-        climbing_shares[-1] = LAST_TILT_SHARE if count > 1 else climbing_share
-        self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], climbing_shares])
+        # The last of several positive tilts has its own share, and the others share the rest.
+        positive_share = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
+        positive_shares = np.full(count, (positive_share - LAST_TILT_SHARE) / max(count - 1, 1))
+        positive_shares[-1] = LAST_TILT_SHARE if count > 1 else positive_share
+        self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], positive_shares])
 
     def _adjust_tilt(self, drawn: int, loss: float) -> None:
         """Move one tilt by a step of Robbins & Monro (1951) to bring its mean loss to its target.
 
-        The step is (target - loss) / variance / number of its runs, as d mean loss / dt = variance.
-        The difference is clipped to one standard deviation, so that no single loss moves t far.
+        ``drawn`` is its index among all tilts, of which the first two are not adjusted.  The step
+        is (target - loss) / variance / number of its runs, as d mean loss / dt = variance.  The
+        difference is clipped to one standard deviation, so that no single loss moves t far.
         """
         index, spread = drawn - 2, math.sqrt(self._variance)
         self._counts[index] += 1
@@ -190,7 +190,8 @@ class _TiltedRun:
 
     def __init__(self, tilts: Array, drawn: int, noise: np.random.Generator) -> None:
         self._tilts, self._drawn, self._noise = tilts, drawn, noise
-        self._logs = np.zeros(tilts.size)
+        # for each tilt the log-density of all outputs so far
+        self._log_densities = np.zeros(tilts.size)
         self._has_secret_sample = False
 
     def answer(self, first_release: PendingRelease, second_release: PendingRelease) -> Any:
@@ -237,25 +238,31 @@ class _TiltedRun:
         # the same output under every tilt
         outputs = np.empty((len(values), *output_of_user.shape), dtype=output_of_user.dtype)
         outputs[...] = output_of_user
-        self._logs += np.asarray(mechanism.log_density(outputs, values, each=True), dtype=float)
+        log_densities = mechanism.log_density(outputs, values, each=True)
+        self._log_densities += np.asarray(log_densities, dtype=float)
         return output
 
     def weighted_loss(self, shares: Array, *, pilot: bool) -> WeightedLoss:
-        """The loss and both weights of the run, after its last release."""
-        is_untilted, logs = self._drawn == 0, self._logs
+        """The loss and both weights of the run, after its last release.
+
+        ``shares`` are the probabilities with which the tilts were drawn.
+        """
+        is_untilted = self._drawn == 0
         if self._has_secret_sample:
-            return WeightedLoss(math.nan, math.nan, math.nan, is_untilted, pilot)
-        log_density, neighbour_log_density = float(logs[0]), float(logs[1])
-        log_mixture_density = float(np.logaddexp.reduce(np.log(shares) + logs))
-        if math.isnan(log_mixture_density) or log_mixture_density == -math.inf:
+            loss = first_weight = second_weight = math.nan
+            return WeightedLoss(loss, first_weight, second_weight, is_untilted, pilot)
+        # The tilts 0 and -1 are runs on the first and on the second data set.
+        log_p, log_q = float(self._log_densities[0]), float(self._log_densities[1])
+        log_mixture = float(np.logaddexp.reduce(np.log(shares) + self._log_densities))
+        if math.isnan(log_mixture) or log_mixture == -math.inf:
             # An output that is impossible under the law that it was drawn from must not support
             # the claim: it counts as an infinite loss.
-            return WeightedLoss(math.inf, 1.0, 0.0, is_untilted, pilot)
-        loss = log_density - neighbour_log_density if log_density > -math.inf else -math.inf
+            loss, first_weight, second_weight = math.inf, 1.0, 0.0
+            return WeightedLoss(loss, first_weight, second_weight, is_untilted, pilot)
         return WeightedLoss(
-            loss,
-            math.exp(log_density - log_mixture_density),
-            math.exp(neighbour_log_density - log_mixture_density),
+            log_p - log_q if log_p > -math.inf else -math.inf,
+            math.exp(log_p - log_mixture),
+            math.exp(log_q - log_mixture),
             is_untilted,
             pilot,
         )

@@ -6,7 +6,8 @@ weights (`importance_sampling`).  From them follow confidence bounds on the prof
 
     delta(eps) = E (1 - e^{eps - L})_+,  L = ln p/q the loss of a run,
 
-and a claim whose own delta is below such a bound is refuted.
+and a claim whose own delta is below such a bound is refuted.  Here p and q are the densities of a
+run's answers on the two data sets, and the expectation is over runs on the first one.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class AlgorithmAudit:
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
         for is_reverse, direction in ((False, ""), (True, " from neighbour to data")):
             # A pure claim bounds every single loss, so one sample above it is a proof.  Runs with
-            # probability 0 on the data set of this direction are left out.
+            # probability 0 on the data set of this direction are left out.  ``pure`` is infinite
+            # for other claims, which no loss exceeds.
             possible = (self.weights[:, int(is_reverse)] != 0) & ~np.isnan(self.losses)
             signed_losses = -self.losses if is_reverse else self.losses
             largest_loss = float(np.max(signed_losses[possible], initial=-np.inf))
@@ -118,13 +120,12 @@ class AlgorithmAudit:
             return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
         lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2)
         # No weight is above 1 / MIN_UNTILTED_SHARE, so the terms times this share are in [0, 1], as
-        # Hoeffding's bound needs.  A run of unknown loss counts with the largest term.
-        upper_terms = np.where(np.isnan(terms), 1.0, np.minimum(terms * MIN_UNTILTED_SHARE, 1.0))
-        upper = (
-            mean_confidence_band(upper_terms, (1 - confidence) / epsilons.size)[1]
-            / MIN_UNTILTED_SHARE
-        )
+        # Hoeffding's bound needs.  A run of unknown loss counts with the largest term.  The error
+        # of the band is shared by the epsilons, and half of it is that of the upper bound.
+        scaled_terms = np.where(np.isnan(terms), 1.0, np.minimum(terms * MIN_UNTILTED_SHARE, 1.0))
+        _, scaled_upper = mean_confidence_band(scaled_terms, (1 - confidence) / epsilons.size)
         mean = np.nan_to_num(terms).mean(axis=0)
+        upper = scaled_upper / MIN_UNTILTED_SHARE
         return np.minimum(mean, 1.0), lower, np.minimum(upper, 1.0)
 
     def profile_lower(self, epsilons: Array, confidence: float, *, reverse: bool = False) -> Array:
@@ -133,6 +134,7 @@ class AlgorithmAudit:
         ``reverse`` is the direction from the neighbour to the data.
         """
         # A loss is a sum of floats, so an excess over epsilon that may be rounding does not count.
+        # A run of unknown loss counts with the smallest term, 0.
         raised_epsilons = epsilons * (1 + TOLERANCE) + ABSOLUTE_TOLERANCE
         terms = np.nan_to_num(self._hockey_stick_terms(raised_epsilons, reverse=reverse))
         bound = mean_lower(terms, (1 - confidence) / epsilons.size)

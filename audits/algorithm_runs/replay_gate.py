@@ -80,7 +80,7 @@ class ReplayGate(GateWithRefusals):
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._samples = iter(recorder.samples)
         self._sampled = np.empty(0, dtype=np.intp)  # the secret sample of the current release
-        self._both_data = recorder.records, self._data
+        self._both_data = recorder.records, self._data  # those of the recorded run come first
         self._changed_users: set[int] = set()  # users whose value changed in some release
         self._refusals = recorder.refusals
         self._refused = 0  # how many of the recorded refusals have come again
@@ -199,31 +199,38 @@ class ReplayGate(GateWithRefusals):
         changed = self._changed_rows
         if changed is None or changed.size > 1 or not isinstance(mechanism, PoissonSampled):
             self.loss = math.nan
+        # Without a changed record the densities are equal: the loss stays as it is.
         if changed is None or changed.size != 1 or math.isnan(self.loss):
             return
-        # The other sample has the record if the recorded one has not, and the other way round.
+        # The other sample has the record if the drawn one has not, and the other way round.
         other_sample = np.setxor1d(self._sampled, changed)
         try:
-            other_value, replayed_value = (
+            other_recorded, other_value = (
                 np.array(query.query(take_rows(data, other_sample))) for data in self._both_data
             )
         except Exception:  # The query may fail on this sample.
             self.loss = math.nan
             return
-        if not other_value.shape == replayed_value.shape == value.shape:
+        if not other_recorded.shape == other_value.shape == value.shape:
             self._raise_off_transcript("the shape of a value depends on the secret sample")
-        value_pairs = [(recorded, other_value), (value, replayed_value)]
+        # For each data set, the recorded one first: the values of the drawn and the other sample.
+        value_pairs = [(recorded, other_recorded), (value, other_value)]
         # The sampler's loss is for a record that is added or removed, not replaced: on one of the
         # two data sets the record must not change the value.
         if not any(_adds_nothing(*pair) for pair in value_pairs):
             self.loss = math.nan
             return
-        if changed[0] not in self._sampled:
-            value_pairs = [pair[::-1] for pair in value_pairs]
-        log_density, neighbour_log_density = (
-            _log_mixture(mechanism, output, *pair) for pair in value_pairs
+        drawn_has_record = changed[0] in self._sampled
+        recorded_log_density, log_density = (
+            _log_mixture(
+                mechanism,
+                output,
+                inside=drawn if drawn_has_record else other,
+                outside=other if drawn_has_record else drawn,
+            )
+            for drawn, other in value_pairs
         )
-        self.loss += log_density - neighbour_log_density
+        self.loss += recorded_log_density - log_density
 
     @functools.cached_property
     def _changed_rows(self) -> Any:
@@ -252,9 +259,11 @@ def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: A
     ``inside`` and ``outside`` are the values of the sample with and without the record.
     """
     part, rate = drawing_mechanism(mechanism), mechanism.rate
-    logs = [float(np.sum(part.log_density(output, value))) for value in (inside, outside)]
+    log_inside, log_outside = (
+        float(np.sum(part.log_density(output, value))) for value in (inside, outside)
+    )
     with np.errstate(divide="ignore"):
-        return float(np.logaddexp(logs[0] + np.log(rate), logs[1] + np.log1p(-rate)))
+        return float(np.logaddexp(log_inside + np.log(rate), log_outside + np.log1p(-rate)))
 
 
 def _adds_nothing(first: Any, second: Any) -> bool:
@@ -289,7 +298,8 @@ class ReplayGates:
     """The gates of a run that receives the recorded answers, in the order of the recorders."""
 
     def __init__(self, recorders: list[RecordingLedger], most_moved_rows: float = math.inf) -> None:
-        self._recorders, self._most = recorders, most_moved_rows
+        # The data behind a gate may differ from the recorded ones in so many rows.
+        self._recorders, self._most_moved_rows = recorders, most_moved_rows
         self._gates: list[ReplayGate] = []
 
     def open(self, data: Any, plan: Plan, public: Any) -> ReplayGate:
@@ -301,9 +311,10 @@ class ReplayGates:
         if plan != recorder.plan:
             raise OffTranscript(f"the plan was {plan!r}, recorded was {recorder.plan!r}")
         self._gates.append(ReplayGate(recorder, data, public))
-        if (moved := self._gates[-1].moved_rows) > self._most:
+        moved, allowed = self._gates[-1].moved_rows, self._most_moved_rows
+        if moved > allowed:
             raise OffTranscript(
-                f"{moved} rows behind the gate changed where the data changed in {self._most:g}"
+                f"{moved} rows behind the gate changed where the data changed in {allowed:g}"
             )
         return self._gates[-1]
 

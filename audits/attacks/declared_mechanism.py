@@ -3,7 +3,8 @@
 A mechanism declares the density of its outputs and its loss; the audit draws from it, to see
 whether both are true.  The score of an output is the log-likelihood ratio ln(p / q) of the two
 values of a pair by the declared density.  A rule guesses the first value where the score is at
-least a cut, and the second value where it is at most a lower cut.
+least a cut, and the second value where it is at most a lower cut.  The density also gives the law
+of the scores, so the cuts are chosen without runs where outputs can be listed or integrated over.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,26 @@ from mechanisms.base.supports import Lattice, RealLine
 # the best of these pairs is tested.  A larger epsilon counts as MAX_EPSILON, as that of a claim may
 # be infinite.
 EPSILON_SHARES, MAX_EPSILON = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98), 50.0
-# Share of the runs that are pilot runs, where the law of the scores is not known, and the most.
-# More of them choose the cut better, and leave fewer runs for the test.
+# Where the law of the scores is not known, pilot runs estimate it: their share of all runs, and the
+# most of them.  More of them choose the cuts better, and leave fewer runs for the test.
 PILOT_SHARE, MAX_PILOT_RUNS = 0.05, 50_000
 MAX_ENUMERATED = 1 << 16  # more labels are not listed; pilot runs estimate the law of the scores
-# Ends of the panels of the quadrature, in widths of the density on either side of a value: every
-# quarter up to 16, then each a quarter farther than the one before, to 364 for heavy tails.
+# Distances from a value, in widths of the density, between which the quadrature integrates: every
+# quarter up to 16, then each a quarter farther than the one before, to 364 for heavy tails.  They
+# only decide which cuts are chosen; the bound comes from the runs of the test.
 PANEL_ENDS = np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
 SCORE_DESCRIPTION = "the declared log-likelihood ratio"
+
+
+class ScoreDistribution(NamedTuple):
+    """The law of the scores of a pair: scores that occur, and the share of all runs of each."""
+
+    scores: Array
+    shares: Array
+
+    def cuts(self, objective: Objective) -> Cuts:
+        """The cuts that suit the objective best."""
+        return best_cuts(self.scores, objective, self.shares)
 
 
 def audit_declared(
@@ -67,15 +80,11 @@ def audit_declared(
     if pair is not None:
         pairs = [pair]
     else:
-        top = (claim or mechanism.loss).epsilon_at(objective.delta)
-        candidates = [
-            mechanism.worst_pair(share * min(top, MAX_EPSILON)) for share in EPSILON_SHARES
-        ]
-        # Equal pairs are tried once; their values may be arrays, so their texts are compared.
-        pairs = list({repr(candidate): candidate for candidate in candidates}.values())
+        claimed_epsilon = (claim or mechanism.loss).epsilon_at(objective.delta)
+        pairs = _worst_pairs(mechanism, min(claimed_epsilon, MAX_EPSILON))
     scores = [likelihood_ratio_score(mechanism, candidate) for candidate in pairs]
-    laws = [score_distribution(mechanism, candidate) for candidate in pairs]
-    distributions = [law for law in laws if law is not None]
+    known = [score_distribution(mechanism, candidate) for candidate in pairs]
+    distributions = [law for law in known if law is not None]
     if len(distributions) < len(pairs):  # one law is not known: pilot runs estimate all of them
         pilot = min(max(int(PILOT_SHARE * objective.runs), 1), MAX_PILOT_RUNS)
         objective = replace(objective, runs=objective.runs - pilot)
@@ -83,14 +92,16 @@ def audit_declared(
         for candidate, score in zip(pairs, scores, strict=True):
             drawn = draw_both(mechanism.release, candidate, runs_per_pair, rng, executor)
             sampled = np.concatenate([score(output) for chunk in drawn for output in chunk])
-            distributions.append((sampled, np.full(sampled.size, 1 / sampled.size)))
-    cuts = [best_cuts(values, objective, mass) for values, mass in distributions]
+            shares = np.full(sampled.size, 1 / sampled.size)
+            distributions.append(ScoreDistribution(sampled, shares))
+    cuts = [law.cuts(objective) for law in distributions]
     best_index = max(range(len(pairs)), key=lambda index: cuts[index].expected.bound)
     pair, score, law = pairs[best_index], scores[best_index], distributions[best_index]
     rule = _threshold_rule(score, cuts[best_index])
     rules: list[DecisionRule] = [rule]
     objectives = [
-        Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
+        replace(objective, epsilon=epsilon, delta=delta, every_run=epsilon == 0)
+        for epsilon, delta in points
     ]
     # By the declared density the mechanism's own loss holds at every point.  Only a sampler that
     # draws from another law can refute it, and the density does not show where.  So with the bound
@@ -98,21 +109,24 @@ def audit_declared(
     claims_own_loss = claim == mechanism.loss
     if claims_own_loss:
         objectives = [] if objective.delta == 0 else objectives[:1]
-    best = max(
-        objectives,
-        key=lambda point: best_cuts(law[0], point, law[1]).expected.z_score,
-        default=None,
-    )
-    # the bound is already a test at its own delta, so no other point at this delta is tested
+    best = max(objectives, key=lambda point: law.cuts(point).expected.z_score, default=None)
+    # The bound is already a test at its own delta, so no other point at this delta is tested.
     if best is None or best.epsilon is None or best.delta == objective.delta:
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
-    rules.append(_threshold_rule(score, best_cuts(law[0], best, law[1])))
+    rules.append(_threshold_rule(score, law.cuts(best)))
     bound, counts_at_point = count_correct(
         mechanism.release, pair, rules, objective.runs, rng, executor
     )
     point = ClaimPoint(best.epsilon, best.delta, counts_at_point, decides_alone=not claims_own_loss)
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
+
+
+def _worst_pairs(mechanism: Mechanism, epsilon: float) -> list[tuple[Any, Any]]:
+    """The different worst pairs of a mechanism at shares of this epsilon."""
+    candidates = [mechanism.worst_pair(share * epsilon) for share in EPSILON_SHARES]
+    # Equal pairs are tried once; their values may be arrays, so their texts are compared.
+    return list({repr(candidate): candidate for candidate in candidates}.values())
 
 
 @final
@@ -143,7 +157,10 @@ class LogOddsTable:
 
 
 def likelihood_ratio_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreFunction:
-    """The exact log-likelihood ratio of a declared mechanism."""
+    """The exact log-likelihood ratio of a declared mechanism.
+
+    Where outputs are 0, 1, 2, ... for one value, it is computed once for each, as a table.
+    """
     ratio, outcomes = LogLikelihoodRatio(mechanism, *pair), mechanism.support.outcomes(pair[0])
     if outcomes is None or np.ndim(pair[0]) != mechanism.value_axes:
         return ratio
@@ -154,38 +171,46 @@ def _threshold_rule(score: ScoreFunction, cuts: Cuts) -> ThresholdRule:
     return ThresholdRule(score, cuts.upper, cuts.expected, SCORE_DESCRIPTION, cuts.lower)
 
 
-def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
-    """Scores and their shares of all runs, by enumeration or quadrature; None if neither works.
+def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreDistribution | None:
+    """The law of the scores, by enumeration or quadrature; None if neither works.
 
-    A run has either value with probability 1/2, so the share of an output is (p + q) / 2.
+    A run has either value with probability 1/2, so the share of an output is (p + q) / 2, times its
+    measure: that of its cell, or the weight of its node.
     """
     support = mechanism.support
-    axes, cells = mechanism.value_axes, None
-    # Both values must be one value each, not one for each of several users; ``axes`` is the number
-    # of axes of one value.
-    is_single = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
-    if isinstance(support, Lattice):  # it lists the outputs of a single number only
-        is_single = is_single and axes is None
-    if is_single and getattr(support, "count", 0) <= MAX_ENUMERATED:
-        cells = support.cells(*pair)
+    cells = support.cells(*pair) if _can_list_outputs(mechanism, pair) else None
+    is_number = all(np.size(value) == 1 for value in pair)
     if cells is not None:
         outputs, measure, values = cells.outputs, cells.measure, list(pair)
-    elif (
-        not isinstance(support, RealLine)
-        or support.ends is not None
-        or any(np.size(value) != 1 for value in pair)
-    ):
-        return None
-    else:
-        values = [float(np.sum(value)) for value in pair]
+    elif isinstance(support, RealLine) and support.ends is None and is_number:
+        values = [float(np.sum(value)) for value in pair]  # an array of one number has one as well
         # The density integrates to 1, so 1 over its height at the centre is about its width.
         width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
-        ladder = width * PANEL_ENDS
-        ends = [value + side * ladder for value in values for side in (-1, 1)]
+        ends = [value + side * width * PANEL_ENDS for value in values for side in (-1, 1)]
         outputs, measure, _ = gauss_legendre_panels(
             np.unique(np.concatenate([*ends, *map(support.breakpoints, values)]))
         )
+    else:
+        return None
     log_p, log_q = (np.ravel(mechanism.log_density(outputs, value)) for value in values)
-    share = measure * (np.exp(log_p) + np.exp(log_q)) / 2
-    positive = share > 0
-    return log_p[positive] - log_q[positive], share[positive] / np.sum(share[positive])
+    shares = measure * (np.exp(log_p) + np.exp(log_q)) / 2
+    positive = shares > 0
+    # The shares are divided by their sum, since what lies beyond the panels is left out.
+    return ScoreDistribution(
+        log_p[positive] - log_q[positive], shares[positive] / np.sum(shares[positive])
+    )
+
+
+def _can_list_outputs(mechanism: Mechanism, pair: tuple[Any, Any]) -> bool:
+    """Whether the mechanism's support may list the outputs of this pair.
+
+    Both values must be one value each, not one for each of several users.
+    """
+    support, axes = mechanism.support, mechanism.value_axes  # the number of axes of one value
+    if axes is None:
+        is_single = all(np.size(value) == 1 for value in pair)
+    else:
+        is_single = all(np.ndim(value) == axes for value in pair)
+    if isinstance(support, Lattice):  # it lists the outputs of a single number only
+        is_single = is_single and axes is None
+    return is_single and getattr(support, "count", 0) <= MAX_ENUMERATED

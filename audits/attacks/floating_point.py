@@ -33,16 +33,19 @@ from mechanisms.base.mechanism import Mechanism
 NO_BIT = 2000  # stands for zero; every other float has its lowest bit from 2^-1074 to 2^1023
 FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
 MAX_NUMBERS = 8  # coordinates of one output that are tested, at most
-# Laplace noise of numpy reaches the outputs of this many runs, all but a few that another logarithm
-# rounds otherwise; noise that reaches a smaller share is of another kind.
+# Noise is taken for numpy's Laplace noise if that can reach more than REACHED_SHARE of the outputs
+# of PILOT_RUNS runs.  It would reach all of them, but for a few that another logarithm rounds
+# otherwise; see `reachable`.
 PILOT_RUNS, REACHED_SHARE = 50, 0.9
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
     """The largest k such that the float is an integer multiple of 2^k, elementwise."""
+    # |x| = significand 2^(exponent - 53), with a whole number of at most 53 bits.
     fraction, exponent = np.frexp(np.asarray(x, dtype=float))
     significand = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
-    # a power of two is exact as a float, and so is its exponent
+    # ``n & -n`` is the lowest set bit of n: a power of two, which is exact as a float.  `np.frexp`
+    # writes 2^b as 1/2 times 2^(b + 1).
     lowest = np.frexp((significand & -significand).astype(float))[1].astype(np.int64) - 1
     return np.where(significand == 0, NO_BIT, exponent.astype(np.int64) - 53 + lowest)
 
@@ -53,15 +56,16 @@ def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
     k runs from -30 to 20.  The answer is `FINEST_GRID` - 1 if every grid is too coarse, and
     `NO_BIT` if no noise was added.
     """
-    # A grid that is a multiple of another one is tried only for floats that the finer one reached.
+    # The points of a grid are also points of every finer one.  So a grid is tried only for the
+    # floats that the grid before it, of half its step, reached.
     grids = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
-    alive = np.flatnonzero(np.isfinite(x))
+    reached = np.flatnonzero(np.isfinite(x))
     for k in range(FINEST_GRID, COARSEST_GRID + 1):
-        noise = np.ldexp(np.rint(np.ldexp(x[alive] - value, -k)), k)
-        alive = alive[value + noise == x[alive]]
-        if alive.size == 0:
+        noise = np.ldexp(np.rint(np.ldexp(x[reached] - value, -k)), k)  # rounded to the grid 2^k
+        reached = reached[value + noise == x[reached]]
+        if reached.size == 0:
             break
-        grids[alive] = k
+        grids[reached] = k
     grids[x == value] = NO_BIT
     return grids
 
@@ -76,12 +80,12 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
     (numpy's logarithm and C's differ in the last bit once in 300 times.)
     """
     away = x - value
-    grid = np.where(away < 0, 52, 53)
-    centre = np.rint(np.ldexp(np.exp(-np.abs(away) / scale), grid))
+    bits = np.where(away < 0, 52, 53)  # the multiples are of 2^-bits
+    centre = np.rint(np.ldexp(np.exp(-np.abs(away) / scale), bits))
     is_reachable = np.zeros(x.size, dtype=bool)
     for step in range(-2, 3):
-        w = np.ldexp(np.clip(centre + step, 1.0, np.ldexp(1.0, grid)), -grid)
-        is_reachable |= value + np.copysign(scale * np.log(w), away) == x
+        multiple = np.ldexp(np.clip(centre + step, 1.0, np.ldexp(1.0, bits)), -bits)
+        is_reachable |= value + np.copysign(scale * np.log(multiple), away) == x
     return is_reachable
 
 
@@ -148,9 +152,12 @@ def audit_bits(
     first_vector, second_vector = _pair_as_vectors(pair)
     checked_loss = check_arguments(runs, confidence, claim)
     scale = _laplace_scale(draw, pair, checked_loss)
-    width = min(first_vector.size, MAX_NUMBERS) if first_vector.shape == second_vector.shape else 1
+    # Values of different lengths have no coordinates to compare noise with: of their outputs only
+    # the lowest bit of the first number is tested.
+    same_length = first_vector.size == second_vector.size
+    width = min(first_vector.size, MAX_NUMBERS) if same_length else 1
     kinds = ["the lowest bit"]
-    if first_vector.size == second_vector.size:
+    if same_length:
         kinds += ["the grid of noise on the first", "the grid of noise on the second"]
     if scale is not None:
         kinds.append("which value Laplace noise reaches it from")
@@ -163,9 +170,10 @@ def audit_bits(
             for j in range(width):
                 x = numbers[:, min(j, numbers.shape[1] - 1)]
                 columns.append(lowest_bit(x))
-                if len(kinds) > 1:
+                if same_length:
                     columns += [noise_grid(x, first_vector[j]), noise_grid(x, second_vector[j])]
                 if scale is not None:
+                    # 0: from neither value, 1: from the first, 2: from the second, 3: from both
                     from_first, from_second = (
                         reachable(x, first_vector[j], scale),
                         reachable(x, second_vector[j], scale),
@@ -194,7 +202,8 @@ def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
 def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
     """The scale of Laplace noise that a pure claim about two numbers requires.
 
-    None if a few runs show another kind of noise.
+    That is their distance over the claimed epsilon.  It is None for other claims and values, and if
+    a few runs show another kind of noise.
     """
     first_vector, second_vector = _pair_as_vectors(pair)
     if (

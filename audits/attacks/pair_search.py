@@ -124,7 +124,7 @@ def search_pairs(
     pairs.halve(int(SEARCH_SHARE * runs))
     if not pairs.ranking:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
-    best = pairs.field[0]
+    best = pairs.kept[0]
     finding = distinguish(release, best.pair, claim, runs - pairs.runs, confidence, delta, source)
     finding = dataclasses.replace(
         finding,
@@ -140,7 +140,10 @@ def search_pairs(
 
 @final
 class _PairSearch:
-    """The pairs that are left in the search, best first, and what the screenings have shown."""
+    """The pairs that are left in the search, best first, and what the screenings have shown.
+
+    A screening is a short audit of a pair, whose bound on epsilon only ranks it.
+    """
 
     def __init__(
         self,
@@ -152,9 +155,10 @@ class _PairSearch:
     ) -> None:
         self.release, self.space, self.relation = release, space, relation
         self.delta, self.rng = delta, rng
-        self.field: list[NeighbourPair] = []
-        self.ranking: dict[int, tuple[NeighbourPair, float]] = {}  # the last bound of each pair
-        self.runs = self.refused = 0
+        self.kept: list[NeighbourPair] = []
+        # the last screening bound of each pair, by the id of the pair
+        self.ranking: dict[int, tuple[NeighbourPair, float]] = {}
+        self.runs = self.refused = 0  # runs so far, and pairs on which the release raised
 
     def halve(self, budget: int) -> None:
         """Screen pairs in rounds of equally many runs, and keep and vary the better ones."""
@@ -165,11 +169,12 @@ class _PairSearch:
             scored = self.screen(candidates, runs_per_pair)
             if not scored:
                 return
-            # The best quarter stays, as many pairs are varied from it, and as many are new.
-            self.field = candidates = [pair for pair, _ in scored[: max(1, len(candidates) // 4)]]
+            # The best quarter stays, as many pairs are varied from it, and as many are new.  The
+            # last round has no such pairs: it only chooses among the best.
+            self.kept = candidates = [pair for pair, _ in scored[: max(1, len(candidates) // 4)]]
             if done + 2 < rounds:
-                parents = [*self.field, *[None] * len(self.field)]  # None makes a new random pair
-                candidates = [*self.field, *distinct_pairs(map(self.varied, parents))]
+                parents = [*self.kept, *[None] * len(self.kept)]  # None makes a new random pair
+                candidates = [*self.kept, *distinct_pairs(map(self.varied, parents))]
 
     def first_candidates(self, budget: int) -> list[NeighbourPair]:
         """The pairs that enter the search: as many as the budget can screen, a quarter random."""
@@ -196,8 +201,8 @@ class _PairSearch:
             except Exception:  # the user's code; counted, and reported in the result
                 self.refused += 1
                 continue
-            # Added terms are below any difference that matters: the share of right guesses ranks
-            # pairs whose bounds are both 0.
+            # The added terms are below any difference of bounds that matters: the share of right
+            # guesses ranks pairs whose bounds are both 0.
             bound = finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
             scored.append((pair, bound))
         scored.sort(key=lambda row: -row[1])
@@ -212,7 +217,8 @@ class _PairSearch:
             return NeighbourPair("found by the search", value, space.neighbour(value, rng))
         value = space.random(rng)
         if parent is not None and np.shape(parent.first) == np.shape(value):
-            # every number is the parent's, or with some chance a new one
+            # Every number is the parent's, or with some chance, the same for all, a new one.  With
+            # the chance 0 the parent's first value gets another neighbour.
             is_new = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
             value = space.array(np.where(is_new, value, parent.first))
         neighbour = random_neighbour(space, self.relation, value, rng)

@@ -1,9 +1,10 @@
 """Early stop: bet against the claim run by run, and stop when the wealth is a proof.
 
 A bet is on which of the two values a run released.  Under a true claim the wealth does not grow in
-expectation, so a large wealth at any time refutes the claim.  Most of the error probability is for
-the bets, the rest for the exact bound after the last run.  The learner of guesses uses every run
-after it was bet on.  References: Ville (1939); Waudby-Smith & Ramdas (2024).
+expectation, so a large wealth at any time refutes the claim.  Several *experts* bet, each with a
+wealth and a strategy of its own, and their mean wealth counts.  Most of the error probability is
+for the bets, the rest for the exact bound after the last run.  The learner of guesses uses every
+run after it was bet on.  References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def watch(
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
     objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
-    bets = _Bets(release, pair, objective, epsilon, BETTING_ERROR_SHARE * error)
+    bets = _Bets(release, pair, objective, epsilon, error=BETTING_ERROR_SHARE * error)
     rule, guesses, unseen = bets.place(source, executor)
     if bets.stopped is not None:
         falsified, epsilon_lower = True, epsilon
@@ -201,9 +202,11 @@ class _Bets:
             if not isinstance(release, ScoredDraw):
                 reader = ReadDraw(vectorised(release))
                 self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
-        self.objective = objective
-        self.epsilon, self.log_proof = epsilon, -math.log(error)
-        # ``log_proof`` is the log-wealth at which the claim is refuted with this error probability.
+        self.objective, self.epsilon = objective, epsilon
+        # The log-wealth at which the claim is refuted with this error probability: from a wealth of
+        # 1 it grows to 1 / error with probability at most ``error`` (Ville's inequality).
+        self.log_proof = -math.log(error)
+        # One expert for exact log-odds, else one for each excess over epsilon that they may have.
         self.log_wealth: Array = np.zeros(1 if self.exact else len(EXPERT_EXCESSES))
         self.runs = 0
         self.width = 1  # how many numbers one output has
@@ -212,7 +215,10 @@ class _Bets:
     def place(
         self, rng: np.random.Generator, executor: Executor | None
     ) -> tuple[DecisionRule, GuessCounts, tuple[str, ...]]:
-        """Bet until the wealth is a proof or no runs remain: the last rule, its guesses, unseen."""
+        """Bet until the wealth is a proof or no runs remain.
+
+        It returns the last rule, its guesses, and the parts of outputs that nothing could read.
+        """
         unseen: tuple[str, ...] = ()
         if self.exact is None:
             rule, score, unseen = self._learn(rng, executor)
@@ -221,6 +227,7 @@ class _Bets:
             # are to be guessed on too.
             lowest_score, score = (1 - 1e-9) * self.epsilon, self.exact
             rule = ThresholdRule(score, lowest_score, NO_GUESS, SCORE_DESCRIPTION)
+        # The right guesses of the rule, and its guesses, in the runs that it did not learn from.
         counts, all_runs = np.zeros(2, dtype=np.int64), self.objective.runs
         test_runs = all_runs - self.runs
         while self.runs < all_runs and self.stopped is None:
@@ -246,6 +253,7 @@ class _Bets:
         )
         while self.runs < most_runs and self.stopped is None:
             trained = train_score(*known_outputs, self.objective, cut_only)
+            # At least 10 runs, so that few runs are not learned from again and again.
             size = max(int((LEARNING_GROWTH - 1) * self.runs), 10)
             further_outputs = collect_both(self.draw, self.pair, size, rng, executor)
             self._bet(trained.log_odds, further_outputs, rng)
@@ -255,22 +263,27 @@ class _Bets:
         return trained.rule(test_objective), trained.log_odds, unseen_parts(*known_outputs)
 
     def _bet(self, score: ScoreFunction, outputs: OutputPair, rng: np.random.Generator) -> None:
-        """Bet on runs in the order of fair coins, given the log-odds of their outputs."""
+        """Bet on runs one after the other; ``score`` gives the log-odds of their outputs.
+
+        The outputs of the first value come before those of the second, so they are put into a
+        random order, as if a coin had chosen the value of each run.
+        """
         scores = np.concatenate([score(side) for side in outputs if len(side)])
         order = rng.permutation(scores.size)
         log_odds, is_first = scores[order], order < len(outputs[0])
+        # How far each expert takes the log-odds to exceed the claim's, a row for each expert.
         excess = expert_odds(log_odds, self.epsilon, exact=self.exact is not None)
         is_right = is_first == (log_odds > 0)
         rates = log_growth(excess, is_right, self.epsilon, self.objective.delta)
-        path = self.log_wealth[:, None] + np.cumsum(rates, axis=1)
-        rich = np.flatnonzero(log_mean_wealth(path) >= self.log_proof)
-        if rich.size and self.stopped is None:
-            self.stopped = self.runs + int(rich[0]) + 1
-        self.log_wealth = path[:, -1]
+        log_wealth_after = self.log_wealth[:, None] + np.cumsum(rates, axis=1)
+        proofs = np.flatnonzero(log_mean_wealth(log_wealth_after) >= self.log_proof)
+        if proofs.size and self.stopped is None:
+            self.stopped = self.runs + int(proofs[0]) + 1
+        self.log_wealth = log_wealth_after[:, -1]
         self.runs += log_odds.size
 
     def could_stop(self, runs: int) -> bool:
         """True if ``runs`` right guesses, each as sure as can be, would have been a proof."""
-        surest_odds = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
-        growth = log_growth(surest_odds, np.array([True]), self.epsilon, self.objective.delta)
+        excess = expert_odds(np.array([np.inf]), self.epsilon, exact=self.exact is not None)
+        growth = log_growth(excess, np.array([True]), self.epsilon, self.objective.delta)
         return float(log_mean_wealth(runs * growth)[0]) >= self.log_proof

@@ -73,11 +73,17 @@ class Learner(Protocol):
 
     @property
     def draw(self) -> Draw:
-        """The draw of the outputs that the score reads."""
+        """The draw of the outputs that the score reads.
+
+        It is asked for before every draw: the runs that are learned from, and those of a test.
+        """
         ...
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
-        """The score that suits the objective best."""
+        """The score that suits the objective best, from the outputs of both values that are known.
+
+        It is called once for each block, with more outputs each time.
+        """
         ...
 
 
@@ -97,7 +103,7 @@ def guess_in_blocks(
     known to the next block; a block with 0 tested runs only learns.  ``points`` are the (epsilon,
     delta) of the claim; the most refutable one gets a rule of its own.
     """
-    done: list[tuple[DecisionRule, GuessCounts]] = []
+    counted: list[tuple[DecisionRule, GuessCounts]] = []  # the rules whose guesses count
     point = point_rule = None
     for block, (learned, tested) in enumerate(blocks):
         known_count = len(known_outputs[0]) + len(known_outputs[1])
@@ -122,22 +128,30 @@ def guess_in_blocks(
             known_outputs = append_runs(known_outputs, fresh)
         expected, least_bound = rules[0].expected, 0.0
         if objective.runs >= MANY_RUNS:
-            share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)
+            share = min(max(expected.correct_rate, 0.5), 1 - 1e-9)  # with finite log-odds, >= 0
             least_bound = PROMISING * (math.log(share) - math.log1p(-share))
         if is_last or expected.bound > least_bound:
-            done.append((rules[0], guesses[0]))
+            counted.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:
             point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
-    counts, unseen = pool([g for _, g in done]), unseen_parts(*known_outputs)
-    return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
+    counts, unseen = pool([guesses for _, guesses in counted]), unseen_parts(*known_outputs)
+    last_rule, _ = counted[-1]
+    return RuleResult(pair, last_rule, counts, point, point_rule, unseen)
 
 
 def most_refutable_point(
     trained: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
 ) -> Objective | None:
     """The point of the claim that the learned score is expected to refute most surely."""
+    # At epsilon 0 the rule guesses in every run, so that no leaks need to be counted.
     objectives = [
-        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
+        Objective(
+            objective.runs,
+            delta=delta,
+            alpha=objective.alpha,
+            epsilon=epsilon,
+            every_run=epsilon == 0,
+        )
         for epsilon, delta in points
     ]
     best = max(objectives, key=trained.z_score, default=None)

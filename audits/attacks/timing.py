@@ -126,16 +126,18 @@ def audit_timing(
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", type(pair).__name__, "two neighbouring values")
     seed, source = seed_and_generator(rng)
-    spent, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
-    value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
+    # Both have a row for each pair of batches and a column for each value.
+    seconds, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
+    value_p = signed_rank_p(seconds[:, 1] - seconds[:, 0])
+    # Batches of the same value are compared, separately for each value: each row of an odd index
+    # with the row before it.  If time does not depend on the noise, the batch with the larger noise
+    # is as often the faster one, so the differences of time with this sign have fair signs too.
     paired_rows = 2 * (pairs // 2)
-    # Batches of the same value are compared, separately for each value (column): each row of an odd
-    # index with the row before it.  ``louder`` is the difference of their noise.
-    slower = spent[1:paired_rows:2] - spent[0:paired_rows:2]
-    louder = noise[1:paired_rows:2] - noise[0:paired_rows:2]
-    noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
-    value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
-    noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
+    more_seconds = seconds[1:paired_rows:2] - seconds[0:paired_rows:2]
+    more_noise = noise[1:paired_rows:2] - noise[0:paired_rows:2]
+    noise_p = signed_rank_p((more_seconds * np.sign(more_noise)).ravel())
+    value_correlation = spearman(np.repeat([0.0, 1.0], pairs), seconds.T.ravel())
+    noise_correlation = float(np.mean([spearman(noise[:, j], seconds[:, j]) for j in (0, 1)]))
     is_refuted = min(value_p, noise_p) < (1 - confidence) / 2
     # The p-value is least if all signs are the same: 2^(1 - pairs).
     can_refute = 2.0 ** (1 - pairs) < (1 - confidence) / 2
@@ -182,18 +184,20 @@ def signed_rank_p(differences: Array) -> float:
     # Ranks are doubled, because the mean rank of ties may be half of an odd number.
     ranks = np.rint(2 * rankdata(np.abs(nonzero))).astype(int)
     largest_sum = int(ranks.sum())
-    # chance[s]: the probability that the ranks with a positive sign sum to s, of the ranks so far
-    chance = np.zeros(largest_sum + 1)
-    chance[0], reach = 1.0, 0
+    # probability[s] is that of a sum s of the ranks with a positive sign, among the ranks so far,
+    # which sum to ``sum_so_far``.  One more rank r, whose sign is a fair coin, makes it
+    # (probability[s] + probability[s - r]) / 2.
+    probability = np.zeros(largest_sum + 1)
+    probability[0], sum_so_far = 1.0, 0
     for rank in np.sort(ranks):
-        # chance[s] = (chance[s] + chance[s - rank]) / 2
-        half = 0.5 * chance[: reach + 1]
-        chance[: reach + 1] = half
-        chance[rank : rank + reach + 1] += half
-        reach += int(rank)
-    above = int(ranks[nonzero > 0].sum())
-    extreme_sum = max(above, largest_sum - above)
-    return min(1.0, 2 * float(chance[extreme_sum:].sum()))
+        half = 0.5 * probability[: sum_so_far + 1]
+        probability[: sum_so_far + 1] = half
+        probability[rank : rank + sum_so_far + 1] += half
+        sum_so_far += int(rank)
+    positive_sum = int(ranks[nonzero > 0].sum())
+    # The distribution is symmetric, so both tails have the probability of the upper one.
+    extreme_sum = max(positive_sum, largest_sum - positive_sum)
+    return min(1.0, 2 * float(probability[extreme_sum:].sum()))
 
 
 @final
@@ -222,7 +226,7 @@ class _Timer:
 
     def measure(self, pairs: int) -> tuple[Array, Array]:
         """Seconds and mean noise of every batch: a row for each pair, a column for each value."""
-        spent, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
+        seconds, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
         coins = self._rng.integers(0, 2, (pairs, 2)).tolist()
         self._row(0, 0)  # a warm-up: the first call would pay for one-time loading
         collecting = gc.isenabled()
@@ -230,29 +234,34 @@ class _Timer:
         try:
             for row, (made_first, timed_first) in enumerate(coins):
                 columns = [timed_first, 1 - timed_first]
-                spent[row, columns], noise[row, columns] = self._row(made_first, timed_first)
+                seconds[row, columns], noise[row, columns] = self._row(made_first, timed_first)
         finally:
             if collecting:
                 gc.enable()
-        return spent, noise
+        return seconds, noise
 
     def _row(self, made_first: int, timed_first: int) -> tuple[list[float], list[float]]:
-        """Seconds and mean noise of both values, the one that is timed first before the other."""
+        """Seconds and mean noise of both values, the one that is timed first before the other.
+
+        ``made_first`` is the value (0 or 1) of which copies are made first.
+        """
+        # The coin decides the order in which the copies are made and freed.
         copies = [
             [self._make[column]() for _ in range(self._copies)]
             for column in (made_first, 1 - made_first)
-        ]  # the coin decides the order in which the copies are made and freed
-        spent, outputs = [], []
+        ]
+        seconds, outputs = [], []
         for column in (timed_first, 1 - timed_first):
-            values = copies[column ^ made_first]  # the copies of value ``made_first`` are at 0
+            values = copies[0 if column == made_first else 1]
             begin = self._clock()
             output = self._draw(values, self._rng)
-            spent.append(self._clock() - begin)
+            seconds.append(self._clock() - begin)
             outputs.append(output)
         columns = (timed_first, 1 - timed_first)
-        # the mean reads the values, so it comes after both were timed
+        # The mean reads the values, so it comes after both were timed.
         timed_outputs = zip(outputs, columns, strict=True)
-        return spent, [_mean_noise(output, self._pair[column]) for output, column in timed_outputs]
+        noise = [_mean_noise(output, self._pair[column]) for output, column in timed_outputs]
+        return seconds, noise
 
 
 def _mean_noise(output: Any, value: Any) -> float:

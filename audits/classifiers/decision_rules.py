@@ -83,13 +83,15 @@ class ThresholdRule:
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
         right = guesses = 0
-        for output, is_first in ((first, True), (second, False)):
-            if len(output):
-                score = self.score(output)
-                high = int(np.count_nonzero(score >= self.cut))
-                below = min(self.lower_cut, float(np.nextafter(self.cut, -np.inf)))
-                low = int(np.count_nonzero(score <= below))
-                right, guesses = right + (high if is_first else low), guesses + high + low
+        # Where both cuts are equal, a score at the cut is a guess of the first value alone.
+        below = min(self.lower_cut, float(np.nextafter(self.cut, -np.inf)))
+        for outputs, is_first in ((first, True), (second, False)):
+            if len(outputs):
+                scores = self.score(outputs)
+                guessed_first = int(np.count_nonzero(scores >= self.cut))
+                guessed_second = int(np.count_nonzero(scores <= below))
+                right += guessed_first if is_first else guessed_second
+                guesses += guessed_first + guessed_second
         return right, guesses
 
     def describe(self, first: str, second: str) -> str:
@@ -129,9 +131,10 @@ class IntervalRule:
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
-        ones, wrong = self._count_labels(as_numbers(first))
-        mistaken, zeros = self._count_labels(as_numbers(second))
-        return ones + zeros, ones + zeros + wrong + mistaken
+        right_of_first, wrong_of_first = self._count_labels(as_numbers(first))
+        wrong_of_second, right_of_second = self._count_labels(as_numbers(second))
+        right = right_of_first + right_of_second
+        return right, right + wrong_of_first + wrong_of_second
 
     def _count_labels(self, numbers: NDArray[Any]) -> tuple[int, int]:
         """How many of the numbers have label 1, and how many label -1."""
@@ -142,6 +145,7 @@ class IntervalRule:
             above = [len(numbers) - int(np.count_nonzero(numbers <= edge)) for edge in self.edges]
         else:
             above = [int(np.count_nonzero(numbers > edge)) for edge in self.edges]
+        # The numbers in an interval are above its lower edge and not above its upper one.
         cell_counts = -np.diff([len(numbers), *above, 0])
         return int(cell_counts[self.labels == 1].sum()), int(cell_counts[self.labels == -1].sum())
 
@@ -203,38 +207,37 @@ def best_cuts(scores: Array, objective: Objective, mass: Array) -> Cuts:
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
     right guesses comes from the pooled scores and not from noisy counts of each value.  ``mass`` is
-    the share of all runs that each score stands for.  Both values are guessed at one size of the
-    score, or one of them alone.
+    the share of all runs that each score stands for.  Three kinds of cuts are compared: with a size
+    c > 0, both values are guessed, at scores >= c and <= -c, or one of them alone.
     """
     if objective.every_run:
         right = mass @ (1 / (1 + np.exp(-np.abs(scores))))
         every_run = np.ones(1, dtype=bool)
         return Cuts(0.0, 0.0, objective.best_rule(np.array([right]), np.ones(1), every_run)[1])
-    sides = [np.abs(scores), scores, -scores]
-    tails = [_tail_rates(side, mass) for side in sides]
-    size, guess_rate, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
-    if size.size == 0:
+    # Both values are guessed; only the first, at high scores; only the second, at low ones.
+    tails = [_tail_rates(side, mass) for side in (np.abs(scores), scores, -scores)]
+    both, only_first, only_second = range(3)
+    kind = np.repeat([both, only_first, only_second], [len(sizes) for sizes, _, _ in tails])
+    sizes, guess_rate, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
+    if sizes.size == 0:
         return Cuts(np.inf, -np.inf, NO_GUESS)
-    # 0: both values are guessed; 1: only the first, at high scores; 2: only the second
-    kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
-    best, expected = objective.best_rule(right, guess_rate, kind == 0)
+    best, expected = objective.best_rule(right, guess_rate, two_sided=kind == both)
     # Many outputs may have the score of the cut, up to rounding: all of them are to be guessed on.
-    cut = float(size[best]) * (1 - CUT_MARGIN)
-    upper = np.inf if kind[best] == 2 else cut
-    return Cuts(upper, -np.inf if kind[best] == 1 else -cut, expected)
+    cut = float(sizes[best]) * (1 - CUT_MARGIN)
+    upper = np.inf if kind[best] == only_second else cut
+    lower = -np.inf if kind[best] == only_first else -cut
+    return Cuts(upper, lower, expected)
 
 
 def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
     """Cuts of positive scores, the share of runs beyond each, and that of right guesses there."""
-    order = np.flatnonzero(scores > 0)
-    order = order[np.argsort(-scores[order], kind="stable")]
-    size, share = scores[order], mass[order]
-    guess_rate, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
+    positive = np.flatnonzero(scores > 0)
+    falling = positive[np.argsort(-scores[positive], kind="stable")]
+    sizes, shares = scores[falling], mass[falling]
+    guess_rate, right = np.cumsum(shares), np.cumsum(shares / (1 + np.exp(-sizes)))
     # A cut takes all runs of its size or more, so it is at the last of equal sizes.
-    cut_index = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
-    cut_index = (
-        cut_index[np.unique(np.linspace(0, cut_index.size - 1, MAX_CUTS).astype(int))]
-        if cut_index.size
-        else cut_index
-    )
-    return size[cut_index], guess_rate[cut_index], right[cut_index]
+    cut_index = np.flatnonzero(np.append(sizes[1:] < sizes[:-1], True)[: sizes.size])
+    if cut_index.size:  # at most `MAX_CUTS` of them, evenly spread
+        spread = np.linspace(0, cut_index.size - 1, MAX_CUTS).astype(int)
+        cut_index = cut_index[np.unique(spread)]
+    return sizes[cut_index], guess_rate[cut_index], right[cut_index]

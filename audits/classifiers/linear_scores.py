@@ -2,7 +2,9 @@
 
 An audit learns from runs on two values to tell them apart by the output, whose numbers are a row.
 Each learner takes rows and labels (1 for the first value, 0 for the second) and returns a function
-of rows: about the log-odds that the row came from the first value.
+of rows: about the log-odds that the row came from the first value.  An additive model is a sum of a
+function of each column; it is fitted as a weighted sum of basis functions of the columns, whose
+values at the rows are the *design*.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ MAX_CROSSED_COLUMNS = 4
 MAX_DISTINCT_ROWS = 1 << 14  # rows in which the different numbers of a column are counted
 CONSTANT_PENALTY = 1e-3  # ridge penalty of the constant, which only keeps the system solvable
 MAX_ODDS = 30  # log-odds are clipped here: beyond it e^-odds is below any error of the weights
+# Stands for infinite numbers; and the size up to which numbers have a square that is a float.
+LARGE, MAX_SIZE = 1e300, 1e150
+SMALLEST_SPREAD = 1e-300  # a spread of 0 counts as this, so that it can be divided by
 
 
 @final
@@ -148,11 +153,12 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
     The first ``width`` columns are an output's own numbers; if they are few, their products are in
     the basis too.
     """
-    x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
-    ranked = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
+    x = np.nan_to_num(rows, nan=0.0, posinf=LARGE, neginf=-LARGE)
+    # Without the largest and the smallest 1 % of a column, so that no single run decides.
+    clipped = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        gap = _gap_of_means(ranked, labels)
-        strength = np.abs(np.nan_to_num(gap / np.maximum(ranked.std(axis=0), 1e-300)))
+        gap = _gap_of_means(clipped, labels)
+        strength = np.abs(np.nan_to_num(gap / np.maximum(clipped.std(axis=0), SMALLEST_SPREAD)))
     chosen = np.sort(np.argsort(-strength, kind="stable")[:MAX_COLUMNS])
     columns, missing = [], []
     for column in chosen.tolist():
@@ -165,9 +171,12 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
                 columns.append((column, values, 0.0, 0.0))
             continue
         low, middle, high = np.quantile(observed, [0.25, 0.5, 0.75])
-        spread = (high - low) if high > low else float(np.std(np.clip(observed, -1e150, 1e150)))
-        knots = (np.array([low, middle, high]) - middle) / max(spread, 1e-300)
-        columns.append((column, knots, float(middle), max(float(spread), 1e-300)))
+        spread = float(high - low)
+        if not high > low:
+            spread = float(np.std(np.clip(observed, -MAX_SIZE, MAX_SIZE)))
+        spread = max(spread, SMALLEST_SPREAD)
+        knots = (np.array([low, middle, high]) - middle) / spread
+        columns.append((column, knots, float(middle), spread))
     return SplineBasis(tuple(columns), tuple(missing), width if width <= MAX_CROSSED_COLUMNS else 0)
 
 
@@ -192,12 +201,13 @@ class PooledSteps:
 
 def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     """Steps at deciles, for many numbers that shift alike, such as one noise on each of them."""
-    x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
+    x = np.nan_to_num(rows, nan=0.0, posinf=LARGE, neginf=-LARGE)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
-    beyond = x > knots[4]  # the median
-    gap = _gap_of_means(beyond, labels)
+    is_above_median = x > knots[4]
+    gap = _gap_of_means(is_above_median, labels)
     # The weight is the difference of the shares above the median, in units of two standard errors
-    # and clipped, so that numbers that do not move have a weight near 0.
+    # and clipped, so that numbers that do not move have a weight near 0.  From n runs, half of them
+    # on each value, the difference of two shares of 1/2 has the standard error 1 / sqrt(n).
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)
 
@@ -217,8 +227,9 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
     """Ridge logistic weights on blocks of runs; the first column is the constant."""
     from scipy.linalg import cho_factor, cho_solve
 
-    # Boehning & Lindsay (1988): X'X / 4 bounds the Hessian of the negative log-likelihood, so each
-    # step increases the likelihood.
+    # With X the design, the Hessian of the negative log-likelihood is X' diag(p (1 - p)) X, and
+    # p (1 - p) <= 1/4.  A step with X'X / 4 in its place never decreases the penalised likelihood,
+    # and the matrix is factorised only once (Boehning & Lindsay 1988).
     curvature: Array = np.sum([product for _, _, product in blocks], axis=0) / 4
     ridge = np.full(len(curvature), penalty)
     ridge[0] = CONSTANT_PENALTY

@@ -11,7 +11,8 @@ the outputs are decides which candidates there are:
   columns, and an additive model of all.
 
 A schema says how outputs are read: their numbers, padded to one width, their structure (types,
-lengths and texts) as a code, and the whole output as a code, its category.
+lengths and texts) as a code, and the whole output as a code, its category.  The learning runs are
+cut into folds, so that a run can be scored by weights learned from the other folds.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def model_candidates(
     With ``cut_only`` outputs that are single numbers are scores already, of which an audit learns
     only the cuts: the number itself is then the only candidate.
     """
-    # a side without runs has no kind of output that could differ
+    # A side without runs has no kind of output that could differ from the other's.
     same_kind = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if same_kind and single_numbers(first) and single_numbers(second):
         if cut_only:
@@ -102,20 +103,20 @@ def _number_candidates(
 
     ``first`` and ``second`` are this number in runs on either value, as ``extract`` reads it.
     """
-    # nothing is learned of the number itself, so it needs no folds, and the score is the number
-    yield ModelCandidate(
-        description, [(first, second)], lambda _: np.asarray, extract, is_number, columns
-    )
+    # Nothing is learned of the number itself, so all runs are one fold, and the score that training
+    # returns is the number.
+    one_fold = [(first, second)]
+    yield ModelCandidate(description, one_fold, lambda _: np.asarray, extract, is_number, columns)
     cells = histogram_cells(first, second)
-    # few cells, without smoothing, can hardly be fitted to chance: each is learned from all runs
+    # Few cells, without smoothing, can hardly be fitted to chance: each is learned from all runs.
     has_few_cells = cells.smoothing is None and cells.mass.size <= FEW_CELLS
-    parts = [(first, second)] if has_few_cells else _split_folds(first, second)
+    all_folds = one_fold if has_few_cells else _split_folds(first, second)
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
-        return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
+        return StepFunction(histogram_cells(*_concatenate_folds(all_folds, folds), cells.smoothing))
 
     smoothed = f"smoothed log-odds of {description}"
-    yield ModelCandidate(smoothed, parts, train, extract, is_number, columns)
+    yield ModelCandidate(smoothed, all_folds, train, extract, is_number, columns)
 
 
 def reduced_candidates(
@@ -136,9 +137,9 @@ def reduced_candidates(
     learns again from more runs passes as ``known`` the columns of the candidate that it chose
     before: then only these columns are tried.
     """
-    sums = len(reduction.sums)
-    chosen_numbers = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
-    columns = [c for c in (*chosen_numbers, *range(sums)) if known is None or c in known]
+    sum_count = len(reduction.sums)
+    chosen_numbers = range(sum_count, sum_count + min(NUMBERS_ALONE, reduction.chosen.size))
+    columns = [c for c in (*chosen_numbers, *range(sum_count)) if known is None or c in known]
     for column in _unlike_columns(columns, np.concatenate([first, second])):
         take, needed = Column(column), frozenset([column])
         candidates = _number_candidates(
@@ -149,8 +150,8 @@ def reduced_candidates(
             columns=needed,
         )
         # A sum is tried as it is only, a chosen number also by its smoothed log-odds.
-        yield from itertools.islice(candidates, 1 if column < sums else None)
-    if known is not None and len(known) == 1:
+        yield from itertools.islice(candidates, 1 if column < sum_count else None)
+    if known is not None and len(known) == 1:  # a single column was chosen before
         return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
@@ -195,14 +196,14 @@ class Column:
 class ReducedOutputs:
     """Rows of outputs: a reduction of their numbers, and a column for each frequent structure."""
 
-    layout: FeatureSchema
+    schema: FeatureSchema
     reduction: Reduction
 
     def __call__(self, outputs: Outputs) -> Array:
         """The rows."""
-        features = self.layout.features_of(outputs)
-        numbers = self.reduction(self.layout.padded(features))
-        return np.hstack([numbers, self.layout.shapes(features)])
+        features = self.schema.features_of(outputs)
+        numbers = self.reduction(self.schema.padded(features))
+        return np.hstack([numbers, self.schema.shapes(features)])
 
 
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
@@ -211,8 +212,8 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     These are a table of whole outputs if they repeat, and candidates from the numbers in them:
     screened ones if there are more than `RAW_COLUMNS`, else sums over them and an additive model.
     """
-    layout = infer_schema(first, second)
-    features = [layout.features_of(side) for side in (first, second)]
+    schema = infer_schema(first, second)
+    features = [schema.features_of(side) for side in (first, second)]
     first_codes, second_codes = (side_features.category for side_features in features)
     runs = len(first_codes) + len(second_codes)
     distinct = np.unique(np.concatenate([first_codes, second_codes])).size
@@ -220,73 +221,75 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
         # If there are few different outputs, a fold would have too few runs of a rare one; if there
         # are many, some seem best by chance unless they are scored out of fold.
         has_few_outputs = distinct <= FEW_CELLS
-        whole = [(first_codes, second_codes)]
-        parts = whole if has_few_outputs else _split_folds(first_codes, second_codes)
+        one_fold = [(first_codes, second_codes)]
+        codes = one_fold if has_few_outputs else _split_folds(first_codes, second_codes)
         yield ModelCandidate(
             "log-odds of the whole output",
-            parts,
-            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(parts, folds))),
-            layout.categories,
+            codes,
+            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(codes, folds))),
+            schema.categories,
         )
-    if layout.width > RAW_COLUMNS:
-        yield from _screened_candidates(layout, *features)
+    if schema.width > RAW_COLUMNS:
+        yield from _screened_candidates(schema, *features)
         return
     replace_nonfinite = functools.partial(np.nan_to_num, nan=0.0, posinf=0.0, neginf=0.0)
-    raw = _split_folds(*(layout.padded(side_features) for side_features in features))
-    if layout.width > 1:
+    numbers = _split_folds(*(schema.padded(side_features) for side_features in features))
+    if schema.width > 1:
 
-        def summed(folds: list[int]) -> Callable[[Array], Array]:
-            weights = mean_difference_weights(*_with_labels(*_concatenate_folds(raw, folds)))
+        def train_sum(folds: list[int]) -> Callable[[Array], Array]:
+            weights = mean_difference_weights(*_with_labels(*_concatenate_folds(numbers, folds)))
             return Pipeline((replace_nonfinite, LinearScore(weights)))
 
-        yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
-        yield _pooled_candidate(raw, layout.numbers)
-    rows = [layout.columns(side_features) for side_features in features]
-    basis = fit_spline_basis(*_with_labels(*rows), layout.width)
+        yield ModelCandidate("a weighted sum", numbers, train_sum, schema.numbers)
+        yield _pooled_candidate(numbers, schema.numbers)
+    rows = [schema.columns(side_features) for side_features in features]
+    basis = fit_spline_basis(*_with_labels(*rows), schema.width)
     yield from _additive_candidates(
         "additive log-odds of features",
         PENALTIES,
         _split_folds(*map(basis, rows)),
-        Pipeline((layout.feature_matrix, basis)),
+        Pipeline((schema.feature_matrix, basis)),
     )
 
 
-def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCandidate:
+def _pooled_candidate(numbers: Folds, extract: Callable[[Outputs], Any]) -> ModelCandidate:
     """A sum over the numbers of one step function, times a weight for each number.
 
-    For each fold that is scored, all of these are learned from the other folds.
+    For each fold that is scored, all of these are learned from the other folds.  The step function
+    has nine steps, so only ten weights are fitted, with the smaller penalty.
     """
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
-        first_rows, second_rows = _concatenate_folds(raw, folds)
+        first_rows, second_rows = _concatenate_folds(numbers, folds)
         steps = fit_pooled_steps(*_with_labels(first_rows, second_rows))
         block = design_block(steps(first_rows), steps(second_rows))
-        weights = fit_logistic([block], PENALTIES[0]).astype(np.float32)
+        weights = fit_logistic([block], penalty=min(PENALTIES)).astype(np.float32)
         return Pipeline((steps, LinearScore(weights)))
 
-    return ModelCandidate("pooled log-odds of numbers", raw, train, extract)
+    return ModelCandidate("pooled log-odds of numbers", numbers, train, extract)
 
 
 def _screened_candidates(
-    layout: FeatureSchema, first: Features, second: Features
+    schema: FeatureSchema, first: Features, second: Features
 ) -> Iterator[ModelCandidate]:
     """Candidates for many numbers: a third of the runs screens them for a reduction.
 
     The other runs, as rows of the reduction, are those from which candidates are learned.
     """
-    third = [-(-len(side) // 3) for side in (first.structure, second.structure)]
-    numbers = [layout.padded(side) for side in (first, second)]
-    screened = [x[:count] for x, count in zip(numbers, third, strict=True)]
+    # A third of the runs on each value, rounded up.
+    screened_counts = [-(-len(side) // 3) for side in (first.structure, second.structure)]
+    numbers = [schema.padded(side) for side in (first, second)]
+    screened = [x[:count] for x, count in zip(numbers, screened_counts, strict=True)]
     reference = reference_of(np.concatenate([x[:MAX_REFERENCE_ROWS] for x in screened]))
     sums = [screening_sums(x, reference) for x in screened]
     reduction = fit_reduction(sums[0], sums[1], reference, (screened[0], screened[1]))
 
     def read(columns: frozenset[int] | None) -> Callable[[Outputs], Array]:
-        return ReducedOutputs(layout, reduction.only(columns))
+        return ReducedOutputs(schema, reduction.only(columns))
 
     rows = [
-        np.hstack([reduction(x[count:]), layout.shapes(side)[count:]])
-        for x, count, side in zip(numbers, third, (first, second), strict=True)
+        np.hstack([reduction(x[count:]), schema.shapes(side)[count:]])
+        for x, count, side in zip(numbers, screened_counts, (first, second), strict=True)
     ]
     yield from reduced_candidates(reduction, rows[0], rows[1], read)
 
@@ -294,17 +297,17 @@ def _screened_candidates(
 def _additive_candidates(
     description: str,
     penalties: Sequence[float],
-    parts: Folds,
+    rows: Folds,
     extract: Callable[[Outputs], Any],
     columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
     """One candidate for each ridge penalty: log-odds that are a weighted sum of a row's columns.
 
-    ``parts`` are the rows of either value in folds.
+    ``rows`` are those of either value in folds.
     """
-    blocks = [design_block(a, b) for a, b in parts]
+    blocks = [design_block(a, b) for a, b in rows]
 
-    def trained(penalty: float) -> Callable[[list[int]], Callable[[Any], Array]]:
+    def training_with(penalty: float) -> Callable[[list[int]], Callable[[Any], Array]]:
         def train(folds: list[int]) -> Callable[[Any], Array]:
             weights = fit_logistic([blocks[fold] for fold in folds], penalty).astype(np.float32)
             return LinearScore(weights)
@@ -312,19 +315,21 @@ def _additive_candidates(
         return train
 
     for penalty in penalties:
-        yield ModelCandidate(description, parts, trained(penalty), extract, columns=columns)
+        yield ModelCandidate(description, rows, training_with(penalty), extract, columns=columns)
 
 
 def _split_folds(first: Any, second: Any) -> list[tuple[Any, Any]]:
-    # one fold if a side has too few runs for one in each fold
+    """The runs in `FOLDS` folds, or in one if a side has fewer runs than folds."""
     folds = FOLDS if min(len(first), len(second)) >= FOLDS else 1
     return [(first[fold::folds], second[fold::folds]) for fold in range(folds)]
 
 
-def _concatenate_folds(parts: Folds, folds: list[int]) -> tuple[Any, Any]:
-    chosen = [parts[fold] for fold in folds]
+def _concatenate_folds(all_folds: Folds, folds: list[int]) -> tuple[Any, Any]:
+    """The runs of both sides in the folds of these numbers."""
+    chosen = [all_folds[fold] for fold in folds]
     return np.concatenate([a for a, _ in chosen]), np.concatenate([b for _, b in chosen])
 
 
 def _with_labels(first: Any, second: Any) -> tuple[Any, Array]:
+    """The rows of both sides, and labels: 1 for the first value, 0 for the second."""
     return np.concatenate([first, second]), np.append(np.ones(len(first)), np.zeros(len(second)))

@@ -33,7 +33,8 @@ ENDLESS_ITEMS, MIN_ITEMS = 1 << 20, 64
 MAX_UNSEEN = 16  # a finding names at most this many parts that nothing could read
 MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
 Codes = NDArray[np.uint64]
-# outputs that stay as they are: rules of single numbers look at them
+# Types of outputs that stay as they are, and the types of numpy's numbers, which stay too: rules of
+# single numbers look at them.
 PLAIN = {bool, int, float, RaisedOutcome}
 AS_THEY_ARE = (np.integer, np.floating, np.bool_)
 
@@ -64,7 +65,10 @@ class OutputFeatures(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class ReadDraw:
-    """Draws of a release whose outputs are read at once: a generator can be read only once."""
+    """Draws of a release whose outputs are read at once.
+
+    An output may be an iterator, which can be read only once; features can be read again.
+    """
 
     draw: Draw
     items: int = MAX_WORDS  # read of each output from iterators without a length, at most
@@ -86,7 +90,10 @@ class ReadDraw:
             return np.empty(0)
 
     def bounded(self, output: NDArray[Any], runs: int) -> ReadDraw:
-        """This draw, which reads fewer items of each output if the one that was read has no end."""
+        """This draw, which reads fewer items of each output if the one that was read has no end.
+
+        ``runs`` is the number of runs that share `ENDLESS_ITEMS`.
+        """
         endless = any(ITEMS_BEYOND in unseen for unseen in unseen_parts(output))
         items = min(max(ENDLESS_ITEMS // runs, MIN_ITEMS), MAX_WORDS)
         return replace(self, items=items) if endless else self
@@ -165,19 +172,23 @@ def summary_columns(numbers: Array) -> Array:
         x, lowest, highest = (np.where(is_finite, numbers, end) for end in (0.0, np.inf, -np.inf))
     top, bottom = highest.argmax(axis=1), lowest.argmin(axis=1)
     rows = np.arange(count)
-    # which numbers of a row differ from its first one
-    changed = numbers != numbers[:, :1]
-    moves = np.count_nonzero(changed, axis=1)
-    first_change = np.where(moves > 0, changed.argmax(axis=1), width)
+    differs_from_first = numbers != numbers[:, :1]
+    different_count = np.count_nonzero(differs_from_first, axis=1)
+    first_change = np.where(different_count > 0, differs_from_first.argmax(axis=1), width)
     changed_number = numbers[rows, np.minimum(first_change, width - 1)]
-    middle = np.arange(width) - (width - 1) / 2
+    from_middle = np.arange(width) - (width - 1) / 2  # of the indices, as weights of the slope
     greatest, others = highest[rows, top], highest.copy()
     others[rows, top] = -np.inf
     positive, negative = (np.count_nonzero(side, axis=1) for side in (x > 0, x < 0))
     with np.errstate(invalid="ignore", over="ignore"):  # outputs may be arbitrarily large
         columns = [
+            # the sum, the extremes and their indices
             x.sum(axis=1), greatest, lowest[rows, bottom], top, bottom,
-            first_change, changed_number, width - moves, x @ middle, greatest - others.max(axis=1),
+            # where the numbers first change and to what, and how many equal the first one
+            first_change, changed_number, width - different_count,
+            # the slope, and the distance of the greatest number to the next
+            x @ from_middle, greatest - others.max(axis=1),
+            # sizes, signs, numbers clipped to [-1, 1], and how many numbers are finite
             np.abs(x).sum(axis=1), positive - negative, np.clip(x, -1, 1).sum(axis=1),
             np.count_nonzero(is_finite, axis=1),
         ]  # fmt: skip
@@ -189,7 +200,7 @@ def _features_of_each(outputs: Sequence[Any], items: int = MAX_WORDS) -> list[Ou
     """Features of outputs: those of one kind together where they can be, else one by one."""
     groups: dict[Any, list[int]] = {}
     for index, output in enumerate(outputs):
-        # the type, and what else outputs that are read together have in common
+        # What outputs that are read together have in common: the type, and the length or shape.
         kind: Any = type(output)
         if kind in {list, tuple, dict}:
             kind = kind, len(output)
@@ -257,7 +268,8 @@ def row_codes(rows: NDArray[Any]) -> Codes:
     """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN.
 
     It is ``sum_j m_j mix(word_j)`` with odd ``m_j``, of the 64-bit word j of the row: the columns
-    need no loop.  The constant is 2^64 over the golden ratio, whose products spread well.
+    need no loop.  The constant is 2^64 over the golden ratio, whose products spread well.  Seldom
+    two different rows have one code: then a rule treats them alike, which costs power only.
     """
     rows = np.ascontiguousarray(rows)
     if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
@@ -267,14 +279,15 @@ def row_codes(rows: NDArray[Any]) -> Codes:
     else:
         bit_patterns = rows.astype(np.float64).view(np.uint64)
     count, width = bit_patterns.shape
-    code, odd = np.zeros(count, np.uint64), _multipliers(width)
-    step = max(1, MAX_BLOCK // max(width, 1))
-    for at in range(0, count, step):
-        block = bit_patterns[at : at + step]
+    codes, odd = np.zeros(count, np.uint64), _multipliers(width)
+    block_size = max(1, MAX_BLOCK // max(width, 1))
+    for at in range(0, count, block_size):
+        block = bit_patterns[at : at + block_size]
+        # Mixing lets the upper bits of a word reach the lower bits of the code, and back.
         mixed = (block ^ (block >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
-        code[at : at + step] = np.einsum("ij,j->i", mixed, odd)
-    return code
+        codes[at : at + block_size] = np.einsum("ij,j->i", mixed, odd)
+    return codes
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,6 +4,9 @@ The columns are weighted sums of all numbers, the single numbers that differ mos
 audited values, and summaries such as extremes.  The weights and the choice depend on screening runs
 alone; a score is learned from other runs.  Any function of an output costs no more privacy than the
 output, so a claim about the release holds for its columns.
+
+Each number x of an output has a middle and a spread, its median and quartile range in a few runs
+(the `Reference`).  Weights are in units of z = (x - middle) / spread, as the screening finds them.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ class WeightedSum:
     """A weighted sum over all numbers of an output, or over a feature of each.
 
     The ``feature`` is "number" for the number itself, else "mean", "step" or "size", see
-    `feature_values`.
+    `feature_values`.  The ``weights`` are for numbers in units of their spread.
     """
 
     feature: str
@@ -63,6 +66,7 @@ class WeightedSum:
         self, rows: NDArray[Any], reference: Reference, cached: dict[str, NDArray[Any]]
     ) -> Array:
         """The sums of rows; ``cached`` keeps the values of all numbers for other sums."""
+        # Features are in the units of the numbers, so the weights are divided by the spreads.
         weights, support = self.weights / reference.spread, np.flatnonzero(self.weights)
         if support.size * FEW_OF <= weights.size:
             rows, weights, reference = rows[:, support], weights[support], reference.of(support)
@@ -75,6 +79,7 @@ class WeightedSum:
             # einsum does not call BLAS, whose last bits may depend on the number of threads
             sums: Array = np.einsum("ij,j->i", values, weights)
             if self.feature != "number" and np.isnan(sums).any():
+                # A missing number counts as one in the middle, which has size 0.
                 missing = reference.middle if self.feature != "size" else 0.0
                 imputed = np.where(np.isnan(values), missing, values)
                 sums = np.einsum("ij,j->i", imputed, weights)
@@ -167,21 +172,26 @@ class ReducedDraw:
 def fit_reduction(
     first: Array, second: Array, reference: Reference, rows: tuple[Any, Any]
 ) -> Reduction:
-    """The reduction that the sums of screening runs choose; ``rows`` estimate covariances."""
+    """The reduction that the screening chooses.
+
+    ``first`` and ``second`` are the `screening_sums` of runs on either value.  ``rows`` are whole
+    outputs of some of these runs, by which covariances are estimated.
+    """
     contrast_of = contrasts(first, second)
     width = reference.width
     sums = []
     whitened = _whitened_weights(*rows, reference)
     if whitened is not None:
         sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
-    # the feature that is summed, the contrast of screening by which it is weighted, and its name
-    for feature, of, noun in (
+    # In each row: the feature that is summed, the contrast of the screening that gives its weights,
+    # and what the sum is over, in words.
+    for feature, weighted_by, noun in (
         ("number", "mean", "numbers"),
         ("mean", "mean", "clipped numbers"),
         ("step", "step", "steps of numbers"),
         ("size", "size", "sizes of numbers"),
     ):
-        contrast = contrast_of[of]
+        contrast = contrast_of[weighted_by]
         clear = np.abs(contrast.z_scores) > CLEAR
         sums.append(WeightedSum(feature, contrast.weights, f"a weighted sum of {width:,} {noun}"))
         if 0 < clear.sum() < width:
@@ -189,9 +199,10 @@ def fit_reduction(
             sums.append(
                 WeightedSum(feature, clear_weights, f"a weighted sum of {clear.sum():,} {noun}")
             )
-    same = np.ones(width)
-    sums.append(WeightedSum("number", same, f"the sum of {width:,} numbers"))
-    sums.append(WeightedSum("size", same, f"the sum of {width:,} sizes of numbers"))
+    equal_weights = np.ones(width)
+    sums.append(WeightedSum("number", equal_weights, f"the sum of {width:,} numbers"))
+    sums.append(WeightedSum("size", equal_weights, f"the sum of {width:,} sizes of numbers"))
+    # A number differs as much as the feature of it that differs most, in standard errors.
     strength = np.max([np.abs(contrast.z_scores) for contrast in contrast_of.values()], axis=0)
     chosen = np.argsort(-strength, kind="stable")[:CHOSEN_NUMBERS]
     return Reduction(reference, tuple(sums), chosen)
@@ -202,8 +213,10 @@ def _whitened_weights(
 ) -> Array | None:
     """Weights of the linear discriminant, its covariances shrunk to their diagonal.
 
-    They are C^-1 (difference of means), C the covariance matrix of the numbers.  None if it cannot
-    be estimated, or if no correlation is clear: then other sums are as good.
+    They are C^-1 (difference of means), C the covariance matrix of the numbers.  With R the matrix
+    of correlations and D the diagonal matrix of deviations, C = D R D, so that they are
+    D^-1 R^-1 D^-1 (difference of means).  None if R cannot be estimated, or if no correlation is
+    clear: then other sums are as good.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -219,13 +232,12 @@ def _whitened_weights(
     correlation = _shrunk_correlation(_standardised(first, second))
     if correlation is None:
         return None
-    gap = np.mean(first, axis=0) - np.mean(second, axis=0)
-    deviation = _deviation(first, second)
+    gap, deviation = np.mean(first, axis=0) - np.mean(second, axis=0), _deviation(first, second)
     try:
         solved: Array = cho_solve(cho_factor(correlation), gap / deviation)
     except LinAlgError:  # numbers that are sums of each other
         return None
-    return solved * reference.spread / deviation
+    return solved * reference.spread / deviation  # in units of the spread, as all weights
 
 
 def _deviation(first: NDArray[Any], second: NDArray[Any]) -> Array:
@@ -261,7 +273,8 @@ def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
     """The shrunk correlations of standardised rows; None if none is clearly above its noise.
 
     Correlations that are not clear are multiplied by 1 - s, where s is the share of sampling noise
-    in the sum of their squares (Schaefer & Strimmer 2005).
+    in the sum of their squares (Schaefer & Strimmer 2005).  The square of the correlation of two
+    independent numbers is 1 / runs on average, so the noise is the count of these pairs over runs.
     """
     runs, width = x.shape
     correlation: NDArray[Any] = x.T @ x
@@ -269,11 +282,12 @@ def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
     correlation[np.diag_indices(width)] = 0.0
     clear = np.abs(correlation) > CLEAR_CORRELATION / math.sqrt(runs)
     squares = float(np.sum(correlation[~clear] ** 2))
-    noise = float(np.count_nonzero(~clear) - width) / runs
+    noise = float(np.count_nonzero(~clear) - width) / runs  # without the diagonal, which is 0
     shrunk = min(max(noise / max(squares, 1e-300), 0.0), 1.0)
     if shrunk > MAX_NOISE_SHARE:
         if not clear.any():  # the sum without correlations is as good, and has less noise
             return None
+        # Only the clear correlations are kept.
         shrunk = 1.0
     correlation[~clear] *= 1 - shrunk
     correlation[np.diag_indices(width)] = 1.0 + DIAGONAL_EXCESS

@@ -28,7 +28,8 @@ MAX_REFERENCE_ROWS = 256  # medians and quartile ranges are taken from at most t
 CLEAREST = 16
 # The rows of sums: of z, |z|, z^2, the step, its square, the runs in which the number is missing,
 # and all runs.
-Z, SIZE, SQUARE, STEPPED, STEPPED_SQUARE, MISSING, RUNS = range(7)
+KINDS_OF_SUMS = 7
+Z, SIZE, SQUARE, STEPPED, STEPPED_SQUARE, MISSING, RUNS = range(KINDS_OF_SUMS)
 
 
 def block_rows(width: int) -> int:
@@ -57,11 +58,11 @@ class Reference:
 
     @property
     def width(self) -> int:
-        """The number of coordinates."""
+        """The number of numbers in an output."""
         return self.middle.size
 
     def of(self, places: NDArray[np.intp]) -> Reference:
-        """The reference of some of the numbers."""
+        """The reference of the numbers at these places of an output."""
         return Reference(self.middle[places], self.spread[places])
 
 
@@ -92,7 +93,7 @@ class ScreeningSums:
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> Array:
         """The sums over ``size`` runs, drawn and read in blocks."""
         width = self.reference.width
-        sums, block = np.zeros((7, width)), block_rows(width)
+        sums, block = np.zeros((KINDS_OF_SUMS, width)), block_rows(width)
         for done in range(0, size, block):
             outputs = self.draw(value, rng, min(block, size - done))
             sums += screening_sums(number_rows(outputs, width), self.reference)
@@ -101,16 +102,17 @@ class ScreeningSums:
 
 def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
     """Sums over runs, whose numbers are ``rows``: a row for each kind of sum, see `RUNS`."""
-    sums, block = np.zeros((7, reference.width)), block_rows(reference.width)
+    sums, block = np.zeros((KINDS_OF_SUMS, reference.width)), block_rows(reference.width)
     sums[RUNS] = len(rows)
-    exactly = np.empty((min(block, len(rows)), reference.width))
-    z, step = (np.empty(exactly.shape, np.float32) for _ in range(2))
+    # The arrays are made once and written to again for each block, which is faster.
+    centred = np.empty((min(block, len(rows)), reference.width))
+    z, term = (np.empty(centred.shape, np.float32) for _ in range(2))
     for done in range(0, len(rows), block):
         part = rows[done : done + block]
-        exactly, z, step = exactly[: len(part)], z[: len(part)], step[: len(part)]
+        centred, z, term = centred[: len(part)], z[: len(part)], term[: len(part)]
         with np.errstate(invalid="ignore", over="ignore"):
-            np.subtract(part, reference.middle, out=exactly)
-            np.divide(exactly, reference.spread, out=z, casting="same_kind")
+            np.subtract(part, reference.middle, out=centred)
+            np.divide(centred, reference.spread, out=z, casting="same_kind")
         np.clip(z, -CLIP, CLIP, out=z)
         total = z.sum(axis=0)
         if np.isnan(total).any():
@@ -119,12 +121,12 @@ def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
             z[gone] = 0.0
             total = z.sum(axis=0)
         sums[Z] += total
-        np.clip(z, -STEP, STEP, out=step)
-        sums[STEPPED] += step.sum(axis=0)
-        np.multiply(step, step, out=step)
-        sums[STEPPED_SQUARE] += step.sum(axis=0)
-        np.multiply(z, z, out=step)
-        sums[SQUARE] += step.sum(axis=0)
+        np.clip(z, -STEP, STEP, out=term)
+        sums[STEPPED] += term.sum(axis=0)
+        np.multiply(term, term, out=term)
+        sums[STEPPED_SQUARE] += term.sum(axis=0)
+        np.multiply(z, z, out=term)
+        sums[SQUARE] += term.sum(axis=0)
         np.abs(z, out=z)
         sums[SIZE] += z.sum(axis=0)
     return sums
@@ -140,27 +142,34 @@ class Contrast:
 
 
 def contrasts(first: Array, second: Array) -> dict[str, Contrast]:
-    """The contrasts of the mean, of the step and of the size of each number, and of its absence."""
+    """The contrasts of the mean, of the step and of the size of each number, and of its absence.
+
+    ``first`` and ``second`` are the sums of runs on either value.
+    """
     runs = np.maximum(np.array([first[RUNS, 0], second[RUNS, 0]]), 1.0)
     return {
         name: _contrast(first[moment], second[moment], first[square], second[square], runs)
         for name, moment, square in (
             ("mean", Z, SQUARE),
             ("step", STEPPED, STEPPED_SQUARE),
-            ("size", SIZE, SQUARE),
-            ("absence", MISSING, MISSING),
+            ("size", SIZE, SQUARE),  # |z|^2 = z^2
+            ("absence", MISSING, MISSING),  # 0 and 1 are their own squares
         )
     }
 
 
-def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Array) -> Contrast:
+def _contrast(
+    first_sum: Array, second_sum: Array, first_squares: Array, second_squares: Array, runs: Array
+) -> Contrast:
     """The difference of means over the variance of one run, and over its own standard error.
 
-    ``a`` and ``b`` are the sums of a feature over runs on either value, with those of its squares.
+    The arguments are the sums of a feature over the runs on either value, those of its squares, and
+    the numbers of these runs.
     """
-    gap = a / runs[0] - b / runs[1]
+    gap = first_sum / runs[0] - second_sum / runs[1]
     total = runs.sum()
-    variance = (squares_a + squares_b) / total - ((a + b) / total) ** 2
+    mean = (first_sum + second_sum) / total
+    variance = (first_squares + second_squares) / total - mean**2
     # The variance of a number that is nearly constant may be wrong by the effect of one run.
     variance = np.where(variance > 0, variance + 1.0 / total**2, 0.0)
     weights = np.divide(gap, variance, out=np.zeros_like(gap), where=variance > 0)
@@ -171,19 +180,28 @@ def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Arra
 def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> int:
     """How many runs in all, up to ``most``, to screen, judged by the sums of the runs so far.
 
-    Let the means of d numbers differ by mu, the norm of the difference in standard deviations.  A
-    weighted sum whose weights come from n runs has ``mu^2 / (1 + 4 d / (n mu^2))`` in place of mu^2
-    on average; the numbers that differ most need no weights.  The runs of ``all_runs`` that do not
-    screen are tested.  The number with the largest product of tested runs and the square of that is
-    taken: a test proves what exceeds the claim, and near it a better sum is worth more than more
-    runs.
+    Let the means of d numbers of standard deviation 1 differ by a vector of norm mu.  From n runs,
+    half of each value, the difference of each mean has the variance 4 / n.  A sum weighted by these
+    differences separates the values by about
+
+        mu^2 / (1 + 4 d / (n mu^2)),
+
+    in place of the mu^2 of the best weights.  The numbers that differ most are columns
+    by themselves and need no weights.
+
+    The runs of ``all_runs`` that do not screen are tested.  The n with the largest product of
+    tested runs and the square of the separation is taken.  A test proves what exceeds the claim,
+    and near it a better sum is worth more than more runs, so the separation is squared.
     """
     runs, width = int(first[RUNS, 0] + second[RUNS, 0]), first.shape[1]
     squares = np.stack([contrast.z_scores**2 for contrast in contrasts(first, second).values()])
-    # without a signal z^2 is 1 on average, and the largest of d such values is about 2 ln d
+    # The square of a z-score is 1 + (runs / 4) (difference of the mean)^2 on average, which gives
+    # mu^2 by the sum over all numbers.  Of d numbers without a difference the largest square is
+    # about 2 ln d, which is taken off those of the numbers that differ most.
     dense = 4 / runs * max(float(np.max(squares.sum(axis=1))) - width, 1.0)
-    top = np.sort(squares.max(axis=0))[-CLEAREST:]
-    sparse = 4 / runs * float(np.maximum(top - 2 * math.log(width), 0.0).sum())
+    largest_squares = np.sort(squares.max(axis=0))[-CLEAREST:]
+    sparse = 4 / runs * float(np.maximum(largest_squares - 2 * math.log(width), 0.0).sum())
+    # 64 counts are tried: a better one between two of them would be hardly better.
     counts = np.unique(np.linspace(min(runs, most), most, 64).astype(int))
     reached = dense / (1 + 4 * width / (counts * dense))
     return int(counts[np.argmax((all_runs - counts) * np.maximum(sparse, reached) ** 2)])

@@ -1,8 +1,9 @@
 """Smoothed log-odds of a number: an estimate of its log-likelihood ratio under two values.
 
 An audit learns from runs on two neighbouring values how much likelier each output is under the
-first.  This is the estimate for outputs that are one number, from a histogram.  ``ones`` are the
-counts of cells under the first value, ``zeros`` those under the second.
+first.  This is the estimate for outputs that are one number, from a histogram: the log-odds of a
+cell are ln(p / q) if a run lies in it with probability p under the first value and q under the
+second.  ``ones`` are the numbers of runs in each cell on the first value, ``zeros`` on the second.
 
 Numbers that occur often (atoms) are cells of their own; the others are cut at quantiles, finer in
 the tails.  Penalised second differences smooth the log-odds of neighbouring cells.  The constants
@@ -90,14 +91,16 @@ def histogram_cells(
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
     # Few numbers that rarely repeat are a small sample of a continuous law, not atoms.
-    few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
+    most_values = max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
+    has_few_values = values.size <= most_values
     # Each of few values is the upper end of its own cell.
-    edges = values[:-1] if few else _edges(values, counts, pooled)
+    edges = values[:-1] if has_few_values else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
     mass = (ones + zeros) / pooled.size
-    if few or ones.size < 4:  # so few cells leave hardly anything to smooth
+    if has_few_values or ones.size < 4:  # so few cells leave hardly anything to smooth
         return HistogramCells(edges, raw_log_odds(ones, zeros), mass)
+    # The centre of a cell is the mean of the numbers in it.
     total = np.bincount(
         np.searchsorted(edges, pooled),
         np.nan_to_num(
@@ -110,8 +113,9 @@ def histogram_cells(
     )
     centres = total / np.maximum(ones + zeros, 1.0)
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
-    # First the rare atoms' runs are left out (multiplied by 0), so that the fit predicts them from
-    # their neighbours.  Those that are as predicted then take part in the fit like other cells.
+    # ``smooth_cells`` is 1 for the cells whose runs take part in the fit, and 0 for the others: for
+    # these the fit predicts the log-odds from their neighbours.  First the rare atoms are left out.
+    # Those that are as predicted then take part in a second fit like other cells.
     smooth_cells = (~rare).astype(float)
     chosen = (
         best_smoothing(ones * smooth_cells, zeros * smooth_cells, centres)
@@ -121,9 +125,10 @@ def histogram_cells(
     log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
     if rare.any():
         runs = ones + zeros
-        # predicted share of the first value among a cell's runs; the count of ones is binomial
+        # The predicted share of the first value among a cell's runs, for the numbers of runs that
+        # there are of each value.  The count of ones in the cell is binomial with this share.
         share = 1 / (1 + np.exp(-log_odds - np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))))
-        error = np.sqrt(np.maximum(runs * share * (1 - share), 1e-12))
+        error = np.sqrt(np.maximum(runs * share * (1 - share), 1e-12))  # above 0
         unlike = rare & (np.abs(ones - runs * share) > UNLIKE * error)
         smooth_cells = (~unlike).astype(float)
         log_odds = smoothed_log_odds(ones * smooth_cells, zeros * smooth_cells, centres, chosen)
@@ -154,14 +159,19 @@ def best_smoothing(ones: Array, zeros: Array, centres: Array) -> Smoothing:
     rng = np.random.default_rng(0)  # splits counts, never noise: the learner is deterministic
     half_ones, half_zeros = (rng.binomial(n.astype(int), 0.5).astype(float) for n in (ones, zeros))
     tried = [(by_rank, weight) for by_rank in (False, True) for weight in SMOOTHING_WEIGHTS]
-    roughness = _roughness(centres), _roughness(np.arange(ones.size, dtype=float))
-    penalties = [weight * roughness[by_rank] for by_rank, weight in tried]
+    by_number_and_by_rank = _roughness(centres), _roughness(np.arange(ones.size, dtype=float))
+    penalties = [weight * by_number_and_by_rank[by_rank] for by_rank, weight in tried]
     log_likelihood = np.zeros(len(tried))
-    for x, y in ((half_ones, half_zeros), (ones - half_ones, zeros - half_zeros)):
+    for fit_ones, fit_zeros in ((half_ones, half_zeros), (ones - half_ones, zeros - half_zeros)):
         fits = _fit_log_odds(
-            np.tile(x, (len(tried), 1)), np.tile(y, (len(tried), 1)), np.hstack(penalties)
+            np.tile(fit_ones, (len(tried), 1)),
+            np.tile(fit_zeros, (len(tried), 1)),
+            np.hstack(penalties),
         )
-        log_likelihood -= np.logaddexp(0, -fits) @ (ones - x) + np.logaddexp(0, fits) @ (zeros - y)
+        # With log-odds x a run is one of the first value with probability 1 / (1 + e^-x), and one
+        # of the second with 1 / (1 + e^x).
+        other_ones, other_zeros = ones - fit_ones, zeros - fit_zeros
+        log_likelihood -= np.logaddexp(0, -fits) @ other_ones + np.logaddexp(0, fits) @ other_zeros
     by_rank, weight = tried[int(np.argmax(log_likelihood))]
     # Each fit had half of the runs; with all of them twice the penalty is as strong against them.
     return by_rank, 2 * weight
@@ -209,35 +219,40 @@ def _rare_atoms(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]:
 def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
     """The log-odds of most penalised likelihood, row by row, by Newton's method.
 
-    ``ones`` and ``zeros`` have a row for each fit and a column for each cell.  All fits are solved
-    as one banded system: ``penalty`` has its diagonal and two off-diagonals as rows, in which the
-    penalties of the fits follow each other.  A fit whose system cannot be solved ends where it is.
+    With log-odds x_j of the cells, it is the greatest value of
+
+        sum_j ones_j ln(1 / (1 + e^-x_j)) + zeros_j ln(1 / (1 + e^x_j)) - x' (P + RIDGE I) x / 2,
+
+    with the matrix P of ``penalty``.  ``ones`` and ``zeros`` have a row for each fit and a column
+    for each cell.  All fits are solved as one banded system: ``penalty`` has its diagonal and two
+    off-diagonals as rows, in which the penalties of the fits follow each other.  A fit whose system
+    cannot be solved ends where it is.
     """
     from scipy.linalg.lapack import dpbsv
 
     total_log_odds = np.log((ones.sum(axis=1) + 1.0) / (zeros.sum(axis=1) + 1.0))
-    won, runs = ones.ravel(), (ones + zeros).ravel()
-    odds = np.repeat(total_log_odds, ones.shape[1])
+    all_ones, runs = ones.ravel(), (ones + zeros).ravel()
+    log_odds = np.repeat(total_log_odds, ones.shape[1])
     for _ in range(MAX_NEWTON_STEPS):
-        chance = 1 / (1 + np.exp(-odds))
-        slope = won - runs * chance - _banded_product(penalty, odds) - RIDGE * odds
+        share = 1 / (1 + np.exp(-log_odds))
+        slope = all_ones - runs * share - _banded_product(penalty, log_odds) - RIDGE * log_odds
         hessian = penalty.copy()
-        hessian[0] += runs * chance * (1 - chance) + RIDGE
-        _, step, failed = dpbsv(hessian, slope, lower=1)
+        hessian[0] += runs * share * (1 - share) + RIDGE
+        _, step, failed = dpbsv(hessian, slope, lower=1)  # solves hessian step = slope
         if failed and len(ones) > 1:  # a row that fails must not keep the others from converging
             parts = zip(ones, zeros, np.hsplit(penalty, len(ones)), strict=True)
             return np.vstack([_fit_log_odds(a[None], b[None], part) for a, b, part in parts])
         if failed:
             break
         step = np.clip(step, -MAX_NEWTON_CHANGE, MAX_NEWTON_CHANGE)
-        odds = odds + step
+        log_odds = log_odds + step
         if np.max(np.abs(step)) < NEWTON_TOLERANCE:
             break
-    return odds.reshape(ones.shape)
+    return log_odds.reshape(ones.shape)
 
 
 def _banded_product(banded: Array, x: Array) -> Array:
-    """A symmetric matrix of two off-diagonals times a vector."""
+    """A symmetric matrix, given as its diagonal and two off-diagonals, times a vector."""
     result: Array = banded[0] * x
     for k in (1, 2):
         off = banded[k, :-k]
@@ -250,18 +265,22 @@ def _roughness(centres: Array) -> Array:
     """Banded form of the integrated square of the second derivative of the log-odds.
 
     It is taken along t, a centre's distance from the middle cell's over the distance of the cells
-    at 1/4 and 3/4 of their number.  Over three cells with the gaps g and h it is
-    2 / (g + h) (right slope - left slope)^2, with slopes (difference of log-odds) / gap.
+    at 1/4 and 3/4 of their number.  Over three cells with the gaps g and h the second derivative is
+    about (right slope - left slope) / ((g + h) / 2), with slopes (difference of log-odds) / gap.
+    Its square times the length (g + h) / 2 is 2 / (g + h) (right slope - left slope)^2: a quadratic
+    form in the log-odds of the three cells.  The result is the sum of these forms, as a diagonal
+    and two off-diagonals.
     """
     low, middle, high = (centres[int(share * (centres.size - 1))] for share in (0.25, 0.5, 0.75))
     t = np.clip((centres - middle) / max(high - low, 1e-300), -MAX_DISTANCE, MAX_DISTANCE)
     gap = np.maximum(np.diff(t), MIN_GAP)
-    left_slope, right_slope = 1 / gap[:-1], 1 / gap[1:]
+    per_left_gap, per_right_gap = 1 / gap[:-1], 1 / gap[1:]
     weight = 2 / (gap[:-1] + gap[1:])
-    rows = np.stack([left_slope, -left_slope - right_slope, right_slope])
+    # right slope - left slope = the sum of these factors times the log-odds of the three cells
+    factors = np.stack([per_left_gap, -per_left_gap - per_right_gap, per_right_gap])
     banded = np.zeros((3, centres.size))
     count = centres.size - 2
     for i in range(3):
         for j in range(i, 3):
-            banded[j - i, i : i + count] += weight * rows[i] * rows[j]
+            banded[j - i, i : i + count] += weight * factors[i] * factors[j]
     return banded

@@ -43,7 +43,10 @@ CANDIDATE_MARGIN, GUESS_VARIANCE = 1.0, 0.2
 @final
 @dataclass(frozen=True, slots=True)
 class TrainedScore:
-    """A score trained on ``learning_runs`` runs, and the cells of its out-of-fold scores."""
+    """A score trained on ``learning_runs`` runs, and the cells of its out-of-fold scores.
+
+    Out of fold means that a run is scored by weights that were learned without its fold.
+    """
 
     candidate: ModelCandidate
     score: Any
@@ -56,27 +59,34 @@ class TrainedScore:
 
     def rule(self, objective: Objective) -> DecisionRule:
         """The rule whose tails suit the objective best."""
-        low, high, up, expected = self._tails(objective)
+        tails = self._tails(objective)
         if self.candidate.is_number:
-            return self._interval_rule(low, high, up, expected)
+            return self._interval_rule(tails)
         # A rule may be sent to other processes, so it holds the score and not the candidate, which
         # has all runs.
         edges, description = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         if isinstance(self.score, StepFunction):
-            lower_cut, cut = self._cuts_of_steps(self.score.cells, low, high)
+            lower_cut, cut = self._cuts_of_steps(self.score.cells, tails)
         else:
             # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the
             # upper tail those above one, that is from the next float on.
             ends = np.concatenate([[-np.inf], edges, [np.inf]])
-            lower_cut, cut = float(ends[low]), float(ends[high])
+            lower_cut, cut = float(ends[tails.low]), float(ends[tails.high])
             cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
-        # A `ThresholdRule` guesses the first value in the upper tail of its score.
-        if up < 0:
+        if tails.up > 0:
             return ThresholdRule(
-                Pipeline((score, np.negative)), -lower_cut, expected, f"minus {description}", -cut
+                score, cut=cut, expected=tails.expected, description=description, low=lower_cut
             )
-        return ThresholdRule(score, cut, expected, description, lower_cut)
+        # A `ThresholdRule` guesses the first value in the upper tail of its score.  Where that is
+        # to be guessed in the lower tail, the score is negated, and the cuts with it.
+        return ThresholdRule(
+            Pipeline((score, np.negative)),
+            cut=-lower_cut,
+            expected=tails.expected,
+            description=f"minus {description}",
+            low=-cut,
+        )
 
     def _tails(self, objective: Objective) -> Tails:
         """The best tails, for an objective that counts the errors of the learning runs."""
@@ -87,34 +97,36 @@ class TrainedScore:
         scores = self.score(self.candidate.extract(outputs))
         return self.cells.log_odds[self.cells.cell_of(scores)]
 
-    def _interval_rule(
-        self, low: int, high: int, up: int, expected: ExpectedOutcome
-    ) -> IntervalRule:
+    def _interval_rule(self, tails: Tails) -> IntervalRule:
         """The two tails as intervals of the output itself, which is a number."""
-        edges, cells_index = self.cells.edges, np.arange(self.cells.edges.size + 1)
-        upper, lower = cells_index >= high, cells_index < low
         if isinstance(self.score, StepFunction):
             steps = self.score.cells
-            lower_cut, cut = self._cuts_of_steps(steps, low, high)
+            lower_cut, cut = self._cuts_of_steps(steps, tails)
             edges, upper, lower = steps.edges, steps.log_odds >= cut, steps.log_odds <= lower_cut
-        labels = np.where(upper, up, np.where(lower, -up, 0)).astype(np.int8)
-        return merge_intervals(edges, labels, expected)
+        else:
+            edges, cells_index = self.cells.edges, np.arange(self.cells.edges.size + 1)
+            upper, lower = cells_index >= tails.high, cells_index < tails.low
+        labels = np.where(upper, tails.up, np.where(lower, -tails.up, 0)).astype(np.int8)
+        return merge_intervals(edges, labels, tails.expected)
 
-    def _cuts_of_steps(self, steps: HistogramCells, low: int, high: int) -> tuple[float, float]:
+    def _cuts_of_steps(self, steps: HistogramCells, tails: Tails) -> tuple[float, float]:
         """(lower cut, cut) of a step function: tails are log-odds <= lower cut, and >= cut.
 
-        The steps learned from all runs have other levels than those learned without a fold, in
-        which ``low`` and ``high`` count.  So the cuts are where each tail has about the same share
-        of the runs: a step belongs to a tail if the share up to the middle of it does.
+        The steps learned from all runs have other levels than those learned without a fold, whose
+        cells the tails count.  So the cuts are where each tail has about the same share of the
+        runs: a step belongs to a tail if the share up to the middle of it does.
         """
-        tails = self.cells.mass[:low].sum(), self.cells.mass[high:].sum()
+        lower_share = self.cells.mass[: tails.low].sum()
+        upper_share = self.cells.mass[tails.high :].sum()
         cuts = []
-        for share, sign in zip(tails, (1, -1), strict=True):
+        # The steps are taken from the end of their tail: in rising order for the lower tail (sign
+        # 1), in falling order for the upper one.
+        for share, sign in ((lower_share, 1), (upper_share, -1)):
             order = np.argsort(sign * steps.log_odds, kind="stable")
             mass = steps.mass[order]
             count = int(np.count_nonzero(np.cumsum(mass) - mass / 2 <= share))
-            empty = share <= 0 or count == 0
-            cuts.append(-sign * np.inf if empty else float(steps.log_odds[order[count - 1]]))
+            is_empty = share <= 0 or count == 0
+            cuts.append(-sign * np.inf if is_empty else float(steps.log_odds[order[count - 1]]))
         return cuts[0], cuts[1]
 
 
@@ -171,6 +183,8 @@ def best_tails(cells: HistogramCells, objective: Objective) -> Tails:
     """
     from scipy.special import expit
 
+    # Element k is the share of all runs that lie in the cells before k: of runs on either value, of
+    # those on the first, and of those on the second.
     mass, first_mass, second_mass = (
         np.append(0.0, np.cumsum(cells.mass * weight))
         for weight in (1.0, expit(cells.log_odds), expit(-cells.log_odds))
@@ -179,6 +193,8 @@ def best_tails(cells: HistogramCells, objective: Objective) -> Tails:
     low, high = np.triu_indices(size + 1)
     guess_rate = mass[low] + mass[-1] - mass[high]
     two_sided = (low > 0) & (high < size)
+    # The guesses of all pairs with ``up`` = 1 come first, then those with -1.  Below ``low`` the
+    # guesses that are right are those of runs on the second value if ``up`` is 1.
     right = np.concatenate(
         [
             below[low] + above[-1] - above[high]

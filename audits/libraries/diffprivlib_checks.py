@@ -48,7 +48,12 @@ def _check_with(
             return np.array([mechanism.randomise(value) for _ in range(size)], dtype=float)
 
         finding = audit_release(
-            release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng
+            release,
+            pair=(0.0, 1.0),
+            claim=claim,
+            runs=settings.samples,
+            confidence=settings.confidence,
+            rng=rng,
         )
         return result_of_finding(finding, claim)
 
@@ -76,10 +81,10 @@ def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
     finding = audit_atoms(
         release,
-        (data, neighbour),
-        claim,
-        min(settings.samples, 400),
-        settings.confidence,
+        pair=(data, neighbour),
+        claim=claim,
+        runs=min(settings.samples, 400),  # each run is a fit
+        confidence=settings.confidence,
         rng=rng,
         truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
     )
@@ -104,10 +109,10 @@ def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
     change = abs(float(np.sum(data_set)) - float(np.sum(neighbour)))
     finding = audit(
         release,
-        (data_set, neighbour),
-        claim,
-        min(settings.samples, 4000),
-        settings.confidence,
+        pair=(data_set, neighbour),
+        claim=claim,
+        runs=min(settings.samples, 4000),  # each run is a sum of all rows
+        confidence=settings.confidence,
         rng=rng,
     )
     result = result_of_finding(finding, claim)
@@ -120,16 +125,17 @@ def _rounding_pair() -> tuple[Any, Any]:
     The data set number k has the middle of the bounds in the first k rows, and the lower bound in
     all others; it and the next one are neighbours.
     """
-    best: tuple[float, Any, Any] = (0.0, None, None)
-    for size in range(1, ROWS + 1):
+    largest_change = 0.0
+    best_pair: tuple[Any, Any] = (None, None)
+    for row in range(ROWS):
         data = np.full(ROWS, LARGE_BOUND)
-        data[: size - 1] = LARGE_BOUND + 0.5
+        data[:row] = LARGE_BOUND + 0.5
         neighbour = data.copy()
-        neighbour[size - 1] = LARGE_BOUND + 0.5
+        neighbour[row] = LARGE_BOUND + 0.5
         change = abs(float(np.sum(data)) - float(np.sum(neighbour)))
-        if change > best[0]:
-            best = change, data, neighbour
-    return best[1], best[2]
+        if change > largest_change:
+            largest_change, best_pair = change, (data, neighbour)
+    return best_pair
 
 
 def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
@@ -145,7 +151,7 @@ def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
     finally:
         sys.setswitchinterval(interval)
     witness = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
-    return CheckResult(worst > 1.0 + ROUNDING, witness, None, ATTEMPTS, (1.0, 0.0))
+    return CheckResult(worst > 1.0 + ROUNDING, witness, runs=ATTEMPTS, claim=(1.0, 0.0))
 
 
 def _race_threads() -> float:
@@ -154,7 +160,7 @@ def _race_threads() -> float:
 
     def spend() -> None:
         start.wait()
-        for _ in range(20):
+        for _ in range(20):  # more than the ten times 0.1 that the budget allows
             try:
                 shared.spend(0.1, 0.0)
             except library.utils.BudgetError:
@@ -182,7 +188,7 @@ CHECKS = [
         _check_with(
             lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), PURE_CLAIM, audit_bits
         ),
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported=f"{ISSUES}#19, {ISSUES}#94",
     ),
     LibraryCheck(
@@ -194,7 +200,7 @@ CHECKS = [
             APPROXIMATE_CLAIM,
             audit_bits,
         ),
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported=f"{ISSUES}#94",
     ),
     LibraryCheck(
@@ -202,7 +208,7 @@ CHECKS = [
         "LinearRegression, bounds (0, 1)",
         "equality with the answer",
         regression,
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported=f"{ISSUES}#104, {ISSUES}#105",
     ),
     LibraryCheck(
@@ -210,11 +216,15 @@ CHECKS = [
         "tools.sum, large bounds",
         "rounding of a float sum",
         rounded_sum,
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported="Casacuberta, Shoemate, Vadhan & Wagaman (2022), for libraries of this kind",
     ),
     LibraryCheck(
-        "diffprivlib", "accountant, 8 threads", "stress of the ledger", accountant, FAULTY_VERSIONS
+        "diffprivlib",
+        "accountant, 8 threads",
+        "stress of the ledger",
+        accountant,
+        faulty=FAULTY_VERSIONS,
     ),
     LibraryCheck(
         "diffprivlib",

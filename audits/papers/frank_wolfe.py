@@ -1,10 +1,11 @@
 """The noise of the private LASSO as its paper prints it, and the true cost of this noise.
 
 Private Frank-Wolfe takes T iterates in a polytope: T - 1 times it scores every vertex by the
-gradient and moves towards the vertex with the best noisy score, so a run is a plan of T - 1 noisy
-maxima.  Scores and noise scales are in units of L C / n, with L the Lipschitz bound of the loss, C
-the l1 norm of the set and n the number of records.  A replaced record moves every score by up to
-two units, an added or removed record by up to one.
+gradient and moves towards the vertex with the least noisy score.  The least score is the largest
+negated one, so a run is a plan of T - 1 noisy maxima.  Scores and noise scales are in units of
+L C / n, with L the Lipschitz bound of the loss, C the l1 norm of the set and n the number of
+records.  A replaced record moves every score by up to two units, an added or removed record by up
+to one.
 
 This file has the printed claim as a plan, a lower bound on its epsilon by an attack, and examples
 against a common way to account for the noise.  Derivations: docs/frank-wolfe.md.
@@ -29,7 +30,8 @@ from mechanisms.noisy_max import NoisyMax, laplace_difference_cdf, laplace_log_w
 
 # Pairs (scores, moves) of five candidates, in units of the noise scale: a neighbour's scores are
 # scores + moves.  Selection with bounded range e0 = 2 max |moves| would keep the log-ratios of the
-# winning probabilities within a range of e0; with Laplace noise these exceed it.
+# winning probabilities within a range of e0.  With Laplace noise they span 1.173 and 1.161 times e0
+# (`laplace_log_ratio_range` computes it), so it has no bounded range e0.
 WIDE_RANGE_EXAMPLES = (
     ((0.0, -0.03959529, -0.03959529, -0.15069543, -0.15069543), (-0.05, 0.05, 0.05, -0.05, -0.05)),
     ((0.0, 0.0, -0.42414379, -0.61562093, -0.61562093), (-0.5, -0.5, 0.5, 0.5, 0.5)),
@@ -39,7 +41,7 @@ WIDE_RANGE_EXAMPLES = (
 def printed_selections(
     epsilon: float, delta: float, iterates: int, noise: str = "laplace", relation: str = REPLACE
 ) -> PublishedClaim:
-    """Algorithm 2 as a plan: ``T - 1`` noisy minima at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
+    """Algorithm 2 as a plan: ``T - 1`` selections at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
 
     T is the number of ``iterates``.  The constant 8 is for an added or removed record; a replaced
     one moves a score by twice as much.  The printed noise is Laplace; ``noise="gumbel"`` is a
@@ -69,19 +71,22 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
     """
     plan: Any = claim.plan
     e0 = 2 * plan.part.sensitivity / plan.part.scale
-    wins = laplace_difference_cdf if plan.part.noise == "laplace" else logistic
+    # The probability that the first candidate wins if it is ahead by its argument.
+    win_probability = laplace_difference_cdf if plan.part.noise == "laplace" else logistic
     epsilon_lower = 0.0
     for gap in np.linspace(-1.0, 1.0, 21):
-        ahead, behind = float(wins(np.array(gap + e0))), float(wins(np.array(gap)))
-        for pair in ((ahead, behind), (behind, ahead)):
-            epsilon_lower = max(epsilon_lower, binomial_epsilon(*pair, plan.count, claim.delta))
+        p_win = float(win_probability(np.array(gap)))
+        neighbour_p_win = float(win_probability(np.array(gap + e0)))
+        for p, q in ((neighbour_p_win, p_win), (p_win, neighbour_p_win)):
+            epsilon_lower = max(epsilon_lower, binomial_epsilon(p, q, plan.count, claim.delta))
     return epsilon_lower
 
 
 def binomial_epsilon(p_heads: float, q_heads: float, count: int, delta: float) -> float:
     """The epsilon at ``delta`` between Bin(count, p_heads) and Bin(count, q_heads), rounded down.
 
-    It is the root of ``delta = sum_k P(k) max(0, 1 - e^epsilon Q(k) / P(k))``, lowered by 1e-9 of
+    It is the root of ``delta = sum_k P(k) max(0, 1 - e^epsilon Q(k) / P(k))``.  `smallest_root`
+    returns a point at or above it, and the sum is one of floats, so it is lowered by 1e-9 of
     itself.
     """
     heads = np.arange(count + 1)

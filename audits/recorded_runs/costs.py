@@ -52,33 +52,36 @@ from audits.recorded_runs.tape import NoiseBlock, Tape
 # each other count as the larger one: the cost is then a little higher, and faster to compose.
 MOST_SHIFTS = 200
 # The residual of least squares that counts as rounding, relative to the largest move of the sums,
-# each divided by the length of its row.
+# each divided by the length of its row.  A larger residual means that no moves fit.
 NO_MOVE = 1e-13
-# Laws that are charged as Laplace noise of their scale.  Logistic noise never costs more than that,
-# and the logarithm of a uniform number is half of it, if a coin gives the sign.
+# Laws that are charged as Laplace noise of their scale.  Logistic noise never costs more than that
+# (docs/proofs/recorded_runs.md), and the logarithm of a uniform number is exponential noise, which
+# is Laplace noise if a coin gives the sign.
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
 
 
 def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Conflict]]:
     """Return what a pair of runs cost, and conflicts between released numbers.
 
-    ``pairs`` are the events of both runs, and ``laws`` the laws of all noises.
+    ``pairs`` are the events of both runs, and ``laws`` the laws of all noises.  Each step below
+    charges what it can judge, and leaves the other constraints to the next.
     """
     spent = Spent()
     recorded = [pair.recorded for pair in pairs]
-    asks = any(isinstance(event, Question) and event.sides is not None for event in recorded)
-    # Without a comparison, or a draw that was handed out as a plain number, no coin can choose the
-    # sign of noise: the logarithm of a uniform number is then one-sided noise, not Laplace noise.
+    # Only a comparison, or a draw that was handed out as a plain number, can be a coin that chooses
+    # the sign of noise.  Without either, the logarithm of a uniform number is one-sided noise.
+    compares = any(isinstance(event, Question) and event.sides is not None for event in recorded)
     draws_plain = any(isinstance(event, Draw) and event.noisy is None for event in recorded)
-    if not (asks or draws_plain):
+    if not (compares or draws_plain):
         laws = laws.without_signs()
     constraints = constraints_of(pairs)
     constraints = spend_coins(constraints, laws, spent)
     constraints = spend_selections(constraints, laws, spent)
-    constraints = gaussians_released(constraints, laws)  # compared Gaussian noise: as if released
+    # Numbers with Gaussian noise that were compared count as released from here on.
+    constraints = gaussians_released(constraints, laws)
     moves, conflicts, remaining = forced_moves(constraints)
     for event, reason in conflicts:
-        if isinstance(event, Question):
+        if isinstance(event, Question):  # such a number: its release is only an upper bound
             spent.unknown.append(_compared_at(event))
         else:
             spent.infinite.append((event.site, reason))
@@ -111,12 +114,13 @@ def _spend_call(pair: EventPair, spent: Spent) -> None:
     call = pair.recorded
     if not isinstance(call, Call) or call.declared is None:
         return
-    loss, limit, distance = call.declared, call.sensitivity, pair.call_distance
+    loss, sensitivity, distance = call.declared, call.sensitivity, pair.call_distance
     if distance == 0:
         return
     spent.calls[loss] += 1
-    if distance is not None and limit and distance < limit and isinstance(loss, PureLoss):
-        loss = PureLoss(loss.epsilon * distance / limit)
+    is_within = distance is not None and sensitivity and distance < sensitivity
+    if is_within and isinstance(loss, PureLoss):
+        loss = PureLoss(loss.epsilon * distance / sensitivity)
     spent.scaled[loss] += 1
 
 
@@ -226,17 +230,17 @@ def _without_gaussian_sums(
     Noises with a forced move are not counted: they are fixed, and add their move to the number's.
     """
     remaining = Constraints(compared=constraints.compared)
-    rows: list[Condition] = []
+    gaussian_sums: list[Condition] = []
     for moved, event in constraints.released:
         for k, (factors, gap) in enumerate(conditions_of(moved)):
-            fixed = sum(factor * moves[n] for n, factor in factors.items() if n in moves)
+            fixed_move = sum(factor * moves[n] for n, factor in factors.items() if n in moves)
             free = {n: factor for n, factor in factors.items() if n not in moves}
             if free and all(laws.law(n)[0] == "gaussian" for n in free):
-                rows.append(Condition(free, gap + fixed))
+                gaussian_sums.append(Condition(free, gap + fixed_move))
             else:
                 remaining.released.append(Released(moved.rows(np.array([k])), event))
-    if any(row.gap for row in rows):
-        _spend_gaussian_sums(rows, constraints, laws, spent)
+    if any(row.gap for row in gaussian_sums):
+        _spend_gaussian_sums(gaussian_sums, constraints, laws, spent)
     return remaining
 
 
@@ -253,7 +257,8 @@ def _spend_gaussian_sums(
     matrix = np.zeros((len(rows), len(column_of)))
     for k, row in enumerate(rows):
         for noise, factor in row.factors.items():
-            matrix[k, column_of[noise]] = factor * laws.law(noise)[1]
+            _, scale = laws.law(noise)
+            matrix[k, column_of[noise]] = factor * scale
     gaps = np.array([row.gap for row in rows])
     # Rows are scaled to length 1: this keeps the solutions, and the least-squares solver does not
     # mistake rows of small factors for rows of zeros.

@@ -167,19 +167,19 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
         yield np, name, _blank_array(getattr(np, name))
 
 
-def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _array_of_followed(original: Callable[..., Any]) -> Callable[..., Any]:
     """``np.array``, which follows the noise of numbers in lists and tuples."""
 
     def array(value: Any, *arguments: Any, **options: Any) -> Any:
         if current_tape() is not None and type(value) in (list, tuple):
-            kind = options.get("dtype", arguments[0] if arguments else None)
-            if kind is not None and np.dtype(kind) != float:
-                return plain(use(value), *arguments, **options)
+            dtype = options.get("dtype", arguments[0] if arguments else None)
+            if dtype is not None and np.dtype(dtype) != float:
+                return original(use(value), *arguments, **options)
             with contextlib.suppress(TypeError, ValueError):  # e.g. a ragged nest
                 followed = follow_nest(value)
                 if followed is not None:
                     return followed
-        return plain(value, *arguments, **options)
+        return original(value, *arguments, **options)
 
     return array
 
@@ -201,6 +201,7 @@ class _Clipping:
         def clip(values: Any, *bounds: Any, **options: Any) -> Any:
             tape = current_tape()
             if tape is not None and np.asarray(plain(values)).dtype.kind == "f":
+                # A bound of as many axes as the values may be other data, not a bound for all.
                 scalar_bounds = [
                     plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)
                 ]
@@ -210,31 +211,34 @@ class _Clipping:
         return clip
 
 
-def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes arrays; within a run these follow the noise that is written to them."""
+def _blank_array(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays; within a run these follow the noise that is written to them.
+
+    Arrays that a library makes for itself stay plain.
+    """
 
     def blank(*arguments: Any, **options: Any) -> Any:
-        array = plain(*arguments, **options)
-        within = current_tape() is not None and type(array) is np.ndarray and array.dtype == float
+        array = original(*arguments, **options)
+        is_plain = type(array) is np.ndarray and array.dtype == float
         frame = inspect.currentframe()
         caller = frame.f_back.f_code.co_filename if frame is not None and frame.f_back else ""
         is_library = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
-        if not within or is_library:
+        if current_tape() is None or not is_plain or is_library:
             return array
-        if plain.__name__ in ("empty", "empty_like"):
+        if original.__name__ in ("empty", "empty_like"):
             array[...] = 0.0  # uninitialised memory must not reach the results
         return array.view(FollowedArray)
 
     return blank
 
 
-def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
+def _function_of_noise(original: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
     """A function of `math` that follows noise alone by the ufunc of numpy."""
 
     def function(*numbers: Any) -> Any:
         if current_tape() is not None and any(map(is_noise_alone, numbers)):
             return ufunc(*numbers)
-        return plain(*numbers)
+        return original(*numbers)
 
     return function
 
@@ -242,8 +246,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
 def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     """Replacements in `random`, `secrets` and `math`, with the new generators of the first two."""
     for name in PYTHON_DRAWS:
-        plain = getattr(random, name)
-        yield random, name, within_a_run(getattr(shared, name), plain)
+        yield random, name, within_a_run(getattr(shared, name), getattr(random, name))
     for name in FUNCTIONS_OF_MATH:
         yield math, name, _function_of_noise(getattr(math, name), getattr(np, name))
     yield random, "Random", UnseededRandom
@@ -279,15 +282,18 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
 
     Each replacement is added to ``undo``; the new generators are returned.
     """
+    # By the id of a function that was replaced in its module, what stands there now.  Methods are
+    # left out: they are found by their class, where they were replaced.
     new_of = {
         id(old): vars(owner)[name]
         for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
     }
     replaced, kinds = frozenset(new_of), frozenset(map(id, PLAIN_KINDS))
-    generators: dict[int, Any] = {}
+    generators: dict[int, Any] = {}  # by the id of a plain generator, the recording one
 
     def replacement(value: Any) -> Any:
+        """What to put in the place of a value; None if it stays."""
         if id(value) in new_of:
             return new_of[id(value)]
         if type(value) in PLAIN_KINDS and id(value) not in generators:

@@ -47,9 +47,9 @@ EXPECTED_COUNT = 14.0
 class RecordRedrawn:
     """The outputs of a first run, with fresh draws for one record.
 
-    An array of draws has a part for each record.  Single draws are in groups, one for each record:
-    the first call site that draws as many times as there are records, the leader, begins each
-    group.
+    An array of draws has a part for each record.  Single draws, as of code that loops over the
+    records, are in groups, one for each record.  A group begins with a draw of the *leader*: the
+    first call site that draws as many times as there are records.
     """
 
     def __init__(self, first_tape: Tape, record: int, records: int) -> None:
@@ -66,7 +66,10 @@ class RecordRedrawn:
         self.remaining_draws = list(self.draws_of_group.get(-1, ()))
 
     def output(self, site: str, name: str, fresh: Any) -> Any:
-        """Return the output of a draw, that of the first run or a fresh one; None if runs part."""
+        """Return what a draw hands out: the first run's output, or the ``fresh`` one.
+
+        It is None if the run asks for another draw than the first run did.
+        """
         if (site, name) == self.leader:
             self.group += 1
             self.remaining_draws = list(self.draws_of_group.get(self.group, ()))
@@ -115,11 +118,13 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     the only finding is that the results differ, results are counted over many redraws: counts that
     contradict the claim are a finding, and counts that do not are named as unchecked.
     """
-    sizes = number_of_records(runs.data), number_of_records(runs.neighbour)
-    changed = [0] if None in sizes else differing_rows(runs.data, runs.neighbour)
-    if sizes[0] != sizes[1] or len(changed) != 1:
+    size, neighbour_size = number_of_records(runs.data), number_of_records(runs.neighbour)
+    # Data without a length are one record.
+    has_length = size is not None and neighbour_size is not None
+    changed = differing_rows(runs.data, runs.neighbour) if has_length else [0]
+    if size != neighbour_size or len(changed) != 1:
         return verdict
-    redraws = CoinRedraws(runs, runs.run().tape, changed[0], sizes[0] or 1)
+    redraws = CoinRedraws(runs, runs.run().tape, record=changed[0], records=size or 1)
     if not verdict.findings:
         new_finding = _with_other_coins(redraws)
         verdict = verdict if new_finding is None else replace(verdict, findings=(new_finding,))
@@ -128,25 +133,31 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     outcome_counts = _outcome_counts(redraws)
     if outcome_counts is None:
         return verdict
-    # An outcome that never came on one of the data sets must be too rare to be expected there.
+    # Under the claim an outcome that came ``count`` times on one of the data sets is expected at
+    # least e^-claimed times as often on the other.  If it never came there although many were
+    # expected, no coins explain it, and the finding stays.
     smallest_share = 1.0 if verdict.claimed is None else math.exp(-verdict.claimed)
     if any(
         min(counts) == 0 and max(counts) * smallest_share >= EXPECTED_COUNT
         for counts in outcome_counts
     ):
         return verdict
-    redrawn = sum(a for a, _ in outcome_counts)
-    # half a run added to each count keeps the ratio finite, for the message alone
-    ratio = max(abs(math.log((a + 0.5) / (b + 0.5))) for a, b in outcome_counts)
+    redrawn = sum(count for count, _ in outcome_counts)
+    # Half a run added to each count keeps the log-ratio finite, for the message alone.
+    largest_log_ratio = max(
+        abs(math.log((count + 0.5) / (neighbour_count + 0.5)))
+        for count, neighbour_count in outcome_counts
+    )
+    shown_cost = f"{largest_log_ratio:.2g}"
     if verdict.claimed is not None and _exceed_claim(
         outcome_counts, verdict.claimed, verdict.delta
     ):
-        sentence = f"coins choose what is shown of a record, and cost about {ratio:.2g}"
+        sentence = f"coins choose what is shown of a record, and cost about {shown_cost}"
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
         return replace(verdict, findings=(finding,))
     caution = (
         f"coins choose what is shown of a record: drawn again {redrawn} times on both data, they "
-        f"cost about {ratio:.2g} besides; name the function that tosses them, with its loss"
+        f"cost about {shown_cost} besides; name the function that tosses them, with its loss"
     )
     return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
 
@@ -185,8 +196,8 @@ def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
     It is None if the runs part, if there are too many results or only one, or if no result came on
     both data sets.
     """
-    results: list[Any] = []
-    counts: list[list[int]] = []
+    results: list[Any] = []  # the different results so far
+    counts: list[list[int]] = []  # for each of them, how often it came on either data set
     if redraws.records > 1 and not redraws.are_drawn_for_each:
         return None
     affordable_redraws = REDRAWN_EVENTS // max(len(redraws.first_tape.events), 1)
@@ -206,7 +217,8 @@ def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
             if len(results) > MOST_OUTCOMES:
                 return None
             counts[index][side] += 1
-    return counts if len(counts) > 1 and any(a and b for a, b in counts) else None
+    came_on_both = any(count and neighbour_count for count, neighbour_count in counts)
+    return counts if len(counts) > 1 and came_on_both else None
 
 
 def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float) -> bool:
@@ -215,13 +227,11 @@ def _exceed_claim(outcome_counts: list[list[int]], claimed: float, delta: float)
     That is p > e^claimed q + delta for its probabilities p and q on the two data sets; p is
     replaced by its lower confidence bound, and q by its upper one.
     """
-    redraws = sum(a for a, _ in outcome_counts)
+    redraws = np.array(sum(count for count, _ in outcome_counts))
     for counts in outcome_counts:
         for count, opposite_count in (counts, counts[::-1]):
-            lower = clopper_pearson_lower(np.array(count), np.array(redraws), ALPHA)
-            upper = 1 - clopper_pearson_lower(
-                np.array(redraws - opposite_count), np.array(redraws), ALPHA
-            )
-            if lower > math.exp(claimed) * upper + delta:
+            p_lower = clopper_pearson_lower(np.array(count), redraws, ALPHA)
+            q_upper = 1 - clopper_pearson_lower(redraws - opposite_count, redraws, ALPHA)
+            if p_lower > math.exp(claimed) * q_upper + delta:
                 return True
     return False

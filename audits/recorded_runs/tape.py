@@ -24,6 +24,7 @@ from audits.recorded_runs.call_sites import call_site, draw_site
 from audits.recorded_runs.events import Call, Draw, Event, Question, Step
 from audits.recorded_runs.noisy_numbers import NoisyNumber
 from audits.recorded_runs.views import View
+from audits.values.copies import own_copy
 
 # A place in the code that draws: function and instruction of the two innermost calls.
 DrawSite = tuple[tuple[str, int], ...]
@@ -66,6 +67,9 @@ class Tape:
 
     With ``redraw`` the outputs of draws are replaced as they are recorded, in a run that repeats
     only some of another run's draws.
+
+    Code under audit never calls these methods: the classes and functions that stand in for numpy's
+    and others' call them, and hand the outputs to the code.
     """
 
     def __init__(
@@ -85,10 +89,12 @@ class Tape:
         self.changed = changed  # which record one of the two data sets lacks
         self.public = public  # places of public draws, which are no noise and equal in both runs
         self.redraw = redraw
-        self.asked_views: tuple[View, ...] = ()  # views of the last event that was asked for
+        # Views of the last event that was asked for.  If the run then leaves the recorded one, they
+        # tell which noise may be a public threshold.
+        self.asked_views: tuple[View, ...] = ()
         self.bounds: dict[str, list[Any]] = {}  # bounds of clipping, by place in the code
         self.entropy = np.random.SeedSequence(seed)
-        self.parted: Parted | None = None
+        self.parted: Parted | None = None  # why this run left the recorded one, if it did
 
     def draw(self, name: str, make: Callable[[], Any], **facts: Any) -> Draw:
         """Record the random numbers that ``make`` draws; ``facts`` are further fields of `Draw`."""
@@ -98,7 +104,7 @@ class Tape:
         return event
 
     def complete(self, draw: Draw, **facts: Any) -> None:
-        """Add fields to this draw, the last event, which follow from its output."""
+        """Add fields to this draw, which must be the last event; they follow from its output."""
         self.events[-1] = replace(draw, **facts)
 
     def draws(self) -> list[Draw]:
@@ -116,13 +122,14 @@ class Tape:
         """Record a step with a result of this view; ``make`` computes its plain value.
 
         ``pure`` says that the result is noise alone; in the second run it is what it was in the
-        first.  ``equal`` has facts that must be equal in both runs.
+        first.  ``equal`` has facts by name that must be equal in both runs; `findings` compares
+        them.
         """
         self.asked_views = (view,)
         earlier_event = self.expected()
         site, shape, output = self._outcome(Step, name, make, view.shape)
         if earlier_event is not None and earlier_event.noisy is not None:
-            # Whether it is uniform is only asked of the first run.
+            # Whether it is uniform noise is asked of the first run's event alone.
             noisy = NoisyNumber(output, site, view, earlier_event.noisy.pure)
         else:
             is_uniform = pure and self.laws_of(view) == {"uniform"}
@@ -135,23 +142,28 @@ class Tape:
         self.asked_views = sides
         site, shape, output = self._outcome(Question, name, lambda: outcome, shape)
         self.events.append(Question(name, site, shape, output, sides=sides))
-        # a copy, as code may change the array of answers that it gets
+        # A copy, as code may change the array of answers that it gets.  The outputs of draws are
+        # copied by those that hand them out.
         return output.copy() if isinstance(output, np.ndarray) else output
 
     def withdraw_question(self) -> None:
         """Let the answer to the last question count as computed from released numbers.
 
-        A question without sides is compared with nothing.
+        The caller does so where it releases the numbers that were compared.  The question then has
+        no sides, so that nothing is charged for it, and the answer is not checked.
         """
         question = self.events[-1]
         self.events[-1] = Question(question.name, question.site, question.shape, question.output)
 
     def call(self, name: str, make: Callable[[], Any], **facts: Any) -> Any:
-        """Record the result of a mechanism; ``facts`` are further fields of `Call`."""
+        """Record the result of a mechanism, and return a copy, which the code may change.
+
+        ``facts`` are further fields of `Call`.
+        """
         self.asked_views = ()
         site, shape, output = self._outcome(Call, name, make, ())
         self.events.append(Call(name, site, shape, output, **facts))
-        return output
+        return unrecorded(own_copy, output)
 
     def _outcome(
         self,

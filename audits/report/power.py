@@ -1,4 +1,9 @@
-"""The smallest violation that the runs of a report would have seen."""
+"""The smallest violation that the runs of a report would have seen.
+
+A report without a violation says little unless its runs could have seen one.  So it says of Laplace
+noise, whose true epsilon is larger than claimed, from which true epsilon on a guess test with as
+many runs would have refuted the claim, and a figure shows how many runs each true epsilon takes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from audits.results.rows import FAMILY_ERROR
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
 
-# True epsilons as multiples of the claimed epsilon.
+# True epsilons that are tried, as multiples of the claimed epsilon.
 TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 POWER = 0.95  # probability with which the runs are to detect a violation
 # Largest claimed epsilon that the sentence and figure are about; beyond, they are about epsilon 1.
@@ -63,11 +68,13 @@ class Power:
     def figure(self) -> Figure:
         """Runs that each violation takes, and the runs that there were."""
         needed = _runs_needed(self.claim, self.delta, self.alpha)
-        learnt = self.runs / max(self.tested, 1)
+        # A guess test needs runs to learn from too, in proportion to those that test.
+        runs_per_tested_run = self.runs / max(self.tested, 1)
         guess = [
-            (x, numbers.guess * learnt) for x, numbers in zip(self.truths, needed, strict=True)
+            (truth, numbers.guess * runs_per_tested_run)
+            for truth, numbers in zip(self.truths, needed, strict=True)
         ]
-        limit = [(x, numbers.limit) for x, numbers in zip(self.truths, needed, strict=True)]
+        limit = [(truth, numbers.limit) for truth, numbers in zip(self.truths, needed, strict=True)]
         return power_figure(guess, limit, self.runs, f"{self.claim:g}")
 
 
@@ -80,17 +87,23 @@ def power_of(result: Result) -> Power | None:
     rows, runs = [row for row in result.rows if row.kind != "scores"], result.request.samples
     if not rows:
         return None
-    # It is about the claim of one's own function; of many subjects, about epsilon 1.
+    # It is about the claim of the user's own function; of many subjects, about epsilon 1.
     claims = {row.claim for row in rows if row.own}
     claim, delta = next(iter(claims)) if len(claims) == 1 else (1.0, 0.0)
     if not (0 < claim <= MAX_CLAIM and delta < 1):
         claim, delta = 1.0, 0.0
-    # A named row has the error of one row among all; the rows of a target share the family's error.
-    all_own = all(row.own for row in rows)
+    # The rows of a user's function share the error of the family.  A row of this project's subjects
+    # has the error of one row of a whole report, even if the report shows few of them.
     alpha = FAMILY_ERROR / len(rows)
-    alpha = alpha if all_own else min(alpha, 1 - verdict_confidence())
-    shares = [row.guesses[2] / row.runs for row in rows if row.guesses and row.runs]
-    tested = max(1, int(runs * min([*shares, 1.0])))
+    if not all(row.own for row in rows):
+        alpha = min(alpha, 1 - verdict_confidence())
+    # The smallest share of the runs that tested in any row: the others were learned from.
+    tested_shares = []
+    for row in rows:
+        if row.guesses and row.runs:
+            _, _, tested_runs = row.guesses
+            tested_shares.append(tested_runs / row.runs)
+    tested = max(1, int(runs * min([*tested_shares, 1.0])))
     smallest_truth = next(
         (
             truth

@@ -100,9 +100,9 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
             mechanism.loss,
             finding,
             expected,
-            exact,
-            verdict_confidence(),
-            curve,
+            exact=exact,
+            verdict=verdict_confidence(),
+            curve=curve,
         )
 
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
@@ -118,7 +118,13 @@ def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> Aud
             mechanism, pair, runs=settings.samples, confidence=settings.confidence, rng=rng
         )
         return guess_test_row(
-            subject, "bits", mechanism.loss, finding, expected, None, verdict_confidence()
+            subject,
+            "bits",
+            mechanism.loss,
+            finding,
+            expected,
+            exact=None,
+            verdict=verdict_confidence(),
         )
 
     return AuditCase(subject, "bits", "the lowest bit of a release", expected, check)
@@ -146,8 +152,8 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
             claim,
             finding,
             expected,
-            specimen.true_epsilon,
-            verdict_confidence(),
+            exact=specimen.true_epsilon,
+            verdict=verdict_confidence(),
         )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
@@ -163,8 +169,8 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
             result,
             expected,
             settings,
-            specimen.true_epsilon,
-            time.perf_counter() - start,
+            exact=specimen.true_epsilon,
+            seconds=time.perf_counter() - start,
         )
 
     check = guess if specimen.caught_by == "guess test" else replayed
@@ -197,11 +203,18 @@ def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
         tick=lambda: settings.tick(HOUSING),
     )
     lasso.fit(*data.train)
-    story = tuple(algorithm_facts(lasso, data, result, (EPSILON, DELTA)))
+    facts = tuple(algorithm_facts(lasso, data, result, (EPSILON, DELTA)))
     return _algorithm_row(
-        HOUSING, "algorithm", result, Outcome.SURVIVED, settings, None,
-        time.perf_counter() - start, story, profile_curve(result, settings.confidence),
-    )  # fmt: skip
+        HOUSING,
+        "algorithm",
+        result,
+        Outcome.SURVIVED,
+        settings,
+        exact=None,
+        seconds=time.perf_counter() - start,
+        facts=facts,
+        curve=profile_curve(result, settings.confidence),
+    )
 
 
 def guess_test_row(
@@ -210,6 +223,7 @@ def guess_test_row(
     claim: Loss,
     finding: Finding,
     expected: Outcome,
+    *,
     exact: float | None,
     verdict: float,
     curve: ProfileCurve | None = None,
@@ -221,27 +235,24 @@ def guess_test_row(
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
     allowed = 1 / (1 + np.exp(-epsilon))
-    evidence = f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}"
-    lower = guesses.epsilon_lower(delta, verdict)
     return ReportRow(
-        subject,
-        kind,
-        (epsilon, delta),
-        finite_or_none(exact),
-        finding.epsilon_lower,
-        finding.confidence,
-        finding.runs,
-        outcome_at(finding, verdict),
-        expected,
-        finding.witness,
-        evidence,
-        round(finding.seconds, 6),
-        finite_or_none(lower),
-        (guesses.correct, guesses.made, guesses.runs),
-        (),
-        curve,
-        finding.unseen,
-        finding.notes,
+        subject=subject,
+        kind=kind,
+        claim=(epsilon, delta),
+        exact_epsilon=finite_or_none(exact),
+        epsilon_lower=finding.epsilon_lower,
+        confidence=finding.confidence,
+        runs=finding.runs,
+        outcome=outcome_at(finding, verdict),
+        expected=expected,
+        witness=finding.witness,
+        evidence=f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}",
+        seconds=round(finding.seconds, 6),
+        verdict_lower=finite_or_none(guesses.epsilon_lower(delta, verdict)),
+        guesses=(guesses.correct, guesses.made, guesses.runs),
+        curve=curve,
+        unseen=finding.unseen,
+        notes=finding.notes,
     )
 
 
@@ -251,6 +262,7 @@ def _algorithm_row(
     result: AlgorithmAudit,
     expected: Outcome,
     settings: Settings,
+    *,
     exact: float | None,
     seconds: float,
     facts: tuple[tuple[str, str], ...] = (),
@@ -263,12 +275,22 @@ def _algorithm_row(
         refutation or f"replay: {result.replayed.witness}; {result.losses.size} privacy losses"
     )
     return ReportRow(
-        subject, kind, (result.claim.epsilon_at(delta), delta), finite_or_none(exact),
-        result.epsilon_lower(delta, settings.confidence), settings.confidence,
-        int(result.losses.size) or 1, Outcome.FALSIFIED if refutation else Outcome.SURVIVED,
-        expected, witness, witness, round(seconds, 6),
-        result.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
-    )  # fmt: skip
+        subject=subject,
+        kind=kind,
+        claim=(result.claim.epsilon_at(delta), delta),
+        exact_epsilon=finite_or_none(exact),
+        epsilon_lower=result.epsilon_lower(delta, settings.confidence),
+        confidence=settings.confidence,
+        runs=int(result.losses.size) or 1,  # where the replay failed, that is the one run
+        outcome=Outcome.FALSIFIED if refutation else Outcome.SURVIVED,
+        expected=expected,
+        witness=witness,
+        evidence=witness,
+        seconds=round(seconds, 6),
+        verdict_lower=result.epsilon_lower(delta, verdict_confidence()),
+        facts=facts,
+        curve=curve,
+    )
 
 
 def finite_or_none(x: float | None) -> float | None:
@@ -298,9 +320,13 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
         mean[group] = terms.mean(axis=0)
         lower[group], upper[group] = mean_confidence_band(terms, (1 - settings.confidence) / POINTS)
     return ProfileCurve(
-        *map(_as_floats, (epsilons, [mechanism.loss.delta_at(float(e)) for e in epsilons],
-                      [exact(mechanism, float(e)) for e in epsilons], mean, lower, upper))
-    )  # fmt: skip
+        epsilon=_as_floats(epsilons),
+        claimed=_as_floats(mechanism.loss.delta_at(float(e)) for e in epsilons),
+        exact=_as_floats(exact(mechanism, float(e)) for e in epsilons),
+        mean=_as_floats(mean),
+        lower=_as_floats(lower),
+        upper=_as_floats(upper),
+    )
 
 
 def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
@@ -309,12 +335,18 @@ def profile_curve(result: AlgorithmAudit, confidence: float) -> ProfileCurve:
     The sampled losses are weighted, so deltas below 1 / runs can be estimated too.
     """
     epsilons = np.linspace(0.0, _largest_epsilon(result.claim), LOSS_POINTS)
-    curve = [Tight().delta(result.plan, float(e)) for e in epsilons]
+    shown = _as_floats(epsilons)
+    claimed = _as_floats(Tight().delta(result.plan, epsilon) for epsilon in shown)
     if result.losses.size == 0:
-        return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())
+        return ProfileCurve(shown, claimed, exact=(), mean=(), lower=(), upper=())
     mean, lower, upper = result.confidence_band(epsilons, confidence)
     return ProfileCurve(
-        _as_floats(epsilons), _as_floats(curve), (), *map(_as_floats, (mean, lower, upper))
+        shown,
+        claimed,
+        exact=(),
+        mean=_as_floats(mean),
+        lower=_as_floats(lower),
+        upper=_as_floats(upper),
     )
 
 

@@ -64,8 +64,15 @@ class ScoresRequest:
 def scores_cases(request: ScoresRequest) -> list[AuditCase]:
     """The one case of two files of scores."""
     subject = f"{request.inside} against {request.outside}"
-    return [AuditCase(subject, "scores", "scores of canaries of one training run",
-                      Outcome.SURVIVED, functools.partial(_audit, subject, request))]  # fmt: skip
+    return [
+        AuditCase(
+            subject,
+            kind="scores",
+            about="scores of canaries of one training run",
+            expected=Outcome.SURVIVED,
+            check=functools.partial(_audit, subject, request),
+        )
+    ]
 
 
 def count_scores(paths: tuple[str, ...]) -> int:
@@ -109,11 +116,22 @@ def _audit(
     else:
         epsilon = Tight().epsilon(claim, finding.delta)
     return ReportRow(
-        subject, "scores", (epsilon, finding.delta), None, finding.epsilon_lower,
-        finding.confidence, finding.coins, finding.outcome, Outcome.SURVIVED, finding.witness,
-        finding.witness, round(finding.seconds, 6), finding.epsilon_lower,
-        (finding.right, finding.guesses, finding.coins), tuple(_facts(finding)),
-    )  # fmt: skip
+        subject=subject,
+        kind="scores",
+        claim=(epsilon, finding.delta),
+        exact_epsilon=None,
+        epsilon_lower=finding.epsilon_lower,
+        confidence=finding.confidence,
+        runs=finding.coins,
+        outcome=finding.outcome,
+        expected=Outcome.SURVIVED,
+        witness=finding.witness,
+        evidence=finding.witness,
+        seconds=round(finding.seconds, 6),
+        verdict_lower=finding.epsilon_lower,
+        guesses=(finding.right, finding.guesses, finding.coins),
+        facts=tuple(_facts(finding)),
+    )
 
 
 def _facts(finding: OneRunFinding) -> Iterator[tuple[str, str]]:

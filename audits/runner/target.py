@@ -168,7 +168,13 @@ class TargetAudit:
                 failure = ParameterError(TARGET_METAVAR, target.name, allowed)
                 raise release.failure or failure from None
         row = guess_test_row(
-            self.subject, "target", target.claim, finding, Outcome.SURVIVED, None, self.verdict
+            self.subject,
+            "target",
+            target.claim,
+            finding,
+            Outcome.SURVIVED,
+            exact=None,
+            verdict=self.verdict,
         )
         if early:  # the bets and the last bound share the error
             row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)

@@ -63,7 +63,8 @@ class RunPlan:
         if self.run_by_run:
             count = min(max(self.runs // MIN_PIECE_CALLS, 1), PIECES_PER_TEST)
             count -= count % WORKERS if count > WORKERS else 0
-            return min(max(-(-self.runs // count), 1), MAX_PIECE_RUNS)
+            runs_per_piece = -(-self.runs // count)  # rounded up
+            return min(max(runs_per_piece, 1), MAX_PIECE_RUNS)
         return min(max(self.runs // PIECES_PER_TEST, MIN_PIECE_RUNS), MAX_PIECE_RUNS)
 
     @property

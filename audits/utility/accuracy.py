@@ -12,7 +12,7 @@ is FALSIFIED where it is at most 1 - confidence.  No loss and no class of algori
 no risk is estimated.
 
 In the local model FALSIFIED refutes the claim together with its interaction model: every user
-reports once, and delta is 0 if whole records are private.
+reports once, all at once or one after another, and delta is 0 if whole records are private.
 
 References: Wang & Xu (2021); proofs: docs/proofs/decoding_records.md for private records,
 docs/proofs/audits_by_coins.md for private labels.
@@ -55,23 +55,26 @@ LABEL_MODEL_TEXT = "labels private, features public, every user once"
 class DecodableFamily(Protocol):
     """A hard family of data that are all private, with a bound on the probability of decoding."""
 
-    central: bool
+    central: bool  # whether a curator sees all data; else every user reports once, all at once
 
     @property
     def points(self) -> int:
-        """The number of points."""
+        """The number of points, of which each run draws one uniformly: 0, 1, ...."""
         ...
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Any:
-        """Data of ``n`` users from a point."""
+        """Data of ``n`` users from the distribution of a point, as the algorithm takes them."""
         ...
 
     def decode(self, estimate: Array) -> int:
-        """The point that is closest to an estimate."""
+        """The point that is closest to an estimate: the audit's guess."""
         ...
 
     def most_right(self, n: int, epsilon: float) -> float:
-        """Largest probability of a right decode."""
+        """The largest probability s_max of a right guess under epsilon-DP.
+
+        A central family takes delta as a further argument.
+        """
         ...
 
 
@@ -230,7 +233,16 @@ def audit_accuracy(
     confidence = CONFIDENCE.check("confidence", confidence)
     tries = IntegerRange(0, 60).check("search", search)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
-    task = decoding_task(algorithm, n, p, delta, family, private, interaction, separation)
+    task = decoding_task(
+        algorithm,
+        n,
+        p,
+        delta,
+        family=family,
+        private=private,
+        interaction=interaction,
+        separation=separation,
+    )
     claimed = task.claimed_epsilon(epsilon)
     s_max = task.bound(claimed)
     audit_stream, search_stream = source.spawn(2)
@@ -275,7 +287,7 @@ class DecodingTask:
     """One family and one subject: how a run is decoded, and how often privacy allows that."""
 
     adapter: EstimatorAdapter  # how the subject is run
-    points: int
+    points: int  # of the family
     # From a point, the noise factor, and generators of the subject and of the data to the decoded
     # point of one run.
     decode: Callable[[int, float, np.random.Generator, np.random.Generator], int]
@@ -298,9 +310,10 @@ class DecodingTask:
 
         right = 0
         for stream in rng.spawn(runs):
-            theirs, ours = stream.spawn(2)
-            which = uniform_index(self.points, ours)
-            right += self.decode(which, noise, theirs, ours) == which
+            # The subject gets a generator of its own, from which it cannot learn the point.
+            subject_rng, data_rng = stream.spawn(2)
+            which = uniform_index(self.points, data_rng)
+            right += self.decode(which, noise, subject_rng, data_rng) == which
         return right, float(binom.sf(right - 1, runs, s_max))
 
     def epsilon_lower(self, right: int, runs: int, alpha: float) -> float:
@@ -309,11 +322,13 @@ class DecodingTask:
         All smaller epsilons are rejected: their largest probability of a right decode, which grows
         with epsilon, is below the Clopper-Pearson lower bound on the observed one.
         """
-        chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
-        if self.bound(0.0) >= chance:
+        observed_lower = float(
+            clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha)
+        )
+        if self.bound(0.0) >= observed_lower:
             return 0.0
         return greatest_float_that(
-            lambda epsilon: self.bound(epsilon) < chance, 0.0, LOCAL_EPSILON.high, steps=60
+            lambda epsilon: self.bound(epsilon) < observed_lower, 0.0, LOCAL_EPSILON.high, steps=60
         )
 
     def claimed_epsilon(self, epsilon: float | None) -> float:
@@ -334,6 +349,7 @@ def decoding_task(
     n: int,
     p: int | None,
     delta: float,
+    *,
     family: DecodableFamily | None,
     private: Literal["records", "labels"] | None,
     interaction: Interaction,
@@ -357,6 +373,7 @@ def regression_task(
     separation: float,
 ) -> DecodingTask:
     """The task of a sparse regression: n users with p features that are signs, one coefficient."""
+    # The bound is for the local model, so users that are asked together or twice are refused.
     subject = EstimatorAdapter.of(algorithm, local=True)
     separation = SEPARATION.check("separation", separation)
     p = IntegerRange(1, 1 << 20).check("p", p)
@@ -376,12 +393,13 @@ def regression_task(
         return most_right(family, n, epsilon, interaction)
 
     def decode(
-        which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator
+        which: int, noise: float, subject_rng: np.random.Generator, data_rng: np.random.Generator
     ) -> int:
-        x, y = family.sample(which, n, ours, dtype=float)
-        return family.decode(subject.estimate(x, y, theirs, noise))
+        x, y = family.sample(which, n, data_rng, dtype=float)
+        return family.decode(subject.estimate(x, y, subject_rng, noise))
 
     def plan() -> Plan | None:
+        # A plan depends on the shape of the data alone: any data will do.
         return subject.plan(*family.sample(0, n, np.random.default_rng(0), dtype=float))
 
     description = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
@@ -397,16 +415,17 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
     if delta > 0 and not family.central:
         raise ParameterError("delta", delta, "0 in the local model")
     subject = EstimatorAdapter.of(algorithm, local=not family.central)
-    delta_argument = (delta,) if family.central else ()
+    further_arguments = (delta,) if family.central else ()
 
     def bound(epsilon: float) -> float:
         # The bound grows with epsilon, and is not defined at 0.
-        return family.most_right(n, max(epsilon, MIN_EPSILON), *delta_argument)
+        return family.most_right(n, max(epsilon, MIN_EPSILON), *further_arguments)
 
     def decode(
-        which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator
+        which: int, noise: float, subject_rng: np.random.Generator, data_rng: np.random.Generator
     ) -> int:
-        return family.decode(subject.release_result(family.sample(which, n, ours), theirs, noise))
+        data = family.sample(which, n, data_rng)
+        return family.decode(subject.release_result(data, subject_rng, noise))
 
     def plan() -> Plan | None:
         if subject.kind != "gate":  # only an algorithm with ``plan`` and ``run`` declares a plan

@@ -3,7 +3,8 @@
 Every run has a code of its own; each of ``rows`` places in the data is filled with one of two rows
 of the same distribution, by a fair coin.  The guess is the row that the estimate correlates with
 more.  That is a test of replaced records, valid for any algorithm: see
-`audits.statistics.single_run`.
+`audits.statistics.single_run`.  A *code* is a drawn set of column means, from which the rows of a
+run are drawn; rows that are in the data are its members.
 
 References: Dwork, Smith, Steinke, Ullman & Vadhan (2015); Talwar, Thakurta & Zhang (2015),
 Theorem 3.1, for the data.
@@ -257,9 +258,10 @@ class _TracingSetup:
         """
         member_scores, other_scores = [], []
         for stream in rng.spawn(self.runs):
-            theirs, ours = stream.spawn(2)
-            x, y, inside, outside, means = self.data(ours)
-            estimate = self.subject.estimate(x, y, theirs, noise)
+            # The subject gets a generator of its own, from which it cannot learn the coins.
+            subject_rng, data_rng = stream.spawn(2)
+            x, y, inside, outside, means = self.data(data_rng)
+            estimate = self.subject.estimate(x, y, subject_rng, noise)
             if estimate.shape != means.shape:
                 got = f"a result of shape {estimate.shape}"
                 raise ParameterError("algorithm", got, f"one of {means.size} coefficients")
@@ -285,7 +287,7 @@ class _TracingSetup:
         """The claimed epsilon for replaced records: as given, or the plan's cost."""
         if epsilon is not None:
             return EPSILON.check("epsilon", epsilon)
-        x, y, *_ = self.data(np.random.default_rng(0))
+        x, y, *_ = self.data(np.random.default_rng(0))  # only their shape is used
         plan = self.subject.plan(x, y)
         if plan is None:
             return None

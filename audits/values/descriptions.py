@@ -1,8 +1,8 @@
 """Values of a pair in words: their kinds, digests, and the place where they differ.
 
 A pair are the two neighbouring values that an audit tells apart.  Numbers that a caller wrote as a
-pair are shown.  Records never are: of arrays, texts, frames and
-containers the words give the shape alone.
+pair are shown.  Records never are: of arrays, texts, frames and containers the words give the size,
+where the two differ, and the first digits of a digest.
 """
 
 from __future__ import annotations

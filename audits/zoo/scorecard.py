@@ -172,15 +172,12 @@ def cases() -> list[ScoringCase]:
 def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
     """Audit one specimen by the kind of audit that it names."""
     start, source = time.perf_counter(), seed_and_generator(rng)[1]
-    audit_kind, broken, pair, claim = (
-        specimen.caught_by,
-        specimen.implementation,
-        specimen.pair,
-        specimen.claim,
-    )
+    audit_kind, implementation = specimen.caught_by, specimen.implementation
+    pair, claim = specimen.pair, specimen.claim
     lower: float | None = None
     if audit_kind in GUESS_AUDITS:
-        finding = GUESS_AUDITS[audit_kind](broken, pair, claim, runs, confidence, rng=source)
+        guess_audit = GUESS_AUDITS[audit_kind]
+        finding = guess_audit(implementation, pair, claim, runs, confidence, rng=source)
         outcome, lower, runs_used, witness = (
             finding.outcome,
             finding.epsilon_lower,
@@ -190,21 +187,23 @@ def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = 
     elif audit_kind == "timing":
         # A timed pair takes longer than a run, so there are fewer of them; 100 to 500.
         pairs = min(max(runs // 40, 100), 500)
-        timed = audit_timing(broken, pair, pairs, 1, confidence, source)
+        timed = audit_timing(
+            implementation, pair, pairs, batch=1, confidence=confidence, rng=source
+        )
         outcome, runs_used, witness = timed.outcome, 2 * pairs, timed.witness
     elif audit_kind == "sensitivity":
         probe = probe_sensitivity(
-            broken.query,
-            broken.space,
-            broken.relation,
-            broken.declared,
+            implementation.query,
+            implementation.space,
+            implementation.relation,
+            implementation.declared,
             budget=min(runs, 5000),
             rng=source,
-            hostile=broken.hostile,
+            hostile=implementation.hostile,
         )
         outcome, runs_used, witness = probe.outcome, probe.evaluations, probe.witness
-    else:
-        algorithm_audit = audit_algorithm(broken, *pair, claim, LOSSES_PER_SPECIMEN, source)
+    else:  # an algorithm, whose replay and privacy losses are one audit
+        algorithm_audit = audit_algorithm(implementation, *pair, claim, LOSSES_PER_SPECIMEN, source)
         why = algorithm_audit.refutation(confidence)
         outcome = Outcome.FALSIFIED if why else Outcome.SURVIVED
         lower = algorithm_audit.epsilon_lower(claimed_delta(claim), confidence)

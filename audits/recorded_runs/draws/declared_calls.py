@@ -6,7 +6,6 @@ whole output, which the replay gets again, and the declared loss or sensitivity.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -114,7 +113,7 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             plain_options = {name: use(option) for name, option in options.items()}
             return unrecorded(function, *map(use, arguments), **plain_options)
 
-        output = tape.call(
+        return tape.call(
             function.__name__,
             make,
             equal={key: use(part) for key, part in named.items() if key != value},
@@ -123,9 +122,5 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
             norm=NORMS[declared.norm],
         )
-        try:
-            return copy.deepcopy(output)
-        except Exception:  # an output that cannot be copied is handed out as it is
-            return output
 
     return call

@@ -9,7 +9,6 @@ call are not recorded.
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 import math
@@ -75,13 +74,12 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
         if tape is None:
             return function(*arguments, **options)
         epsilon = float(named_arguments(signature, arguments, options)["epsilon"])
-        output = tape.call(
+        return tape.call(
             function.__name__,
             lambda: unrecorded(function, *map(use, arguments), **options),
             equal={"epsilon": epsilon},
             declared=PureLoss(epsilon),
         )
-        return copy.deepcopy(output)
 
     return call
 
@@ -89,8 +87,9 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
 def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
     """A method like ``randomise`` of a mechanism of diffprivlib, recorded with its parameters.
 
-    The value is the first argument, or the attribute ``utility`` of a mechanism without arguments,
-    whose sensitivity is in the maximum norm.
+    The private value is the first argument.  A mechanism without arguments selects by scores, its
+    attribute ``utility``: they are the private value, and its sensitivity is the largest move of
+    one of them.
     """
 
     @functools.wraps(function)
@@ -143,9 +142,9 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
         if tape is None:
             return function(self, argument)
 
-        # Neighbours are taken to be at distance 1 in the measurement's input metric.  That of a
-        # metric of data sets (SymmetricDistance and others) counts records; that of numbers or
-        # vectors (AbsoluteDistance, L1Distance, L2Distance) is how far the argument itself moves.
+        # Neighbours are taken to be at distance 1 in the measurement's input metric.  A metric of
+        # data sets (SymmetricDistance and others) counts records.  A metric of numbers or vectors
+        # (AbsoluteDistance, L1Distance, L2Distance) says how far the argument itself moves.
         numeric_argument = use(argument) if _is_numeric(use(argument)) else None
         metric = str(self.input_metric)
         is_metric_of_data = (

@@ -4,6 +4,10 @@ An audit runs a function on two data sets with the same random numbers, which th
 run keeps for the second.  Coins are draws that are no noise, such as those that sample records,
 order them or choose row numbers.  Records that both runs have get the same coins
 (docs/proofs/recorded_runs.md, statement 4).
+
+The first run is on the larger data set.  Of its `Tape`, ``records`` is the number of records of the
+run's data, and ``changed`` the row number of the record that the smaller data set lacks; None if
+both have equally many records.
 """
 
 from __future__ import annotations
@@ -23,8 +27,8 @@ plain_default_rng = np.random.default_rng
 def are_records(tape: Tape, count: Any) -> bool:
     """True if ``count`` is the number of records, of which one of the runs has one more.
 
-    The second run takes the same counts for records as the first run did, because a noisy size
-    may equal the number of records by chance.
+    The second run takes a count for that of records where the first run did so at the same event,
+    since a noisy size may equal the number of records by chance.
     """
     if tape.recorded is None:
         return tape.changed is not None and np.ndim(count) == 0 and count == tape.records
@@ -54,12 +58,15 @@ def _further(size: Any) -> tuple[Any, ...]:
 
 
 def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dict[str, Any]) -> Any:
-    """Draw coins for ``count`` records, and return the coins of all of them."""
+    """Draw coins for ``count`` records; in the second run, the recorded coins of the first.
+
+    They may be for one record more than ``count``, see `_has_one_record_less`.
+    """
     return tape.draw(name, draw, equal=equal, coins=True, of_records=count).output
 
 
-def _lacks(tape: Tape, count: int) -> bool:
-    """True if the first run drew its last coins for one more record."""
+def _has_one_record_less(tape: Tape, count: int) -> bool:
+    """True if the first run drew the coins of the last event for one record more than ``count``."""
     if tape.recorded is None:
         return False
     recorded = tape.recorded.events[len(tape.events) - 1]
@@ -80,7 +87,7 @@ def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[st
             for key, value in equal.items()
         }
     output = coins(tape, name, draw, count, equal)
-    if tape.changed is None or not _lacks(tape, count):
+    if tape.changed is None or not _has_one_record_less(tape, count):
         return np.copy(output)
     return np.delete(output, tape.changed, axis=0)
 
@@ -96,7 +103,7 @@ def _of_the_same_records(
     has_rows = np.ndim(recorded_value) > 0 and len(recorded_value) == recorded.of_records
     if not (has_rows and np.shape(value)[:1] == (count,)):
         return value
-    if tape.changed is None:
+    if tape.changed is None:  # a run on other data, with as many records
         return recorded_value if np.shape(value) == np.shape(recorded_value) else value
     if count == recorded.of_records:
         return value
@@ -107,9 +114,10 @@ def _of_the_same_records(
 def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:
     """Draw an order of the records; the order of the others stays if one record is missing."""
     order = coins(tape, name, draw, count, {})
-    if not _lacks(tape, count):
+    if not _has_one_record_less(tape, count):
         return np.copy(order)
     present = order[order != tape.changed]
+    # The records after the missing one have row numbers that are less by 1.
     return present - (present > tape.changed)
 
 
@@ -124,16 +132,18 @@ def places_of_records(
     covers_records = _first(size) == count
     equal = {"size": _further(size) if covers_records else size}
     places = np.asarray(coins(tape, name, draw, count, equal))
-    if _lacks(tape, count):
-        gone = places == tape.changed
-        # the records after the missing one have row numbers that are less by 1
+    if _has_one_record_less(tape, count):
+        is_missing = places == tape.changed
+        # The records after the missing one have row numbers that are less by 1.
         places = places - (places > tape.changed)
-        free = np.setdiff1d(np.arange(count), places[~gone] if distinct else [])
-        if gone.any() and len(free):
+        candidates = np.setdiff1d(np.arange(count), places[~is_missing] if distinct else [])
+        if is_missing.any() and len(candidates):
             # The substitute is uniform too, and the same in every replay of these row numbers.
             substitutes = plain_default_rng([count, *places.ravel()])
-            places = np.where(gone, substitutes.choice(free, places.shape), places)
+            places = np.where(is_missing, substitutes.choice(candidates, places.shape), places)
         if covers_records:
-            is_left_out = gone if distinct else np.arange(len(places)) == tape.changed
+            # Distinct row numbers are an order, which loses the missing record; others are one for
+            # each record, of which that of the missing record is lost.
+            is_left_out = is_missing if distinct else np.arange(len(places)) == tape.changed
             places = places[~is_left_out]
     return np.copy(places) if places.ndim else places[()]

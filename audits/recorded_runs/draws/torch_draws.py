@@ -50,11 +50,11 @@ def torch_patches() -> Iterator[tuple[Any, str, Any]]:
         yield torch, name, within_a_run(_coin(torch, name, plain), plain)
 
 
-def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any) -> Any:
+def _noise(law: str, name: str, *, location: Any, spread: Any, size: Any, dtype: Any) -> Any:
     """A tensor of location + noise of this law and scale, drawn on the tape and followed.
 
     Of uniform noise ``spread`` is the width.  Without a ``size`` the shape is that of the
-    parameters; ``kind`` is the type of the numbers, by default 64-bit floats.
+    parameters; ``dtype`` is the type of the numbers, by default 64-bit floats.
     """
     tape: Any = current_tape()  # the caller has checked that a tape is active
     location, spread = _array(location), _array(spread)
@@ -67,68 +67,91 @@ def _noise(law: str, name: str, location: Any, spread: Any, size: Any, kind: Any
     if tape.recorded is None:
         # numpy draws the numbers, so that the state of torch's own generator is not advanced
         source = PLAIN_GENERATOR(np.random.PCG64(tape.new_seed()))
-    number = np.float64 if kind is None or "64" in str(kind) else np.float32
+    number = np.float64 if dtype is None or "64" in str(dtype) else np.float32
 
     def draw() -> Any:
         if law == "uniform":
-            return source.uniform(location, np.add(location, spread), shape).astype(number)
-        make = {"gaussian": source.normal, "laplace": source.laplace}
-        if law == "exponential":
-            return source.exponential(spread, shape).astype(number)
-        return np.asarray(make[law](location, spread, shape)).astype(number)
+            drawn = source.uniform(location, np.add(location, spread), shape)
+        elif law == "exponential":
+            drawn = source.exponential(spread, shape)
+        else:
+            make = {"gaussian": source.normal, "laplace": source.laplace}
+            drawn = make[law](location, spread, shape)
+        return np.asarray(drawn).astype(number)
 
+    # The table names the arguments that are location and scale; bounds of uniform noise are known
+    # to `recorded_noise` by their names.
     if law == "uniform":
         table = DrawTable({}, law)
         bound_arguments = {"low": location, "high": np.add(location, spread), "size": shape}
         if name != "uniform":  # such as ``rand``, which has no bounds
             bound_arguments = {"size": shape}
     else:
-        table = DrawTable({}, law, "place", "scale")
+        table = DrawTable({}, law, place="place", spread="scale")
         bound_arguments = {"place": location, "scale": spread, "size": shape}
     return _tensor_of(recorded_noise(tape, name, table, draw, bound_arguments))
+
+
+def _standard_noise(law: str, name: str, size: Any, dtype: Any) -> Any:
+    """Noise at 0 of scale 1; uniform noise is between 0 and 1."""
+    return _noise(law, name, location=0.0, spread=1.0, size=size, dtype=dtype)
+
+
+def _filled_with_noise(tensor: Any, law: str, name: str, *, location: Any, spread: Any) -> Any:
+    """Fill a tensor with noise in place, and return it followed."""
+    noise = _noise(
+        law, name, location=location, spread=spread, size=tensor.shape, dtype=tensor.dtype
+    )
+    _fill(tensor, noise)
+    return noise
+
+
+def _shape_of(arguments: Any, options: dict[str, Any]) -> Any:
+    """The shape that a call asks for: by several numbers, by one shape, or by ``size``."""
+    sizes = arguments or [options["size"]]
+    return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
 
 
 def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Recording versions of torch's functions that draw noise: owner, name, function."""
     default = torch.get_default_dtype
 
-    def shape_of(size: Any) -> Any:
-        return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-
     def randn(*size: Any, dtype: Any = None, **options: Any) -> Any:
-        return _noise(
-            "gaussian", "randn", 0.0, 1.0, shape_of(size or [options["size"]]), dtype or default()
-        )
+        return _standard_noise("gaussian", "randn", _shape_of(size, options), dtype or default())
 
     def rand(*size: Any, dtype: Any = None, **options: Any) -> Any:
-        return _noise(
-            "uniform", "rand", 0.0, 1.0, shape_of(size or [options["size"]]), dtype or default()
-        )
+        return _standard_noise("uniform", "rand", _shape_of(size, options), dtype or default())
 
     def randn_like(like: Any, **_: Any) -> Any:
-        return _noise("gaussian", "randn_like", 0.0, 1.0, like.shape, like.dtype)
+        return _standard_noise("gaussian", "randn_like", like.shape, like.dtype)
 
     def rand_like(like: Any, **_: Any) -> Any:
-        return _noise("uniform", "rand_like", 0.0, 1.0, like.shape, like.dtype)
+        return _standard_noise("uniform", "rand_like", like.shape, like.dtype)
 
     def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
-        kind = options.get("dtype") or getattr(mean, "dtype", None) or getattr(std, "dtype", None)
-        return _noise("gaussian", "normal", mean, std, size, kind or default())
+        dtype = options.get("dtype") or getattr(mean, "dtype", None) or getattr(std, "dtype", None)
+        dtype = dtype or default()
+        return _noise("gaussian", "normal", location=mean, spread=std, size=size, dtype=dtype)
 
     def normal_(self: Any, mean: Any = 0.0, std: Any = 1.0, **_: Any) -> Any:
-        return _into(self, _noise("gaussian", "normal_", mean, std, self.shape, self.dtype))
+        return _filled_with_noise(self, "gaussian", "normal_", location=mean, spread=std)
 
     def uniform_(self: Any, low: Any = 0.0, high: Any = 1.0, **_: Any) -> Any:
-        width = np.subtract(high, low)
-        return _into(self, _noise("uniform", "uniform", low, width, self.shape, self.dtype))
+        return _filled_with_noise(
+            self, "uniform", "uniform", location=low, spread=np.subtract(high, low)
+        )
 
     def exponential_(self: Any, lambd: Any = 1.0, **_: Any) -> Any:
-        noise = _noise("exponential", "exponential_", 0.0, 1 / lambd, self.shape, self.dtype)
-        return _into(self, noise)
+        return _filled_with_noise(
+            self, "exponential", "exponential_", location=0.0, spread=1 / lambd
+        )
 
     def laplace(self: Any, sample_shape: Any = ()) -> Any:
         size = self._extended_shape(sample_shape)  # torch's own way
-        return _noise("laplace", "Laplace", self.loc, self.scale, size, self.loc.dtype)
+        dtype = self.loc.dtype
+        return _noise(
+            "laplace", "Laplace", location=self.loc, spread=self.scale, size=size, dtype=dtype
+        )
 
     functions: dict[str, Callable[..., Any]] = {
         "randn": randn,
@@ -145,12 +168,6 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     }
     yield from ((torch.Tensor, name, draw) for name, draw in methods.items())
     yield torch.distributions.Laplace, "rsample", laplace
-
-
-def _into(target: Any, tensor: Any) -> Any:
-    """Fill the tensor in place, and return it followed."""
-    _fill(target, tensor)
-    return tensor
 
 
 def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:

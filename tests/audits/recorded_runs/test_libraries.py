@@ -116,6 +116,31 @@ def test_a_measurement_of_opendp_moves_by_one_at_most(scale, kinds):
     assert [finding.kind for finding in found.findings] == kinds
 
 
+def test_code_may_change_the_output_of_a_measurement(monkeypatch):
+    class Measurement:
+        input_metric, output_measure = "L1Distance(f64)", "MaxDivergence"
+
+        def __call__(self, argument):
+            return [number + np.random.default_rng().laplace() for number in argument]
+
+        def map(self, distance):
+            return float(distance)
+
+    module = ModuleType("opendp.mod")
+    module.Measurement = Measurement
+    monkeypatch.setitem(sys.modules, "opendp.mod", module)
+    release = Measurement()
+
+    def shifted(rows):
+        noisy = release([float(rows.sum()), 0.0])
+        noisy[0] += 1.0
+        return noisy
+
+    found = record(shifted, np.ones(5), np.ones(4), claim=1.0)
+    assert found.sound
+    assert found.cost == 1.0
+
+
 def descent(torch, clip):
     def fit(rows):
         rows = torch.as_tensor(rows).float()
