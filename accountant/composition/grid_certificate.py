@@ -193,7 +193,9 @@ class _GridSearch:
         # With masses within e^{+-r} of the true ones, delta(e) <= e^r true_delta(e - 2r): the lower
         # end is computed at e^r delta, and 2r is subtracted from it.
         ends = (log_delta, log_delta + self._rounding)
-        low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
+        low, high = bracket_epsilon(
+            engine.bounds, ends, start=start, tilt=engine.tilt, max_epsilon=self._most
+        )
         return low - 2 * self._rounding, high
 
     def _engine(
