@@ -230,29 +230,29 @@ class _GridSearch:
         The lattice of the first loss that has an atom at an end of its range goes through this atom
         and through the centre of its mass; all other lattices go through the centre of theirs.
         """
-        for outline in self._outlines:
-            if (
-                outline.atom_at_end is not None
+        with_atom = next(
+            (
+                outline
+                for outline in self._outlines
+                if outline.atom_at_end is not None
                 and abs(outline.atom_at_end - outline.centre) > 2 * step
-            ):
-                offset = centred_offset(outline.loss, outline.centre, step)
-                # A whole number of steps leads to the mean of the cell around the atom.  This mean
-                # changes with the step, so three rounds come close enough.
-                for _ in range(3):
-                    width = outline.mean_at_end(step) - offset
-                    if not abs(width) < self._max_points * step:  # too far for any lattice
-                        return step, [offset] * len(self._outlines)
-                    # 1e-6: a quotient that is whole but for round-off stays
-                    step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
-                places = [
-                    centred_offset(summand.loss, summand.centre, step) for summand in self._outlines
-                ]
-                return step, [
-                    offset if summand is outline else centred
-                    for summand, centred in zip(self._outlines, places, strict=True)
-                ]
+            ),
+            None,
+        )
+        if with_atom is None:
+            return step, [centred_offset(part.loss, part.centre, step) for part in self._outlines]
+        offset = centred_offset(with_atom.loss, with_atom.centre, step)
+        # A whole number of steps leads from there to the mean of the cell around the atom.  This
+        # mean changes with the step, so three rounds come close enough.
+        for _ in range(3):
+            width = with_atom.mean_at_end(step) - offset
+            if not abs(width) < self._max_points * step:  # too far for any lattice
+                return step, [offset] * len(self._outlines)
+            # 1e-6: a quotient that is whole but for round-off stays
+            step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
         return step, [
-            centred_offset(outline.loss, outline.centre, step) for outline in self._outlines
+            offset if part is with_atom else centred_offset(part.loss, part.centre, step)
+            for part in self._outlines
         ]
 
     def _guess(self) -> tuple[float, float]:
