@@ -124,7 +124,8 @@ class _GridSearch:
         self._least = math.fsum(outline.count * outline.least for outline in outlines)
         largest_sums = [outline.count * outline.loss.max_loss for outline in outlines]
         self._most = math.fsum(largest_sums) if all(map(math.isfinite, largest_sums)) else math.inf
-        # ln of the share that delta is of Chernoff's bound; rare large losses make it small
+        # ln of the share that delta is of Chernoff's bound, plus USUAL_NATS, but at most 0; rare
+        # large losses make it small
         self._log_share = 0.0
 
     def certify(self) -> Certificate:
@@ -142,7 +143,7 @@ class _GridSearch:
             window = around_epsilon if gap < LOCATED else (0.0, TRIAL_END * epsilon)
             engine = self._engine(epsilon, window, tilt, epsilon / per_epsilon)
             if engine is None:  # too many points: try a step between this and the last feasible one
-                if not per_epsilon > 1.5 * feasible:
+                if not per_epsilon > 1.5 * feasible:  # little is left to gain in between
                     break
                 per_epsilon = math.sqrt(per_epsilon * feasible)
                 continue
@@ -162,7 +163,8 @@ class _GridSearch:
             has_hardly_helped = finer > MUCH_FINER and gap > HARDLY * previous_gap
             if gap <= width or (has_hardly_helped and not may_help):
                 break
-            # The guess was far off: the next lattice is made for a middle of the interval.
+            # The guess was far off: the next lattice is for the geometric middle of the interval,
+            # and at least an eighth of its upper end.
             if high < BELOW_GUESS * epsilon or low > ABOVE_GUESS * epsilon or gap > WIDE:
                 centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
                 if abs(centre / epsilon - 1) < 0.01:  # the guess was right, but the step too long
