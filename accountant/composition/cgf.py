@@ -41,7 +41,8 @@ class PlanCGF:
     def __init__(self, items: Iterable[tuple[Loss, int]], smoothing: float = 0.0) -> None:
         families: dict[tuple[type[Loss], int], tuple[list[Loss], list[float]]] = {}
         for loss, count in items:
-            family = type(loss), id(loss.numerics.cgf)  # sampled losses have several
+            # A class may have several kinds of cumulants, as sampled losses do.
+            family = type(loss), id(loss.numerics.cgf)
             losses, counts = families.setdefault(family, ([], []))
             losses.append(loss)
             counts.append(count)
@@ -95,6 +96,7 @@ class PlanCGF:
         With C columns and the step h it is ``z[r, c] = a + ih (rC + c)``.
         """
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
+        # the fictitious Gaussian's factor e^{S (z^2 + z - a^2 - a) / 2}
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)
         for cgf, losses, counts in self._families:
@@ -105,7 +107,7 @@ class PlanCGF:
                 factor, error = cf_ratios_from_cgf(cgf.sum_cgf, losses, counts, z)
             else:
                 factor, error = cgf.cf_ratios(losses, counts, z)
-            # no factor is above 1
+            # the error of a product; no factor is above 1
             missed = missed * np.minimum(np.abs(factor) + error, 1.0) + error * np.abs(product)
             product *= factor
         return product, missed
@@ -151,10 +153,9 @@ def saddlepoint(
     """Return a saddle point: the real part a of the contour on which the integrand is flattest.
 
     It is that of a wanted delta, given by ``log_delta``, or else that of ``epsilon``.  ``near``
-    estimates the epsilon of the wanted delta and makes the search shorter (it is for ``log_delta``
-    alone).  The answer is then
-    roughly the order of the least Chernoff bound: larger than the saddle point where epsilon is
-    small, and with less round-off.
+    estimates the epsilon of the wanted delta and makes the search shorter; without ``log_delta`` it
+    is ignored.  With it the answer is roughly the order of the least Chernoff bound: larger than
+    the saddle point where epsilon is small, and with less round-off.
     """
 
     def height(a: Array) -> Array:
@@ -171,11 +172,13 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     if near and math.isfinite(near) and log_delta is not None:
-        low, high = (math.log(order / near) for order in FIRST_ORDERS)
+        low, high = (math.log(product / near) for product in FIRST_ORDERS)
         order = _vertex(chernoff, low, high)
         if order is not None:
             return order
-    return minimum_of_one_valley(height, *ALL_ORDERS, GRIDS)[0]
+    least_order, greatest_order = ALL_ORDERS
+    order, _ = minimum_of_one_valley(height, low=least_order, high=greatest_order, points=GRIDS)
+    return order
 
 
 def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float | None:
@@ -189,6 +192,7 @@ def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float 
         value = height(np.exp(grid))
         at = int(np.argmin(value))
         if at == 0 and not math.isfinite(value[1]):
+            # the new range: from below the old least order up to the point beside it
             low, high = low - LOWER_ENDS, low + grid[1] - grid[0]
             grid = np.linspace(low, high, points)
             value = height(np.exp(grid))
@@ -196,6 +200,7 @@ def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float 
         if not (0 < at < points - 1 and math.isfinite(value[at])):
             return None
         low, high = grid[at - 1], grid[at + 1]
+    # The parabola through three points a step apart has its vertex so many steps from the middle.
     left, middle, right = value[at - 1 : at + 2]
     bend = left - 2 * middle + right
     away = (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0

@@ -11,7 +11,8 @@ from accountant.composition.certificate import Certificate
 from accountant.losses.loss import Loss
 from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
 
-ENVELOPE = "a bound on many pairs"  # the method of a certificate for such a profile
+# The method that a certificate names where the profile is an upper bound on those of many pairs.
+ENVELOPE = "a bound on many pairs"
 
 
 class ClosedForm:
@@ -31,8 +32,8 @@ class ClosedForm:
 def closed_form(loss: Loss, delta: float) -> Certificate:
     """Return the interval around epsilon at ``delta`` for one release, by inverting the profile.
 
-    The lower end is that of a pair which the loss attains.  A loss that is only a numerical bound
-    has the lower end 0.
+    The lower end is that of a pair which does occur (`Loss.attained_pair`).  A loss that is only a
+    numerical bound has the lower end 0.
     """
     upper = one_way_epsilon(loss, delta)
     if loss.numerics.is_numerical:

@@ -43,8 +43,8 @@ CURVE_WIDTH = 1e-6
 # sound.
 COMPARED_AT = 1e-6
 # A chord of a convex hull over points is long if its ends are more than LONG_CHORD points apart.
-# There the hull is made again, with every cell beside an end of the chord split into POINTS_BETWEEN
-# parts.
+# There the hull is made again, with every cell (between two neighbouring points) beside an end of
+# the chord split into POINTS_BETWEEN parts.  The hull is valid with any points.
 LONG_CHORD, POINTS_BETWEEN = 8, 32
 
 
@@ -147,7 +147,7 @@ class ComposedLoss(Loss):
     def attained_pair(self) -> Loss:
         """The composition of the pairs that the parts attain."""
         return loss_of_plan(
-            Sequential(n * loss_of_item(i).attained_pair for i, n in self.plan.losses())
+            Sequential(n * loss_of_item(item).attained_pair for item, n in self.plan.losses())
         )
 
 
@@ -206,12 +206,14 @@ class PointwiseMaximum(Loss):
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
         """Return the masses of the pair whose profile is the maximum; None if a part has none."""
-        above = edges if edges[-1] == np.inf else np.append(edges, np.inf)
-        cells = [part.cell_masses(above) for part in self.parts]
+        # `greatest_cell_masses` needs a last edge at infinity; the cell that this adds is dropped.
+        up_to_infinity = edges if edges[-1] == np.inf else np.append(edges, np.inf)
+        cells = [part.cell_masses(up_to_infinity) for part in self.parts]
         known_cells = [masses for masses in cells if masses is not None]
         if len(known_cells) < len(cells):
             return None
-        greatest = greatest_cell_masses(known_cells, [part.infinity for part in self.parts], above)
+        infinities = [part.infinity for part in self.parts]
+        greatest = greatest_cell_masses(known_cells, infinities, up_to_infinity)
         p, q, p_error, q_error = (masses[: edges.size - 1] for masses in greatest[:4])
         return CellMasses(p, q, p_error, q_error, greatest.edge_error)
 
@@ -244,15 +246,17 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
     """
     # A profile is convex in x = e^epsilon, and 1 at x = 0: this is the first point of the hull.
     x, y = np.append(0.0, np.exp(epsilon)), np.append(1.0, values)
-    if not np.all(np.diff(x) > 0):
+    if not np.all(np.diff(x) > 0):  # two points are the same float: the values stay as they are
         return values
     corners = lower_hull(x, y)
     ends = _ends_of_long_chords(corners[corners > 0] - 1, epsilon.size)
-    if ends.size:  # The bound may touch its hull between the given points.
+    if ends.size:
+        # The bound may touch its hull between the given points: more of its values are asked for.
         shares = np.arange(1, POINTS_BETWEEN) / POINTS_BETWEEN
         added = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
         x = np.append(x, np.exp(added))
-        y = np.append(y, np.minimum(part.profile_bounds(added)[1], 1.0))
+        _, high = part.profile_bounds(added)
+        y = np.append(y, np.minimum(high, 1.0))
         x, order = np.unique(x, return_index=True)
         y = y[order]
         corners = lower_hull(x, y)

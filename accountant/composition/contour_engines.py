@@ -213,11 +213,15 @@ class TruncatedContour:
         """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
         contour, cut, log_delta = self.contour, self.largest, problem.log_delta
         contour.integrate()
-        if self.bounds(cut)[1] > log_delta[0]:
+        _, log_delta_at_cut = self.bounds(cut)
+        if log_delta_at_cut > log_delta[0]:
             return NOTHING_KNOWN
-        max_epsilon = min(cut, problem.composition.max_loss)
         lower, upper = bracket_epsilon(
-            self.bounds, log_delta, AIMED_AT * cut, contour.tilt, max_epsilon
+            self.bounds,
+            log_delta,
+            start=AIMED_AT * cut,
+            tilt=contour.tilt,
+            max_epsilon=min(cut, problem.composition.max_loss),
         )
         interval = Certificate(min(lower, upper), upper, self.name, math.ceil(contour.nodes))
         return problem.of_mechanisms(interval)
@@ -231,6 +235,7 @@ class TruncatedContourEngine(Engine):
 
     def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cuts come closer to epsilon from above."""
+        # An estimate of epsilon exists for sampled losses of one family, which can be truncated.
         if not problem.composition.has_exact_cgf or problem.rough_epsilon is None:
             return
         # ``floor`` is a cut that was seen to be too low: no later one goes below it.

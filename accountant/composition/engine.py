@@ -125,9 +125,9 @@ def _bracket(problem: EpsilonProblem, attempt: Attempt[DeltaBounds]) -> Certific
     lower, upper = bracket_epsilon(
         delta_bounds.bounds,
         problem.log_delta,
-        neighbourhood.epsilon,
-        neighbourhood.tilt,
-        max_loss,
+        start=neighbourhood.epsilon,
+        tilt=neighbourhood.tilt,
+        max_epsilon=max_loss,
     )
     upper = min(upper, max_loss)
     nodes = math.ceil(delta_bounds.nodes)

@@ -101,7 +101,7 @@ class SumOnGrid:
             product = product * power
             # |phi^n - psi^n| <= n |phi - psi| if |phi| and |psi| are at most 1.
             power_error += count * round_off * math.sqrt(float(np.sum(folded * folded)))
-            # By the same inequality for the laws, in the 1-norm.
+            # The like holds for the laws themselves, in the 1-norm.
             weight_error += count * part.round_off
             factors += count + 1
         sums = np.fft.irfft(product, n)

@@ -124,7 +124,8 @@ class _GridSearch:
         self._least = math.fsum(outline.count * outline.least for outline in outlines)
         largest_sums = [outline.count * outline.loss.max_loss for outline in outlines]
         self._most = math.fsum(largest_sums) if all(map(math.isfinite, largest_sums)) else math.inf
-        # ln of the share that delta is of Chernoff's bound; rare large losses make it small
+        # ln of the share that delta is of Chernoff's bound, plus USUAL_NATS, but at most 0; rare
+        # large losses make it small
         self._log_share = 0.0
 
     def certify(self) -> Certificate:
@@ -142,7 +143,7 @@ class _GridSearch:
             window = around_epsilon if gap < LOCATED else (0.0, TRIAL_END * epsilon)
             engine = self._engine(epsilon, window, tilt, epsilon / per_epsilon)
             if engine is None:  # too many points: try a step between this and the last feasible one
-                if not per_epsilon > 1.5 * feasible:
+                if not per_epsilon > 1.5 * feasible:  # little is left to gain in between
                     break
                 per_epsilon = math.sqrt(per_epsilon * feasible)
                 continue
@@ -162,7 +163,8 @@ class _GridSearch:
             has_hardly_helped = finer > MUCH_FINER and gap > HARDLY * previous_gap
             if gap <= width or (has_hardly_helped and not may_help):
                 break
-            # The guess was far off: the next lattice is made for a middle of the interval.
+            # The guess was far off: the next lattice is for the geometric middle of the interval,
+            # and at least an eighth of its upper end.
             if high < BELOW_GUESS * epsilon or low > ABOVE_GUESS * epsilon or gap > WIDE:
                 centre = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
                 if abs(centre / epsilon - 1) < 0.01:  # the guess was right, but the step too long
@@ -193,7 +195,9 @@ class _GridSearch:
         # With masses within e^{+-r} of the true ones, delta(e) <= e^r true_delta(e - 2r): the lower
         # end is computed at e^r delta, and 2r is subtracted from it.
         ends = (log_delta, log_delta + self._rounding)
-        low, high = bracket_epsilon(engine.bounds, ends, start, engine.tilt, self._most)
+        low, high = bracket_epsilon(
+            engine.bounds, ends, start=start, tilt=engine.tilt, max_epsilon=self._most
+        )
         return low - 2 * self._rounding, high
 
     def _engine(
@@ -228,29 +232,29 @@ class _GridSearch:
         The lattice of the first loss that has an atom at an end of its range goes through this atom
         and through the centre of its mass; all other lattices go through the centre of theirs.
         """
-        for outline in self._outlines:
-            if (
-                outline.atom_at_end is not None
+        with_atom = next(
+            (
+                outline
+                for outline in self._outlines
+                if outline.atom_at_end is not None
                 and abs(outline.atom_at_end - outline.centre) > 2 * step
-            ):
-                offset = centred_offset(outline.loss, outline.centre, step)
-                # A whole number of steps leads to the mean of the cell around the atom.  This mean
-                # changes with the step, so three rounds come close enough.
-                for _ in range(3):
-                    width = outline.mean_at_end(step) - offset
-                    if not abs(width) < self._max_points * step:  # too far for any lattice
-                        return step, [offset] * len(self._outlines)
-                    # 1e-6: a quotient that is whole but for round-off stays
-                    step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
-                places = [
-                    centred_offset(summand.loss, summand.centre, step) for summand in self._outlines
-                ]
-                return step, [
-                    offset if summand is outline else centred
-                    for summand, centred in zip(self._outlines, places, strict=True)
-                ]
+            ),
+            None,
+        )
+        if with_atom is None:
+            return step, [centred_offset(part.loss, part.centre, step) for part in self._outlines]
+        offset = centred_offset(with_atom.loss, with_atom.centre, step)
+        # A whole number of steps leads from there to the mean of the cell around the atom.  This
+        # mean changes with the step, so three rounds come close enough.
+        for _ in range(3):
+            width = with_atom.mean_at_end(step) - offset
+            if not abs(width) < self._max_points * step:  # too far for any lattice
+                return step, [offset] * len(self._outlines)
+            # 1e-6: a quotient that is whole but for round-off stays
+            step = abs(width) / max(1, math.ceil(abs(width) / step * (1 - 1e-6)))
         return step, [
-            centred_offset(outline.loss, outline.centre, step) for outline in self._outlines
+            offset if part is with_atom else centred_offset(part.loss, part.centre, step)
+            for part in self._outlines
         ]
 
     def _guess(self) -> tuple[float, float]:

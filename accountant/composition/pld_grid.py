@@ -93,8 +93,9 @@ class PLDGrid:
         # above - e^{eps - x} weighted_above, with the two sums at x.
         at_points = above[1:] - self._decay * weighted_above[1:]
         index = int(np.argmax((at_points <= remaining_delta) & (self.loss >= 0)))
-        # The answer is 0 where all points are below 0 (there is no such x), and where the whole
-        # mass from x up, which no epsilon below x exceeds, is at most ``remaining_delta``.
+        # The answer is 0 where all points are below 0, so that there is no such x.  It is 0, too,
+        # where the mass from x up is at most ``remaining_delta``: the point before is then below 0,
+        # and the divergence at 0 is at most this mass.
         if self.loss[index] < 0 or above[index] <= remaining_delta:
             return 0.0
         log_ratio = math.log((above[index] - remaining_delta) / weighted_above[index])

@@ -30,8 +30,8 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
+# Four numbers that only decide how sharp the pairs are:
 OUTLINE_POINTS = 120  # evaluations of the profile that tell where the lattice should be dense
-# All of these only decide how sharp the pairs are.
 # nats: large losses get knots of their own unless they cause at most e^-25 of Chernoff's bound
 NOTICEABLE = -25.0
 DENSE = 3.0  # nats: all lattice points whose weight is that close to the greatest one are knots

@@ -101,8 +101,12 @@ class BoundedRangeLoss(BoundedLoss):
         a, e0 = orders(order), self.epsilon
         log_1_less_c_to_a = log1mexp(-a * e0)  # ln(1 - c^a)
         log_1_less_c_to_a_less_1 = log1mexp(-(a - 1) * e0)  # ln(1 - c^{a-1})
-        terms_of_t = np.log((a - 1) / a), log_1_less_c_to_a, e0, -log_1_less_c_to_a_less_1
-        t = round_up_sum(sum(terms_of_t), sum(np.abs(term) for term in terms_of_t))
+        log_share = np.log((a - 1) / a)
+        t = log_share + log_1_less_c_to_a + e0 - log_1_less_c_to_a_less_1
+        size_of_t = (
+            np.abs(log_share) + np.abs(log_1_less_c_to_a) + e0 + np.abs(log_1_less_c_to_a_less_1)
+        )
+        t = round_up_sum(t, size_of_t)
         log_factor = log_1_less_c_to_a - np.log(a) - log1mexp(np.array(-e0))
         size = np.abs(log_factor) + np.abs(log_1_less_c_to_a) + np.log(a)
         divergence = t + round_up_sum(log_factor, size) / (a - 1)

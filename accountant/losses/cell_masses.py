@@ -158,4 +158,5 @@ def mirrored(masses: Callable[[Array], Any], edges: Array, infinity: float) -> C
         cells[2:, zero_cell] += float(both_halves.p_error[0] + both_halves.q_error[0]) + 4 * ULP
     if edges[0] == -np.inf:  # by symmetry Q has as much at minus infinity
         cells[1, 0] += infinity
-    return CellMasses(*cells, edge_error)
+    p, q, p_error, q_error = cells
+    return CellMasses(p, q, p_error, q_error, edge_error)

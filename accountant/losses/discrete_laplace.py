@@ -64,7 +64,8 @@ class DiscreteLaplaceLoss(FiniteLoss):
         e, t, n = epsilons(epsilon), self.scale, self.shift
         e = np.minimum(e, self.max_loss)
         m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
-        # The largest loss is rounded up: near it delta is proportional to its distance to epsilon.
+        # N/t in the first term is the largest loss, rounded up: near it delta is proportional to
+        # its distance to epsilon.
         largest_loss_term = -np.expm1(np.minimum(e - self.max_loss, 0.0))
         other_terms = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
         total: Array = (largest_loss_term + math.exp(-1 / t) * other_terms) / (1 + math.exp(-1 / t))
@@ -108,7 +109,7 @@ class DiscreteLaplaceLoss(FiniteLoss):
 def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
     """Return the losses of x = 0, ..., ``shift`` and their masses under P, noise about 0.
 
-    What is too small for a float is left out.
+    Q is noise about ``shift``.  What is too small for a float is left out.
     """
     # All x <= 0 have one loss, and all x >= shift another; between lie shift - 1 integers.
     x = np.arange(shift + 1)
