@@ -111,11 +111,13 @@ class ExchangedLoss(FiniteLoss):
 def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
     """Return losses, masses and the mass at infinity of the worst pair.
 
-    Outcomes are put on [0, 1] so that the law without either record is uniform.  Let g(b) be the
-    greatest power of a test of the part at level b.  Then the density at b is g'(b) with one record
-    and g'(1 - b) with the other.  The right half mirrors the left one, so only the left half,
-    b < 1/2, is computed.
+    Outcomes are put on [0, 1] so that the law R without either record is uniform.  Let g(b) be the
+    greatest power of a test of the part, P against R, at level b.  Then the density at b is g'(b)
+    with one record and g'(1 - b) with the other.  The right half mirrors the left one, so only the
+    left half, b < 1/2, is computed.
     """
+    # The part's losses ln(P / R), which are ln g' of the pieces of g, their lengths in b, and the
+    # mass of P where R has none.
     ratio, level, beyond = _power_pieces(part)
     # g' is constant on pieces: from the left, largest ratios first; from the right, smallest first.
     from_left, from_right = np.cumsum(level), np.cumsum(level[::-1])

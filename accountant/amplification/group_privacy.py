@@ -143,8 +143,9 @@ class GroupLoss(FiniteLoss):
         # The power is concave in the level.  So the supremum lies at the first corner from which on
         # the slope is at most e^eps.  An exponent above 700 nats could overflow.
         slope = np.diff(power) / np.diff(level)
-        at = np.searchsorted(-slope, -np.exp(np.minimum(e, 700.0)))
-        stick = power[at] - np.exp(np.minimum(e, 700.0)) * level[at]
+        corner = np.searchsorted(-slope, -np.exp(np.minimum(e, 700.0)))
+        stick = power[corner] - np.exp(np.minimum(e, 700.0)) * level[corner]
+        # Where it is above 0, both terms are at most 1: 4 ULP are more than their round-off.
         return np.clip(stick + 4 * ULP * (stick > 0), 0.0, 1.0)
 
     @property

@@ -249,15 +249,16 @@ def _bound_at(repeated: Repeated, order: Array) -> Array:
             total = run_divergence + mean_term + _cost_of_stopping(loss, tries)
         else:
             raise TypeError(f"no bound is known for {type(tries).__name__}")
+        # 1e-14 is 45 ulps, more than these few operations err by.
         total = total + 1e-14 * (np.abs(total) + np.abs(mean_term))
         bound: Array = np.where(np.isnan(total), np.inf, total)
     return bound
 
 
 def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
-    """Return ln delta at ``epsilon`` from the divergence D of order ``a + 1``, rounded up:
+    """Return ln delta at ``epsilon`` from the divergence D of order ``a + 1``, rounded up.
 
-    ``a (D - epsilon) + a ln(a / (1 + a)) - ln(1 + a)``, each term raised by 1e-14 of itself
+    It is ``a (D - epsilon) + a ln(a / (1 + a)) - ln(1 + a)``, each term raised by 1e-14 of itself
     (Canonne, Kamath & Steinke 2020, Proposition 12).
     """
     with np.errstate(over="ignore", invalid="ignore"):

@@ -186,8 +186,8 @@ class SampledCGF(ExactCGF[Sampled]):
             if contour is None:
                 ungrouped += index.tolist()
                 continue
-            _, _, ratio, error = contour
-            product, total_error = product * ratio, total_error + error
+            product = product * contour.ratio
+            total_error = total_error + contour.ratio_error
         for i in ungrouped:
             gaussian = family.gaussians[i]
             if gaussian is not None:

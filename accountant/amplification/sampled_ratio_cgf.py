@@ -109,9 +109,10 @@ class SampledRatioLaw:
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
-        # The atoms do not decay.  In y = ln r the density is F = scale e^{-3l/2} r^{p+1} / rate;
-        # by parts its integral is at most (F at both ends + its variation) / u, and the variation
-        # is at most F at both ends, as F has at most one valley.
+        # The atoms do not decay.  In y = ln r the density, tilted by r^p, is
+        # F = scale e^{-3l/2} r^{p+1} / rate.  By parts its integral is at most (F at both ends +
+        # its variation) / u, and the variation is at most F at both ends, as F has at most one
+        # valley.
         grid = _grid(self, a, 0.0)
         if grid is None:
             return np.zeros(u.shape)
@@ -124,6 +125,7 @@ class SampledRatioLaw:
         ends = np.array([self.law.low, self.law.high])
         size = (power + 1) * self.log_ratio(ends) - 1.5 * ends - moment
         jump = 2 * self.law.scale / self.rate * float(np.sum(np.exp(np.minimum(size, 700.0))))
+        # 1e-12 is room for round-off.
         bound: Array = np.log(np.minimum(atoms + jump / u + 1e-12, 1.0))
         return bound
 
@@ -175,7 +177,11 @@ class SampledRatioLaw:
             return size - self._log_moment_below(power)[:, None, None], np.log(rho)
 
     def _log_moment_below(self, power: Array) -> Array:
-        """Return a lower bound on ``ln E_Q r^power``: of one atom, or of a stretch at one end."""
+        """Return a lower bound on ``ln E_Q r^power``: of one atom, or of a stretch at one end.
+
+        On the stretch, of the density, the least values are that of e^{-l/2} at its right end, and
+        that of r^power at its ``inner`` end.
+        """
         atoms = [math.log(mass) + power * self.log_ratio(np.array(r)) for r, mass in self.law.atoms]
         length = np.minimum(self.law.high - self.law.low, 1 / np.maximum(np.abs(power), 1e-300))
         end = self.law.low if self.record_added else self.law.high - length
@@ -208,10 +214,11 @@ class SampledRatioLaw:
         if not self.record_added:
             if ratio < self.law.high:
                 return 0.0
+            # Its mass under P' = (1 - rate) Q + rate P is r times that under Q.
             mass *= math.exp(float(self.log_ratio(np.array(ratio))))
         elif ratio > self.law.low:
             return 0.0
-        return mass * (1 - 1e-14)
+        return mass * (1 - 1e-14)  # with room for the round-off of a few operations
 
 
 class SampledRatio(HasCumulant, Protocol):

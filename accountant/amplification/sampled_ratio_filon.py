@@ -83,6 +83,9 @@ class FilonRule:
         ``z`` are equidistant nodes of a contour: each frequency is that of its row plus that of
         its column, so that phases are outer products.
         """
+        # ``size`` adds up the ulps of all terms, each times the term's size: of an atom a few and
+        # those of its phase u y and exponent p y; of a panel those of its phase and the DEGREE^2 of
+        # the series, times the largest density.
         total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
         u, v = z[:, 0].imag * sign, z[0].imag * sign
         for ratio, mass in self._law.atoms:
@@ -97,8 +100,9 @@ class FilonRule:
             total += weight * np.multiply.outer(phases(u * y), phases(v * y))
             size += weight * (4 + abs(y) * np.abs(z.imag) + abs(self._power * y))
         for centre, half in zip(self._centre, self._half, strict=True):
-            # Over a block of columns the angle grows by half of `STABLE_RADIANS` at most, so that
-            # the first column tells which rows are summed.
+            # Over a block of columns the angle grows by half of `STABLE_RADIANS` at most.  So rows
+            # whose angle is stable in the first column take Filon's rule in all columns of the
+            # block, and the others are summed at points.
             columns = max(
                 1, math.floor(STABLE_RADIANS / 2 / max(abs(v[1 % v.size]) * half, 1e-300))
             )
@@ -167,7 +171,7 @@ class FilonRule:
 
     def _interpolation_error(self) -> Array:
         """Bound ``int |F - polynomial|`` on each panel, M the largest |F| on an ellipse rho."""
-        # 4 half * 2 M rho^{1-n} / (rho - 1)
+        # 4 half E: the best polynomial of n terms errs by E <= 2 M rho^{1-n} / (rho - 1)
         size = self._log_sizes() - (DEGREE - 1) * np.log(RADII)
         size = np.min(size - np.log(RADII - 1), axis=1)
         result: Array = 8 * self._half * np.exp(np.minimum(size, 700.0))

@@ -5,9 +5,9 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 (P, Q) and (Q, P).  As E r^a <= e^{(a-1) D(a)} for a > 1, it bounds the moments of a sample that
 has the record with probability q (``rate`` or ``share``).
 
-Moments are kept as logarithms.  The *size* that accompanies one measures the absolute values of
-the logarithms it was made from; `_log_moment` raises its result by 16 ulps times 8 + this size, as
-each of these logarithms errs by some ulps of itself.
+Moments are kept as logarithms.  The *size* that accompanies one is about the sum of the absolute
+values of the logarithms it was made from.  Each of these errs by some ulps of itself, so
+`_log_moment` raises its result by 16 ulps times 8 + this size.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
 Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
@@ -154,6 +154,7 @@ def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, 
     """Return a bound of ``ln(E m^n - 1)``, m that of a sample of fixed size, and its size."""
     from scipy.special import gammaln
 
+    # By section 3 of the proof E m^n - 1 is at most
     # n (n - 1) q^2 {sum_j C(n-2, j) (1-q)^{n-2-j} q^j M_j  +  M_0}, j from 0 to n - 2, with
     # M_j = E phi_{j+2}(r) + (1 - q) E phi_{j+1}(r).  The sum bounds what losses above 0 add to the
     # moment, and the single M_0 what losses below 0 add.

@@ -192,10 +192,11 @@ def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
 def pair_of_cells(p: Array, q: Array) -> PairLoss:
     """Return a pair that the pair (p, q) of cells dominates, also if the masses are inexact.
 
-    The cells are in ascending order of P / Q.
+    The cells are in ascending order of P / Q: of the greatest output, the ratio of both densities
+    grows with the output.
     """
-    # Cells beyond the last one that has mass under Q are merged with it, and cells of little mass
-    # at the low end with the first one.
+    # Cells beyond the last one that has mass under Q are merged with it.  At the low end, the cells
+    # up to ``first_cell`` are merged into one, so that it has mass enough.
     last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1])
     p, q = (np.append(masses[:last_cell], masses[last_cell:].sum()) for masses in (p, q))
     first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))

@@ -117,18 +117,18 @@ class TruncatedPoisson(Loss):
     @property
     def choice(self) -> PublicChoice:
         """The two cases, and their chances: the others leave room in the batch, or they fill it."""
-        full, rate = self._chance_of_full_batch()
+        full, rate_if_full = self._chance_of_full_batch()
         cases = [(1 - full, self._sampled(self.mu, self.rate))]
         if full > 0:
-            capped = min(rate * ROUNDED_UP, 1.0)
+            raised_rate = min(rate_if_full * ROUNDED_UP, 1.0)
             # A blank record that takes the place of another one moves the sum by that one alone.
             blank = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
-            cases.append((full, self._sampled(2 * self.mu, capped, blank)))
+            cases.append((full, self._sampled(2 * self.mu, raised_rate, blank)))
         cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
         if len(cases) == 1 and full == 0:
             return PublicChoice((cases[0][1],), (1.0,))
         # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
-        mean_rate = ((1 - full) * self.rate + full * rate) * (2 - ROUNDED_UP)
+        mean_rate = ((1 - full) * self.rate + full * rate_if_full) * (2 - ROUNDED_UP)
         return PublicChoice(
             tuple(sampled for _, sampled in cases),
             tuple(chance for chance, _ in cases),
@@ -147,7 +147,11 @@ class TruncatedPoisson(Loss):
         return full, (joint_chance / full if full > 0 else 0.0)
 
     def _sampled(self, mu: float, rate: float, blank: float = 0.0) -> MixturePairLoss:
-        """Return a sampled Gaussian under the relation, in this direction."""
+        """Return a sampled Gaussian under the relation, in this direction.
+
+        The record moves the output by ``mu`` where it is sampled.  ``blank`` is by how much the
+        blank record moves it, under zero-out neighbours.
+        """
         moved = stays = side((0.0, mu), (1 - rate, rate))
         if self.relation in PRESENCE_RELATIONS:
             stays = side((0.0, blank), (1 - rate, rate)) if blank else ORIGIN
@@ -211,6 +215,7 @@ def binomial_tail(n: int, q: float, k: int) -> float:
         from scipy.special import betainc
 
         return float(betainc(k, n - k + 1, q))  # P(Bin(n, q) >= k) = I_q(k, n - k + 1)
+    # P(Bin = 0), and from one term to the next the factor (n - i) / (i + 1) q / (1 - q).
     term, odds = math.exp(n * math.log1p(-q)), q / (1 - q)
     head = []
     for i in range(k):

@@ -1,8 +1,8 @@
 """Banded strategy matrices for correlated noise: each step affects only the next few rows.
 
-A matrix mechanism adds noise to C x, x the sums of the training steps.  The strategy matrix C has a
-column for each step; its sensitivity is the greatest norm of the sum of the columns in which one
-record may take part.
+A matrix mechanism adds noise to C x, where row i of x is the sum of what all records add in step i.
+The strategy matrix C has a column for each step.  Its sensitivity is the greatest norm of the sum
+of the columns of the steps in which one record is used, over all sets of steps that are allowed.
 
 References: Choquette-Choo et al. (2023), "(Amplified) banded matrix factorization", Section 3.
 """

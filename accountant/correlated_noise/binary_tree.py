@@ -39,7 +39,8 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.declared_releases import plan_field
 
-# Divisions of uses between two subtrees that are tried, a second's work, before a bound serves.
+# The most divisions of uses between two subtrees that are tried, which takes about a second.  With
+# more of them an upper bound is returned.
 MAX_SPLITS = 300_000
 BLOCK_SIZE = 1 << 22  # uses in all patterns that are in memory together: 32 MB
 
@@ -118,7 +119,7 @@ class BinaryTree(Strategy):
 
     @property
     def bands(self) -> int | None:
-        """None, but for one step alone: nodes are more than steps."""
+        """1 for trees of one step each, which have a node for each step; else None."""
         return 1 if self.rows == self.columns else None
 
     @property
@@ -129,9 +130,9 @@ class BinaryTree(Strategy):
     @property
     def log_volume(self) -> float:
         """Half the logarithm of the determinant, one level after another."""
-        # Let M be C^T C of a complete tree, (1) for one leaf, w = 1^T M^-1 1, and M', w' the same
-        # one level higher: M' = diag(M, M) + 1 1^T has det M' = (det M)^2 (1 + 2 w), and
-        # w' = 2 w / (1 + 2 w).
+        # Let M be C^T C of a complete tree, which is (1) for one leaf, and w = 1^T M^-1 1, with 1
+        # the vector of ones.  One level higher, M' = diag(M, M) + 1 1^T has the determinant
+        # det M' = (det M)^2 (1 + 2 w), and w' = 2 w / (1 + 2 w).
         total = 0.0
         for height in self.heights:
             inverse_sum, log_det = 1.0, 0.0
@@ -189,7 +190,8 @@ def _leaves_of_least_squares(nodes: Array, height: int) -> Array:
     for level in range(height + 1):
         levels.append(nodes[start : start + (1 << (height - level))])
         start += 1 << (height - level)
-    # Upwards: the mean of a node and of its children's sum, weighted by inverse variances.
+    # Upwards: the mean of a node and of its children's sum, weighted by inverse variances.  A node
+    # on level l has, with noise of variance 1 in all nodes, 2^l / (2^{l+1} - 1) in the mean.
     best = [levels[0]]
     for level in range(1, height + 1):
         node_weight, child_weight = (2 << level) - 1, 1 << level

@@ -1,7 +1,9 @@
 """Buffered linear Toeplitz strategies: coefficients that are sums of geometric series.
 
-A matrix mechanism adds noise to C x, x the sums of the steps of a run; C is its strategy.  Such a C
-needs no memory of all steps: one buffer for each series, which decays from step to step.
+A matrix mechanism adds noise z to C x; C is its strategy, and row i of x is the sum of what all
+records add in step i.  The noise of step i in x is row i of C^-1 z.  With such a C it is computed
+without a memory of all steps before: from one buffer for each series, which decays from step to
+step.
 
 References: Dvijotham, McMahan, Pillutla, Steinke & Thakurta (2024), "Efficient and near-optimal
 noise generation for streaming differential privacy"; McMahan, Xu & Zhang (2024), "A hassle-free
@@ -29,8 +31,8 @@ from accountant.plans.declared_releases import plan_field
 DECAY = Interval(0.0, 1.0)
 WEIGHT = Interval(-1e6, 1e6)
 MAX_BUFFERS = 64  # pairs of a decay and a weight
-# Relative error of a coefficient, in units in the last place, for each buffer: that of a power, a
-# product and the sum.
+# Relative error of a coefficient, in units in the last place, for each buffer: more than those of a
+# power, a product with the weight, and an addition to the sum.
 POWER_ULPS = 16
 
 
@@ -112,7 +114,7 @@ class BufferedToeplitz(Strategy):
 
     @property
     def bands(self) -> int:
-        """All rows, unless the coefficients end."""
+        """The rows that a step can reach: all, unless the last coefficients are 0."""
         return self.toeplitz.bands
 
     @property
@@ -129,6 +131,7 @@ class BufferedToeplitz(Strategy):
         """Return that of the Toeplitz matrix, more by the round-off of its coefficients."""
         sensitivity = self.toeplitz.sensitivity_under(participation)
         ulps = POWER_ULPS * len(self.decays)
+        # `squared` is None, as the square is not known exactly.
         # Without cancellation each coefficient, and so the norm, is right to ``ulps`` ulps.  Else
         # the error is as many ulps of the sums of absolute values, which ``sizes`` has.
         if min(self.weights) >= 0:

@@ -79,12 +79,13 @@ def sensitivity_by_inner_products(
     is_integral = bool((entries == np.rint(entries)).all())
     # A sum of whole numbers below 2^53 is exact.
     if is_integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
-        value, squared = certified_root(total, True, 0)
+        value, squared = certified_root(total, integral=True, ulps=0)
         return Sensitivity(value, greatest.exact, greatest.reason, squared)
     # An inner product of n numbers errs by at most n ulps of the longest column's square; a sum of
     # them takes at most 4 uses additions, besides those that numpy makes by halves.
     round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
-    value, _ = certified_root(math.ldexp(greatest.total + round_off, 2 * power), False, 4)
+    squared_upper = math.ldexp(greatest.total + round_off, 2 * power)
+    value, _ = certified_root(squared_upper, integral=False, ulps=4)
     return Sensitivity(value, greatest.exact, greatest.reason)
 
 

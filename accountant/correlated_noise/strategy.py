@@ -1,7 +1,9 @@
 """Strategies: the matrices of a matrix mechanism, and how far a record moves what they release.
 
-The mechanism adds noise to C x, x the sums of the steps of a run, so that the noise of the steps is
-correlated once they are recovered.  It costs as much as the sensitivity of its strategy C.
+The mechanism adds noise to C x, where row i of x is the sum of what all records add in step i of a
+run.  Who knows C recovers the steps from the released rows, with noise that is correlated between
+steps.  The privacy cost follows from the sensitivity of the strategy C: how far one record moves
+C x, in the L2 norm.
 
 References: Li, Miklau, Hay, McGregor & Rastogi (2015); Denisov, McMahan, Rush, Smith & Thakurta
 (2022); Choquette-Choo et al. (2023).  Proofs: `docs/proofs/correlated_noise.md`.
@@ -184,8 +186,8 @@ def root_above(squared: int) -> float:
 def certified_root(squared: float, integral: bool, ulps: float) -> tuple[float, int | None]:
     """Return the root of a sum of squares, rounded up, and the sum where it is a whole number.
 
-    ``integral`` says that all numbers in it are integers; else it is right to ``ulps`` ulps, and
-    its root to half of them.
+    ``integral`` says that all numbers in it are integers.  Else the sum is right to ``ulps`` ulps,
+    and its root to half of them; 4 more ulps are for the root's own rounding.
     """
     if integral and squared < EXACT_SUM:
         return root_above(int(squared)), int(squared)

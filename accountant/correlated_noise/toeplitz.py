@@ -1,10 +1,12 @@
 """Toeplitz strategies: each release is ``sum_d c_d x_(i-d)``, with the same coefficients for all i.
 
-A matrix mechanism adds noise to C x, x the sums of the steps of a run; C is its strategy.  A record
-is used in the steps of a pattern, such as any k steps at least b apart (`Participation`).
+A matrix mechanism adds noise to C x; C is its strategy, and row i of x the sum of what all records
+add in step i.  A record is used in the steps of a pattern, such as any k steps at least b apart
+(`Participation`).
 
 The sensitivity is the greatest norm of a sum of columns, over the patterns of steps that a record
-may be used in.  Of coefficients that are not negative and do not rise, the earliest pattern has it.
+may be used in.  If coefficients are not negative and do not rise, it is that of the earliest
+pattern, the steps 0, b, 2 b, ...
 
 References: Fichtenberger, Henzinger & Upadhyay (2022); Kalinin & Lampert (2024), "Banded square
 root matrix factorization for differentially private model training", Theorem 2, for sensitivities.
@@ -125,7 +127,9 @@ class Toeplitz(Strategy):
         c, n = np.array(self.coefficients), self.steps
         match participation:
             case Once():
-                return _of_pattern(c, n, 1, n, "the first column is the longest")
+                return _of_pattern(
+                    c, n, uses=1, separation=n, reason="the first column is the longest"
+                )
             case FixedEpochs():
                 uses, separation = participation.epochs, participation.period(n)
                 monotone = bool((c >= 0).all())
@@ -135,14 +139,15 @@ class Toeplitz(Strategy):
             case _:
                 raise ParameterError("participation", participation, "a declared one")
         if uses == 1:
-            return _of_pattern(c, n, 1, n, "the first column is the longest")
+            return _of_pattern(c, n, uses=1, separation=n, reason="the first column is the longest")
         if c.size <= separation:
             return _of_pattern(
                 c, n, uses, separation, "columns of a pattern do not meet", disjoint=True
             )
         if monotone:
             return _of_pattern(c, n, uses, separation, "the earliest pattern meets itself most")
-        # Larger coefficients have larger sums of columns: these are at least |c|, and fall.
+        # Larger coefficients have larger sums of columns.  Those above are at least |c|, and do not
+        # rise where a pattern need not be periodic.
         above = np.abs(c)
         if isinstance(participation, MinSeparation):
             above = np.maximum.accumulate(above[::-1])[::-1]
@@ -201,6 +206,8 @@ def _of_pattern(
     integral = bool((c == np.rint(c)).all())
     power = math.frexp(float(np.abs(c).max()))[1]
     c = np.ldexp(c, -power)  # No square overflows, and those that underflow are negligible.
+    # ``ulps`` is more than the sum of squares errs by: in half ulps, the additions of all squares,
+    # or those of the entries of a sum of columns, which count twice in its square.
     if disjoint or uses == 1:
         squares = np.cumsum(c * c)
         full_square, last_start = squares[-1], (uses - 1) * separation

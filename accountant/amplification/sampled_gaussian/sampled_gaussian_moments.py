@@ -5,8 +5,9 @@ A rule (`Line`) has points of losses l_j and masses m_j, which add up to 1 - los
     E r^s = sum_j m_j e^{s l_j} = 1 - lost + sum_j m_j (e^{s l_j} - 1).
 
 The right-hand side is summed: a moment of a small loss is near 1, and its logarithm, the cumulant
-of one release, is multiplied by as many as 10^12 releases.  Errors are relative to its distance
-from 1.  Where the cumulant is large, the middle sum is scaled by its greatest term instead.
+of one release, is multiplied by as many as 10^12 releases.  So its errors must be small relative to
+its distance from 1.  Where the cumulant is large, the middle sum is scaled by its greatest term
+instead.
 
 An error in ulps is multiplied by `ULP` at the end.  Proof: `docs/proofs/sampled_gaussian.md`.
 """
@@ -24,7 +25,8 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product, product_additions
 from accountant.numerics.rounding import ULP
 
-# Cumulants above it are scaled by their greatest term: e^-30 = 1e-13 is then what 1 is of the sum.
+# Sums whose cumulant is above it are scaled by their greatest term.  The distance from 1 no longer
+# matters there: 1 is e^-30 = 1e-13 of the sum.
 LARGE_CUMULANT = 30.0
 
 
@@ -37,6 +39,7 @@ def log_moments(line: Line, s: Any) -> tuple[Any, Array]:
     mass, w = np.exp(line.log_mass), s[:, None] * line.loss
     mass_ulps = _mass_ulps(line)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        # ``size`` adds up the ulps of all terms: e^{sl} errs by |s| times those of the loss.
         exp_minus_one = np.expm1(w)
         excess = ordered_dot(exp_minus_one, mass) - line.lost
         grown = np.abs(exp_minus_one + 1)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -45,6 +45,14 @@ NO_TAIL, LEFT_TAIL, RIGHT_TAIL, BOTH_TAILS = (0.0, 0.0), (1.0, 0.0), (0.0, 1.0),
 SHARED_REACH = 64.0
 LOG_ROOT_2_PI = math.log(2 * math.pi) / 2
 TINY = 1e-300  # stands for a divergence that is not 0, but too small for a float
+
+
+class TrapezoidRule(NamedTuple):
+    """A rule with equal steps, and the strip |Im x| < d that bounds its error."""
+
+    step: float
+    half_width: float  # d
+    angle: float  # mu d, by which e^w turns on the edges of the strip
 
 
 @final
@@ -79,9 +87,9 @@ class SampledGaussianRenyi:
         half = mu * (mu / 2)
         # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}, of which 1 - q
         # is left out where the exponent is above 600.
-        norm = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
+        norm_bound = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
         log_far = np.logaddexp(math.log1p(-q), math.log(q) + z * half)  # where e^{z half} overflows
-        norm = np.where(z * half > 600, (z + 1) * (log_far / z), norm)
+        norm_bound = np.where(z * half > 600, (z + 1) * (log_far / z), norm_bound)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
         # B = q e^w.  E A^a - 1 + E B^a is written by psi, as it may be small.
         log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
@@ -90,7 +98,7 @@ class SampledGaussianRenyi:
         log_cross = (z + 1) / 2 * (math.log(q) + log_missed) + (z * z - 1) / 4 * half
         moment = z * linear + curved + (z + 1) * np.exp(log_cross)
         split_bound = np.where((z <= 1) & (moment > 0), np.log1p(moment) / z, np.inf)
-        return np.minimum(norm, split_bound) * (1 + 32 * ULP)
+        return np.minimum(norm_bound, split_bound) * (1 + 32 * ULP)
 
     def _by_quadrature(self, z: Array) -> Array:
         """Return ``ln(1 + I) / z``, I raised by its error; infinite where a grid is too long."""
@@ -125,9 +133,10 @@ class SampledGaussianRenyi:
         return np.minimum(flat, z * self.rate * self.mu)
 
     def _peak(self, z: Array) -> Array:
-        """Return the rightmost peak of ``r^p e^{-x^2/2}``, where p t'(x) = x; or its bound mu p.
+        """Return about where ``r^p e^{-x^2/2}`` has its rightmost peak, p t'(x) = x.
 
-        Where the record is added there is one peak, found by bisection.
+        Where the record is removed, p t' is near its bound mu p at a large order, and that is
+        returned.  Where it is added there is one peak, found by bisection.
         """
         if not self.record_added:
             return self.mu * (z + 1)
@@ -201,15 +210,15 @@ class SampledGaussianRenyi:
 
         Errors are of ln I, that is relative to I.
         """
-        step, width, angle = self._step(edges[0])
-        first_index, last_index = math.floor(edges[0] / step), math.ceil(edges[1] / step)
+        rule = TrapezoidRule(*self._step(edges[0]))
+        first_index = math.floor(edges[0] / rule.step)
+        last_index = math.ceil(edges[1] / rule.step)
         if last_index - first_index > MAX_POINTS:
             return np.full(z.shape, np.inf), np.zeros(z.shape)
-        x: Array = step * np.arange(first_index, last_index + 1, dtype=float)
+        x: Array = rule.step * np.arange(first_index, last_index + 1, dtype=float)
         rows = max(1, BLOCK_SIZE // x.size)
         block_sums = [
-            self._sum_block(z[i : i + rows], x, (step, width, angle), tails)
-            for i in range(0, z.size, rows)
+            self._sum_block(z[i : i + rows], x, rule, tails) for i in range(0, z.size, rows)
         ]
         value, error = (np.concatenate(column) for column in zip(*block_sums, strict=True))
         return value, error
@@ -231,20 +240,18 @@ class SampledGaussianRenyi:
         return float(2 * math.pi * width / nats[best]), width, self.mu * width
 
     def _sum_block(
-        self, z: Array, x: Array, rule: tuple[float, float, float], tails: tuple[float, float]
+        self, z: Array, x: Array, rule: TrapezoidRule, tails: tuple[float, float]
     ) -> tuple[Array, Array]:
-        """Return ``ln I`` of some orders by the points x, and a bound on its error.
-
-        ``rule`` has the step, the half-width d of the strip, and the angle, as `_step` gives them.
-        """
+        """Return ``ln I`` of some orders by the points x, and a bound on its error."""
         t = self._log_ratio(x)
         terms, top = self._terms(z, x, t)
         total = np.maximum(np.sum(terms, axis=1), 1e-300)
-        value = np.log(total) + top + math.log(rule[0]) - LOG_ROOT_2_PI
+        value = np.log(total) + top + math.log(rule.step) - LOG_ROOT_2_PI
         weight = terms / total[:, None]
         error = self._rule_error(z, x, weight, rule) + self._round_off(z, x, t, weight)
         if any(tails):
-            error = error + ordered_dot(self._tail_shares(z, x, weight), np.array(tails)) / rule[0]
+            tail_shares = self._tail_shares(z, x, weight)
+            error = error + ordered_dot(tail_shares, np.array(tails)) / rule.step
         return value, error
 
     def _terms(self, z: Array, x: Array, t: Array) -> tuple[Array, Array]:
@@ -268,9 +275,7 @@ class SampledGaussianRenyi:
         terms += np.exp(log_second + (np.log(z) - top)[:, None])
         return terms, top
 
-    def _rule_error(
-        self, z: Array, x: Array, weight: Array, rule: tuple[float, float, float]
-    ) -> Array:
+    def _rule_error(self, z: Array, x: Array, weight: Array, rule: TrapezoidRule) -> Array:
         """Return a bound on what the trapezoid rule misses, relative to I."""
         # 2.1 and 4.2 are factors of 2 and 4 in the proof, section 2, raised for the -1 of e^nats -
         # 1.
@@ -301,7 +306,7 @@ class SampledGaussianRenyi:
         return total
 
     def _tail_shares(self, z: Array, x: Array, weight: Array) -> Array:
-        """Return bounds on what lies beyond either end of the grid, relative to I, times h.
+        """Return bounds on what lies beyond either end of the grid, relative to I, times the step.
 
         Beyond an end ln g grows by at most ``growth`` a unit (proof, section 3), so that the
         integrand f is at most f(end) e^{-|x - end| (|end| - growth)}; its integral is

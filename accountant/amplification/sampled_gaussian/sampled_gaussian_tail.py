@@ -181,7 +181,7 @@ class TruncatedSampledGaussians:
             log_none_above += member.count * math.log1p(-q)
             gained = max(moved - q, 0.0)  # p - q = rate (moved - q)
             log_gain += member.count * math.log1p(-member.rate * gained / (1 - q))
-            # An ulp of the cut moves a tail by about cut^2 ulps.
+            # An ulp of the cut moves a tail by about cut^2 ulps.  8 times that and 64 are generous.
             ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
             gain_ulps += ulps * member.count * member.rate * (moved + q)
             none_above_ulps += ulps * member_above
@@ -213,11 +213,14 @@ def curves_of_decay(part: TruncatedSampledGaussian, a: float, releases: int) -> 
     value, error = part.cgf(np.array([a]))
     moment = float(value[0] - error[0])
     log_weight = -(x.real**2 + math.log(2 * math.pi)) / 2 + np.log(speed.real * step) - moment
+    # This rule has `nats` in place of `STRIP_NATS`, so it misses more than the curve's.
     log_missed = float(part.curve(power).log_missed(np.array([power]))[0]) + STRIP_NATS - nats
     beyond += power * log_ratio(mu, rate, cut)
     log_error = min(np.logaddexp(log_missed, beyond) - moment, 700.0)
     errors = np.full(heights.shape, 2 * math.exp(log_error))
-    return Decay(mu, rate, power, x.real, log_weight, heights, errors, rise, highest)
+    return Decay(
+        mu, rate, power, x.real, log_weight, heights, missed=errors, rise=rise, width=highest
+    )
 
 
 def truncated(
@@ -243,7 +246,7 @@ def truncated(
 
 def output_of(mu: float, rate: float, loss: float) -> float:
     """Return an output whose loss is at least ``loss > 0``."""
-    # loss = ln(1 - rate + rate e^y) with y = mu x - mu^2 / 2
+    # loss = ln(1 - rate + rate e^y) with y = mu x - mu^2 / 2; 1e-12 is more than the round-off
     loss *= 1 + 1e-12
     y = math.log1p(math.expm1(loss) / rate) if loss < 700 else loss - math.log(rate)
     return (y + mu * mu / 2) / mu * (1 + 1e-12) + 1e-12

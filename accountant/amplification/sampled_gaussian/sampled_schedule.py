@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,28 @@ CORNERS = 16
 PRODUCT_TERMS = 128  # terms that `products` adds at a time, so that they stay in the cache
 
 
+class ContourValues(NamedTuple):
+    """What a contour asks for of all releases together, with bounds on errors."""
+
+    cumulant: float  # K(a)
+    cumulant_error: float
+    ratio: Complex  # e^{K(z) - K(a)} at each node z
+    ratio_error: Array
+
+
+class TiltedLaws(NamedTuple):
+    """The laws with the masses ``n(y) (1 + e^y)^p / G`` on shared points, one for each release.
+
+    Matrices have a row for each release and a column for each point, vectors an entry for each
+    release.
+    """
+
+    log_weight: Array  # logarithms of the masses, a matrix
+    log_mass: Array  # ln G
+    ulps: Array  # of the sum of a law's masses, and of ln G
+    mean_log_base: Array  # the mean of ln(1 + e^y)
+
+
 @dataclass(frozen=True, slots=True)
 class SimilarSampledGaussians:
     """Sampled Gaussians of one direction whose mu and odds are alike, so that they share a grid.
@@ -73,7 +95,10 @@ class SimilarSampledGaussians:
         return -a if self.record_added else a + 1
 
     def grid(self, powers: Array, frequency: float) -> tuple[Array, float, float] | None:
-        """Return points, their distance and the height of their line; None if they are too many."""
+        """Return points, their distance and the height of their line; None if they are too many.
+
+        ``powers`` are the real parts of p, and ``frequency`` is the largest imaginary part.
+        """
         return shared_grid(self.mu, self.log_odds, powers, frequency)
 
     def cgf(self, a: Array, counts: Array) -> tuple[Array, Array]:
@@ -86,7 +111,7 @@ class SimilarSampledGaussians:
             a.size == 1
             and (contour := self.contour(a.reshape(1, 1).astype(complex), counts)) is not None
         ):
-            return np.full(a.shape, contour[0]), np.full(a.shape, contour[1])
+            return np.full(a.shape, contour.cumulant), np.full(a.shape, contour.cumulant_error)
         corners, weights, _ = self.corners(counts)
         value, error = np.empty(a.shape), np.empty(a.shape)
         # Orders within a factor of 4 share one grid.
@@ -170,12 +195,12 @@ class SimilarSampledGaussians:
         error += 4 * ULP * np.abs(powers) * float(ordered_dot(log_odds_factor, counts))
         return total, error
 
-    def contour(self, z: Complex, counts: Array) -> tuple[float, float, Complex, Array] | None:
-        """Return ``K(a)``, its error, ``e^{K(z) - K(a)}`` at nodes of Re z = a, and its error.
+    def contour(self, z: Complex, counts: Array) -> ContourValues | None:
+        """Return ``K(a)`` and ``e^{K(z) - K(a)}`` at nodes of Re z = a; None if the grid is long.
 
         K is the sum over all releases, and ``z[r, c] = a + i (rows[r] + columns[c])``, so that the
-        phases e^{iu ln(1 + e^y)} are products of one for the row and one for the column.  None
-        where the grid is too long.
+        phases e^{iu ln(1 + e^y)} are products of one for the row and one for the column.  The last
+        node has the largest frequency.
         """
         a, rows, columns = z[0, 0].real, z[:, 0].imag, z[0].imag
         # e^{i u ln r} has the phase +u where the record is removed, -u where it is added.
@@ -194,18 +219,23 @@ class SimilarSampledGaussians:
         # The round-off of the product is at most ULP (fixed + growing u).
         fixed = growing = 0.0
         for block in _blocks(self.mu.size, max(y.size, columns.size)):
-            log_weight, log_mass, mass_ulps, mean = self.tilted(block, y, step, log_base, power)
-            count = counts[block]
-            cumulant += float(ordered_dot(log_mass, count))
+            laws = self.tilted(block, y, step, log_base, power)
+            ulps, mean_log_base, count = laws.ulps, laws.mean_log_base, counts[block]
+            cumulant += float(ordered_dot(laws.log_mass, count))
             if not height:
-                factor: Any = np.exp(log_weight)
+                factor: Any = np.exp(laws.log_weight)
             else:
-                factor, angle_ulps = self._on_line(block, y, log_weight, power, direction * height)
+                factor, angle_ulps = self._on_line(
+                    block, y, laws.log_weight, power, direction * height
+                )
                 # Terms on a shifted line are larger, and so is their round-off.
-                term_ulps, mean = self._term_ulps(block, y, log_base, power, np.abs(factor))
-                mass_ulps = mass_ulps + term_ulps + angle_ulps
-            fixed += float(ordered_dot(mass_ulps, count))
-            ulps_per_frequency = (2 + 4 * np.abs(self.mean[block])) * mean
+                term_ulps, mean_log_base = self._term_ulps(
+                    block, y, log_base, power, np.abs(factor)
+                )
+                ulps = ulps + term_ulps + angle_ulps
+            fixed += float(ordered_dot(ulps, count))
+            # The phase u ln(1 + e^y) errs by two ulps of itself, and by those of m in y.
+            ulps_per_frequency = (2 + 4 * np.abs(self.mean[block])) * mean_log_base
             ulps_per_frequency = ulps_per_frequency + 2 * log_odds_factor[block]
             growing += float(ordered_dot(ulps_per_frequency, count))
             for row in range(rows.size):
@@ -214,7 +244,8 @@ class SimilarSampledGaussians:
                 )
         fixed += 4 * QUADRATURE_ERROR / ULP * float(np.sum(counts))
         cumulant_ulps = fixed + 4 * abs(power) * float(ordered_dot(log_odds_factor, counts))
-        return cumulant, ULP * cumulant_ulps, product, ULP * (fixed + growing * np.abs(z.imag))
+        ratio_ulps = fixed + growing * np.abs(z.imag)
+        return ContourValues(cumulant, ULP * cumulant_ulps, product, ULP * ratio_ulps)
 
     def _on_line(
         self, block: slice, y: Array, log_weight: Array, power: float, height: float
@@ -241,33 +272,27 @@ class SimilarSampledGaussians:
         if grid is None:
             return None
         y, step, _ = grid
-        _, log_mass, mass_ulps, _ = corners.tilted(
-            slice(None), y, step, np.logaddexp(0.0, y), power
-        )
+        laws = corners.tilted(slice(None), y, step, np.logaddexp(0.0, y), power)
         # The corner bounds K = ln G - p ln(1 + o), not G: o is that of the release, or the corner.
         log_odds_power = power * np.logaddexp(0.0, corners.log_odds)
-        cumulant = log_mass - log_odds_power + ULP * (mass_ulps + np.abs(log_odds_power))
+        cumulant = laws.log_mass - log_odds_power + ULP * (laws.ulps + np.abs(log_odds_power))
         above: Array = (cumulant + 2 * QUADRATURE_ERROR)[corner_index]
         return above + power * np.logaddexp(0.0, self.log_odds)
 
     def tilted(
         self, block: slice, y: Array, step: float, log_base: Array, power: float
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return the logarithms of a tilted law, ``ln G``, the ulps of both, and a mean.
-
-        The tilted law has the masses ``n(y) (1 + e^y)^p / G`` on the points ``y``; the mean is that
-        of ln(1 + e^y).
-        """
+    ) -> TiltedLaws:
+        """Return the tilted laws of a block of releases on the points ``y``."""
         exponent, _ = self._exponents(block, y, log_base, power)
         top = np.max(exponent, axis=1, keepdims=True)
         total = np.sum(np.exp(exponent - top), axis=1)
         log_weight = exponent - top - np.log(total)[:, None]
         log_mass = top[:, 0] + np.log(total * (step / math.sqrt(2 * math.pi)) / self.mu[block])
         weight = np.exp(log_weight)
-        mass_ulps, mean = self._term_ulps(block, y, log_base, power, weight)
+        ulps, mean_log_base = self._term_ulps(block, y, log_base, power, weight)
         # The logarithm of the total is subtracted from each exponent.
-        mass_ulps += 8 + np.einsum("ik,ik->i", weight, np.abs(log_weight))
-        return log_weight, log_mass, mass_ulps, mean
+        ulps += 8 + np.einsum("ik,ik->i", weight, np.abs(log_weight))
+        return TiltedLaws(log_weight, log_mass, ulps, mean_log_base)
 
     def _exponents(
         self, block: slice, y: Array, log_base: Array, power: float
@@ -287,11 +312,11 @@ class SimilarSampledGaussians:
         exponent, square = self._exponents(block, y, log_base, power)
         top = np.abs(np.max(exponent, axis=1))
         spread = np.einsum("ik,ik->i", terms, np.abs(exponent) + square)
-        mean = ordered_dot(terms, log_base)
+        mean_log_base = ordered_dot(terms, log_base)
         sum_ulps = (y.size / 16 + 16 + top) * np.sum(terms, axis=1) + 2 * spread
         # m is inexact by two ulps, and |d ln G / dm| <= |p| E ln(1 + e^Y).
-        sum_ulps += 4 * (abs(power) + 1) * np.abs(self.mean[block]) * mean
-        return sum_ulps, mean
+        sum_ulps += 4 * (abs(power) + 1) * np.abs(self.mean[block]) * mean_log_base
+        return sum_ulps, mean_log_base
 
 
 def shared_grid(
