@@ -137,11 +137,14 @@ def bayes_risk(plan: Plan, prior: float) -> RateBounds:
     0.268941
     """
     plan, prior = as_plan(plan), POSITIVE_DELTA.check("prior", prior)
-    # The risk is min(prior, 1 - prior) (1 - delta(|ln odds|)), delta that of the worse direction.
+    # The risk is min(prior, 1 - prior) (1 - delta(|ln odds|)), where the odds are
+    # prior / (1 - prior) and delta is that of the worse direction.
     smaller = min(prior, 1 - prior)
-    odds = math.log(max(prior, 1 - prior) / smaller)
-    error = 4 * ULP * (1 + odds) if odds else 0.0
-    delta = _profile_bounds(plan, odds, error)
+    log_odds = math.log(max(prior, 1 - prior) / smaller)
+    # 1 - prior and the quotient each err by half an ULP of themselves, and the logarithm by one:
+    # less than this in all.
+    error = 4 * ULP * (1 + log_odds) if log_odds else 0.0
+    delta = _profile_bounds(plan, log_odds, error)
     lower, upper = smaller * (1 - delta.upper), smaller * (1 - delta.lower)
     # An attacker may always guess the likelier neighbour, so the risk is at most `smaller`.
     return RateBounds(
@@ -302,6 +305,7 @@ def _powers(plan: Plan, levels: Array) -> list[RateBounds]:
     """Return bounds on the power of the best test at each level; it is at least the level."""
     flat, where = np.unique(levels, return_inverse=True)
     low, high, _ = tradeoff_ends(plan, flat)
+    # A power is 1 less a type II error; ULP is for the subtraction.
     below, above = np.maximum(1 - high - ULP, 0.0), np.minimum(1 - low + ULP, 1.0)
     below, above = np.maximum(below, flat), np.maximum(above, flat)
     return [RateBounds(float(below[i]), float(above[i])) for i in where]
@@ -312,12 +316,14 @@ def _profile_bounds(plan: Plan, epsilon: float, error: float) -> RateBounds:
 
     Delta falls, so that the upper bound is taken below this epsilon, and the lower bound above it.
     """
-    pairs = single_pairs(plan) if epsilon else single_pairs(plan, both=False)
+    # At epsilon 0 delta is the total variation, the same in both directions.
+    pairs = single_pairs(plan, both=epsilon != 0)
     intervals = []
     for pair in pairs:
         ends = profile_ends(pair)
-        at = np.array([max(epsilon - error, 0.0), epsilon + error])
-        (_, high), (low, _) = np.transpose(ends.near(epsilon, at)).tolist()
+        around = np.array([max(epsilon - error, 0.0), epsilon + error])
+        # A row for each of both epsilons: bounds on delta below the epsilon, and above it.
+        (_, high), (low, _) = np.transpose(ends.near(epsilon, around)).tolist()
         intervals.append((low, high))
     low, high = (max(bounds) for bounds in zip(*intervals, strict=True))
     if _note(plan):  # other accountants may know more of a bound on many pairs

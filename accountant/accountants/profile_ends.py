@@ -40,6 +40,7 @@ WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which ma
 # LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
 LEAST_NARROW = 1e-4
 NARROW = 3e-6
+NO_BOUNDS = (-math.inf, 0.0)  # ln of the lower and the upper bound where nothing is known
 
 
 class ProfileEnds(Protocol):
@@ -128,8 +129,8 @@ class _ComposedEnds:
 class _Composition:
     """Losses with exact cumulants, whose masses are within e^{+-rounding} of the mechanisms'.
 
-    ``narrow_width`` is the first `NARROW`: how close the ends of an engine must be, in ln delta.
-    Bounds that were used once are tried first at the next epsilon.
+    ``narrow_width`` says how close the ends of an engine must be, in ln delta, for no further one
+    to be tried.  Bounds that were used once are tried first at the next epsilon.
     """
 
     def __init__(self, items: list[tuple[Loss, int]], rounding: float, narrow_width: float) -> None:
@@ -152,11 +153,11 @@ class _Composition:
         for i, e in enumerate(epsilon.tolist()):
             if e < self.max_loss:
                 # With masses within e^{+-r}, delta(e) is at least e^{-r} delta'(e + 2r).
-                logs = (-math.inf, 0.0) if bounds is None else bounds.bounds(e + 2 * r)
-                low[i] += math.exp(min(logs[0], 0.0)) * (1 - 4 * ULP)
+                log_low, log_high = NO_BOUNDS if bounds is None else bounds.bounds(e + 2 * r)
+                low[i] += math.exp(min(log_low, 0.0)) * (1 - 4 * ULP)
                 if r:
-                    logs = (-math.inf, 0.0) if bounds is None else bounds.bounds(e)
-                high[i] += math.exp(min(logs[1], 0.0)) * (1 + 4 * ULP)
+                    _, log_high = NO_BOUNDS if bounds is None else bounds.bounds(e)
+                high[i] += math.exp(min(log_high, 0.0)) * (1 + 4 * ULP)
         return low * math.exp(-r), np.minimum(high, 1.0)
 
     def _bounds_near(self, epsilon: float) -> DeltaBounds | None:

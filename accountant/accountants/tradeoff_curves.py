@@ -142,8 +142,9 @@ def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve)
     sides: list[Array] = []
     for curve, sign in ((forward, 1.0), (backward, -1.0)):
         reach = max(min(curve.max_loss, MAX_EXPONENT), 0.0)
-        ladder = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(reach / size))
-        sides += [sign * ladder[:-1], np.array([sign * reach])]
+        # nearly equal steps up to ``size``, and growing ones beyond
+        steps = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(reach / size))
+        sides += [sign * steps[:-1], np.array([sign * reach])]
         # The curve of a loss with finitely many values is made of one straight line for each.
         pmf = curve.loss_pmf
         if pmf is not None:
@@ -157,8 +158,8 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return the epsilon of the greatest height at each level, and this height.
 
-    The search starts from the best of the given epsilons and its neighbours, since a height has one
-    peak over epsilon.
+    ``heights(epsilon, level)`` are those of pairs of these.  The search starts from the best of the
+    given epsilons and its neighbours, since a height has one peak over epsilon.
     """
     # A height is a linear function of the level.
     at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))

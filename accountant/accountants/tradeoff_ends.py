@@ -78,7 +78,7 @@ class RoughPower:
         centre, height = self._centres.get(i, 0.0), np.zeros(5)
         for _ in range(ROUGH_MOVES):
             epsilon = np.clip(centre + reach * np.linspace(-1, 1, 5), *ends)
-            height = _heights(forward, backward, centre, epsilon, self._level)[0]
+            height, _ = _heights(forward, backward, centre, epsilon, self._level)
             best = int(np.argmax(height))
             centre = float(epsilon[best])
             if 0 < best < 4:
@@ -103,9 +103,9 @@ def _at_level(
     for _ in range(ROUNDS):
         added = np.concatenate([centre - DISTANCES, [centre], centre + DISTANCES, [0.0, *ends]])
         added = np.setdiff1d(np.clip(added, *ends), epsilon)
-        bounds = _heights(forward, backward, centre, added, level)
+        added_low, added_high = _heights(forward, backward, centre, added, level)
         epsilon = np.append(epsilon, added)
-        low, high = np.append(low, bounds[0]), np.append(high, bounds[1])
+        low, high = np.append(low, added_low), np.append(high, added_high)
         order = np.argsort(epsilon)
         epsilon, low, high = epsilon[order], low[order], high[order]
         centre = float(epsilon[np.argmax(low)])
@@ -171,7 +171,10 @@ def steepest_slopes(gap: Array, low: Array, high: Array) -> tuple[Array, Array]:
 def _heights(
     forward: ProfileEnds, backward: ProfileEnds, centre: float, epsilon: Array, level: float
 ) -> tuple[Array, Array]:
-    """Return bounds on ``1 - delta(e) - e^e level`` at epsilons of both signs."""
+    """Return bounds on the heights ``1 - delta(e) - e^e level`` at epsilons of both signs.
+
+    ``centre`` is near the epsilons that matter: bounds on delta are closest around it.
+    """
     size, low, high = np.abs(epsilon), np.empty(epsilon.shape), np.empty(epsilon.shape)
     for mask, side, near_epsilon in (
         (epsilon >= 0, forward, max(centre, 0.0)),

@@ -66,9 +66,11 @@ def _is_rate_of(claimed: float, facts: LoaderFacts) -> bool:
     It counts int(1 / rate) batches; that is one too few for some rates 1/n in floats, and then the
     history claims 1 / (n - 1): a little too much.
     """
-    q = facts.rate or 0.0
-    counted = facts.batches == int(1 / q) and math.isclose(claimed * facts.batches, 1, rel_tol=SAME)
-    return math.isclose(claimed, q, rel_tol=SAME) or (counted and claimed > q)
+    rate = facts.rate or 0.0
+    is_of_batches = facts.batches == int(1 / rate) and math.isclose(
+        claimed * facts.batches, 1, rel_tol=SAME
+    )
+    return math.isclose(claimed, rate, rel_tol=SAME) or (is_of_batches and claimed > rate)
 
 
 def _no_poisson(facts: LoaderFacts, rates: list[float]) -> str:
@@ -135,12 +137,14 @@ def _other_steps(count: int, facts: LoaderFacts, epochs: int) -> list[str]:
     if count == steps:
         return []
     message = f"the history has {count:,} steps, and {epochs:,} epochs of the loader {steps:,}"
+    # If a batch is cut into parts of ``physical`` records, an epoch has about this many parts.
     parts = facts.physical and epochs * math.ceil(facts.batches * facts.drawn / facts.physical)
     if count == parts:
         return [f"{message}: parts of batches were counted as steps; count whole batches"]
-    if 0 < count < steps and steps // count > 1 and steps // (steps // count) == count:
+    batches_per_step = steps // count if count else 0
+    if batches_per_step > 1 and steps // batches_per_step == count:
         return [
-            f"{message}: one step was taken for {steps // count} batches, whose gradients were "
+            f"{message}: one step was taken for {batches_per_step} batches, whose gradients were "
             "added; split batches by BatchMemoryManager instead"
         ]
     return [f"{message}: pass the history of all epochs, and of no others"]
@@ -149,9 +153,10 @@ def _other_steps(count: int, facts: LoaderFacts, epochs: int) -> list[str]:
 def _other_batch(facts: LoaderFacts, batch: int) -> list[str]:
     """Return what is wrong with the size of a batch."""
     drawn = facts.drawn
-    low, high = (
-        facts.records / max(1, n) for n in (-(-facts.records // batch), facts.records // batch)
-    )
+    # Opacus draws at the rate 1 / batches, and the number of batches is records / batch, rounded up
+    # or down.  So the records drawn on average are between these two.
+    batch_counts = -(-facts.records // batch), facts.records // batch
+    low, high = (facts.records / max(1, batches) for batches in batch_counts)
     if min(low, batch) * (1 - SAME) <= drawn <= max(high, batch) * (1 + SAME):
         return []
     return [

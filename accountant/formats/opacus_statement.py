@@ -97,8 +97,8 @@ def statement_of_opacus(
         problems += batch_problems
     refuse_differences(steps, facts, problems)
     return dp_sgd(
-        facts.records,
-        max(1, min(facts.records, round(facts.drawn) * added)),
+        examples=facts.records,
+        batch=max(1, min(facts.records, round(facts.drawn) * added)),
         noise=run_steps.noise,
         delta=delta,
         loader=facts.order,
@@ -126,7 +126,10 @@ def _only_steps(steps: list[OpacusSteps], facts: LoaderFacts) -> OpacusSteps:
 
 
 def _added_batches(steps: OpacusSteps, facts: LoaderFacts) -> tuple[int, list[str]]:
-    """Return how many batches were added for a step, computed from the rate that Opacus wrote."""
+    """Return how many batches were added for a step, and what is wrong with that, in words.
+
+    Opacus writes their number over the batches of an epoch as the rate.
+    """
     added = max(1, round(steps.rate * facts.batches))
     if not math.isclose(steps.rate * facts.batches, added, rel_tol=SAME):
         return added, [

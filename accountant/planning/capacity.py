@@ -1,7 +1,8 @@
 """How many more releases of one kind a budget has room for after a plan.
 
-The cost of n more is epsilon at the budget's delta, which grows with n; a search starts from the
-number that Rényi divergences suggest.
+The cost of n more is epsilon at the budget's delta, which grows with n.  The search starts from the
+number that Rényi divergences suggest, and uses bounds on the cost that are quick and a little too
+large; the budget itself decides about the last releases.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 CAPACITY_CAP = 1_000_000  # no larger number of releases is returned
-# A computed cost, which is rounded up, is taken to be at most this many times the true one.
+# How many times the true cost a computed one may be: `Tight.epsilons` are about 1e-4 of themselves
+# too large where cumulants are exact.  Where they are looser, the answer may be too small.
 COST_TOLERANCE = 1.0003
 HALVING = 5  # every fifth step of the search halves its interval in place of a secant
 
@@ -38,7 +40,8 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
     if cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0
     n = _largest_count_within(cost, budget.epsilon, *_renyi_guess(plan, part, budget))
-    # Where the cost of the next count is within the tolerance, the budget itself decides.
+    # Where the cost of the next count is above the budget by no more than the tolerance, the budget
+    # itself decides, by a sharper bound.
     while (
         n < CAPACITY_CAP
         and cost(n + 1) <= budget.epsilon * COST_TOLERANCE
@@ -83,8 +86,12 @@ def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
         if not (remaining_epsilon > 0 and 0 < part_epsilon < math.inf):
             return 0, 0.0
         return int(min(remaining_epsilon / part_epsilon, CAPACITY_CAP)), part_epsilon
-    # Canonne, Kamath & Steinke (2020), Proposition 12, with a for the order less 1:
-    # epsilon = R(a + 1) + (ln(1 / delta) - ln(1 + a)) / a - ln(1 + 1 / a)
+    # Canonne, Kamath & Steinke (2020), Proposition 12, with R the total divergence and a for the
+    # order less 1:
+    #
+    #     epsilon = R(a + 1) + (ln(1 / delta) - ln(1 + a)) / a - ln(1 + 1 / a)
+    #
+    # Each order gives a count that fits by it, and the largest one is about the answer.
     a = np.geomspace(1e-2, 1e4, 200)
     conversion = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
     with np.errstate(all="ignore"):  # orders without a finite value are left out

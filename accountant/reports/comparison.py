@@ -100,11 +100,12 @@ class Comparison(TableDisplay):
     def best(self) -> Row:
         """Return the row with the smallest answer, the last of equals."""
         answers = [
-            (value, -i)
+            (value, i)
             for i, row in enumerate(self.rows)
             if (value := row.value(self.asked)) is not None
         ]
-        return self.rows[-min(answers)[1]]
+        _, best_index = min(answers, key=lambda answer: (answer[0], -answer[1]))
+        return self.rows[best_index]
 
     def plot(self) -> Any:
         """Draw delta over epsilon by every accountant, and what an attacker can do.
@@ -135,7 +136,8 @@ class Comparison(TableDisplay):
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
-        # The attack rates are the plan's, not an accountant's: they stand in the last row alone.
+        # The attack rates are the plan's, not an accountant's.  They stand in the last row alone,
+        # that of `Tight`, from whose losses they are computed.
         rates = {_rate_name(rate): rate.upper for rate in self.rates}
         rows = [
             [getattr(row, name) for name in columns]
@@ -344,7 +346,7 @@ def cost_figure(plan: Plan, delta: float) -> Any:
 def _rates(plan: Plan) -> tuple[AttackRate, ...]:
     """Return the advantage, and the power at a false-positive rate of one in a hundred."""
     different = sum(1 for _ in itertools.islice(plan.losses(), MAX_DIFFERENT + 1))
-    return attack_rates(plan, 0.01, []).rows if different <= MAX_DIFFERENT else ()
+    return attack_rates(plan, fpr=0.01, prior=[]).rows if different <= MAX_DIFFERENT else ()
 
 
 def _rate_name(rate: AttackRate) -> str:

@@ -50,10 +50,10 @@ def epsilon_axes(deltas: Sequence[float], epsilons: Iterable[float]) -> Axes[flo
 
 
 def curves_figure(deltas: Sequence[float], curves: Mapping[str, Curve], budget: Budget) -> Figure:
-    """Return one line for each accountant, ordered by name; the budget is a cross."""
+    """Return one line for each accountant, in the order of ``curves``; the budget is a cross."""
     finite = [value for curve in curves.values() for value in curve if 0 < value < math.inf]
     smallest = min(finite, default=1.0)
-    # a bound of thirty times the smallest bound adds no information to the figure
+    # A larger bound than thirty times the smallest would only make the axis longer.
     near_values = [value for value in finite if value <= 30 * smallest]
     axes, lines = epsilon_axes(deltas, [*near_values, budget.epsilon]), []
     for index, (name, curve) in enumerate(curves.items()):

@@ -2,8 +2,12 @@
 
 Each release is replaced by a pair on the lattice, above or below it: its delta is at least, or at
 most, that of the release at every epsilon.  The law of the sum is computed in whole numbers, which
-are rounded down, and cut to a window; what was lost is bounded.  An entry of the proof file chooses
-the lattice, the window and the tilt a; bad choices only make the bounds loose.
+are rounded down, and cut to a window; what was lost is bounded.
+
+The law is tilted by a: the mass p of a loss L is multiplied by e^{aL}, and all are divided by their
+sum.  This moves the bulk of the law to the losses that decide delta, so that little is lost there.
+An entry of the proof file chooses the lattice, the window and the tilt a; bad choices only make the
+bounds loose.
 """
 
 from __future__ import annotations
@@ -50,8 +54,8 @@ def composed(
 class TiltedSum:
     """The law of a sum of losses in proportion to p e^{aL}, as whole numbers over 2^bits.
 
-    ``moment`` is M(a) of the sum and ``finite`` the mass of its finite losses.  Its losses, and
-    epsilon with them, are moved by ``moved`` (theorem `lowered_losses`).
+    ``moment`` is M(a) = E e^{aL} of the sum and ``finite`` the mass of its finite losses.  A loss L
+    lies at the point L + ``moved``, and epsilon at epsilon + ``moved`` (theorem `lowered_losses`).
     """
 
     def __init__(self, a: float, h: arb, size: int) -> None:
@@ -60,7 +64,7 @@ class TiltedSum:
         self.weights: Weights = (0, [1 << self.bits])
 
     def add(self, pair: LatticePair, count: int) -> None:
-        """Add the losses of a pair that is released so often."""
+        """Add the losses of a pair that is released ``count`` times."""
         tilted = {
             i: p * (self.a * self.h * (pair.first + i)).exp()
             for i, p in enumerate(pair.masses)
@@ -74,6 +78,7 @@ class TiltedSum:
         rounded_down = [0] * len(pair.masses)
         for i, p in tilted.items():
             rounded_down[i] = max(0, floor_below(p / moment * 2**self.bits))
+        # The law of ``count`` losses, by repeated squares.
         power: Weights = (0, [1 << self.bits])
         for bit in bin(count)[2:]:
             power = self.product(power, power)
@@ -98,12 +103,14 @@ class TiltedSum:
         """
         a, h, eps = self.a, self.h, arb(end) + self.moved
         first, weights = self.weights
-        point = eps / h  # a ball: a point between its ends is left out, and adds ``error``
+        # Losses above eps count, from the index ``start`` on.  The quotient is a ball, and a point
+        # between its ends is left out, which adds at most ``error``.
+        point = eps / h
         start = max(0, -floor_below(-point) - first)
         error = 3 * (1 + a) * h * (point.upper() - point.lower())
         need(error < h, "epsilon is not known well enough")
-        # With weights w_k in proportion to P's mass times e^{akh}, P of the losses kh beyond eps is
-        # in proportion to sum w_k e^{-akh}, and Q to sum w_k e^{-(a + 1)kh}.
+        # The weight w_k is P's mass of the loss kh times e^{akh} / M(a).  So M(a) sum w_k e^{-akh}
+        # is P of the losses beyond eps, and M(a) sum w_k e^{-(a + 1)kh} is Q of them.
         series, lowest = arb_poly(weights[start:] or [0]), (first + start) * h
         p_sum, q_sum = (
             series((-order * h).exp()) * (-order * lowest).exp() for order in (arb(a), arb(a) + 1)
