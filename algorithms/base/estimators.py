@@ -1,4 +1,8 @@
-"""Base classes of the scikit-learn estimators: checked data, plan, run, summary."""
+"""Base classes of the scikit-learn estimators: checked data, plan, run, summary.
+
+A fit checks its data, makes a plan of all releases, pays for the plan, and gets a *gate*: a
+`Ledger` through which alone `run` asks the data.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +65,12 @@ class PrivateEstimator(BaseEstimator, ABC):
     plan_: Any
     _spending: Spending
     epsilon: float
-    # A class without this parameter sets it to 0; a default here would become that of a subclass.
+    # There is no default here, as it would become that of a subclass's constructor.  A class
+    # without this parameter sets it to 0.
     delta: float
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
+    _fitted_adjacency: Adjacency  # the neighbours of the fit, whatever the parameters are now
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Plan:
@@ -114,10 +120,10 @@ class PrivateEstimator(BaseEstimator, ABC):
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # At the requested delta the epsilon of a pure plan is smaller still.
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        protected = self.adjacency(self.plan_).difference
         noise = self._noise_summary()
         if self.hidden_by_noise(self.plan_, getattr(self, "n_features_in_", 0)):
             noise += "; noise exceeds any signal at this shape"
+        protected = self._fitted_adjacency.difference
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
@@ -138,7 +144,8 @@ class PrivateEstimator(BaseEstimator, ABC):
         Returns
         -------
         bool
-            True where a fit is expected to predict worse than a constant; `plan` warns then.
+            True where a fit is expected to predict worse than a constant; `plan` warns then, by
+            `_warned_plan`.
         """
         del plan, features
         return False
@@ -187,7 +194,8 @@ class PrivateEstimator(BaseEstimator, ABC):
         Adjacency
             Its own relation, the estimator's ``relation``, or that of its class.
         """
-        # A randomiser of a user's value protects only the label if only labels are given to it.
+        # The plan of a local randomiser states that it protects a user's whole record.  Where it is
+        # given labels alone, it protects the label only.
         labels = self.neighbours == Adjacency.LABEL_REPLACE
         of_plan = None if labels else plan.relation
         stated = of_plan or getattr(self, "relation", None) or self.neighbours
@@ -206,7 +214,7 @@ class PrivateEstimator(BaseEstimator, ABC):
         return self._spending
 
     def spends_with(self, other: PrivateEstimator) -> None:
-        """Spend budgets together with another estimator, as its clones do.
+        """Charge what this estimator spends to the spending of another one, as its clones do.
 
         Parameters
         ----------
@@ -237,6 +245,7 @@ class PrivateEstimator(BaseEstimator, ABC):
         BudgetExceeded
             If the plan does not fit; nothing is spent, read or drawn.
         """
+        self._fitted_adjacency = self.adjacency(plan)
         return open_ledger(self, data, plan, **settings)
 
     def _warn_if_not_private(self, what: str) -> None:
@@ -308,7 +317,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         Returns
         -------
         numpy.ndarray of shape (records,)
-            A number for each record; a class for classifiers.
+            A number for each record; a class for classifiers, which share this base.
         """
 
     def __sklearn_tags__(self) -> Any:

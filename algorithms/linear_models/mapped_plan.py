@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -87,6 +87,28 @@ def takes_products(sizes: Sizes, mu: float, shares: Shares) -> bool:
     return deviation * math.sqrt(2 * sizes.features) < 1
 
 
+def gaussian_of_share(noise: float, moved: float, share: float, size: int) -> Gaussian:
+    """Return the release of ``size`` numbers, moved by ``moved``, with its share of the budget.
+
+    The budget is mu^2 for mu = 1 / ``noise``.
+    """
+    moved = round_up(moved)
+    # The mechanism is declared for 2 coordinates or more; the query may return one.
+    return Gaussian(noise * moved / math.sqrt(share), moved, "exact", max(size, 2))
+
+
+def mean_gradient_release(
+    sizes: Sizes, shares: Shares, noise: float, moved: float, share: float, factor: float = 1.0
+) -> Gaussian:
+    """Return the release of the sum of clipped gradients times ``factor / n``.
+
+    A record moves the sum by ``moved``, and the number of unclipped records by at most 1.
+    """
+    moved = math.hypot(factor * moved, factor * shares.unclipped_weight) / sizes.records
+    size = sizes.coefficients + (1 if shares.unclipped_weight else 0)
+    return gaussian_of_share(noise, moved, share, size)
+
+
 @lru_cache(maxsize=64)
 def private_plan(
     budget: tuple[float, float],
@@ -105,36 +127,28 @@ def private_plan(
     """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
-    gradient_size = sizes.coefficients + (1 if shares.unclipped_weight else 0)
+    gradient_of = partial(mean_gradient_release, sizes, shares)
     rounds_share = 1 - shares.moments - shares.closing - (shares.products if with_products else 0.0)
-
-    def gaussian(noise: float, moved: float, share: float, size: int) -> Gaussian:
-        moved = round_up(moved)
-        # The mechanism is declared for 2 coordinates or more; the query may return one.
-        return Gaussian(noise * moved / math.sqrt(share), moved, "exact", max(size, 2))
-
-    def mean_gradient(noise: float, moved: float, share: float) -> Gaussian:
-        # The coordinate of unclipped records moves by at most its weight.
-        moved = math.hypot(moved, shares.unclipped_weight) / n
-        return gaussian(noise, moved, share, gradient_size)
 
     def plan_of(noise: float) -> Sequential:
         """Return the plan whose noise is that of a budget of mu = 1 / ``noise``."""
-        parts: list[Plan] = [gaussian(noise, moves.moments / n, shares.moments, sizes.features + 1)]
+        parts: list[Plan] = [
+            gaussian_of_share(noise, moves.moments / n, shares.moments, sizes.features + 1)
+        ]
         if with_products:
-            parts.append(gaussian(noise, moves.products / n, shares.products, triangle))
+            parts.append(gaussian_of_share(noise, moves.products / n, shares.products, triangle))
         round_share = rounds_share / rounds
         if rate is None:
-            release: Plan = mean_gradient(noise, moves.gradient, round_share)
+            release: Plan = gradient_of(noise, moves.gradient, round_share)
         else:
             # The sum over a sample is divided by rate n.  `PoissonSampled` asks, for both
-            # relations, what the presence of one record moves, which is 1 / (rate n).  A sampled
-            # round has about the rate times the mu of its release, so the release may have more.
-            release = mean_gradient(noise, 1 / rate, round_share * rate**-2)
+            # relations, what the presence of one record moves: a sum of clipped gradients by 1.  A
+            # sampled round has about the rate times the mu of its release, which may have more.
+            release = gradient_of(noise, 1.0, round_share * rate**-2, factor=1 / rate)
             release = PoissonSampled(release, rate, relation)
         parts.append(Repeat(release, rounds))
         if shares.closing:
-            parts.append(mean_gradient(noise, moves.gradient, shares.closing))
+            parts.append(gradient_of(noise, moves.gradient, shares.closing))
         return Sequential(parts)
 
     # For gradients alone, noise of 1 gives each round a mu of sqrt(rounds_share / rounds),

@@ -244,3 +244,8 @@ def test_a_run_divides_by_the_rate_of_the_plan_of_its_ledger():
     ledger = made.open_ledger((X, Y * 1.0), made.plan(X.shape), rng=0)
     again = made.set_params(rate=0.01).run(ledger)
     assert again[:-1].transpose() == pytest.approx(fitted, abs=1e-12)
+
+
+def test_a_relation_that_changes_after_the_fit_does_not_change_whom_it_protects():
+    made = PrivateLogisticRegression(relation="add-remove", rounds=3, **TARGET).fit(X, Y)
+    assert "one record more or less" in made.set_params(relation="replace-one").summary()
