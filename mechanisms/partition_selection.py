@@ -282,6 +282,6 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     scale = (1 - infinity_mass) / sum(masses)
     finite = [mass * scale for mass in masses]
     pair = PairLoss((infinity_mass, *finite, 0.0), (0.0, *finite[::-1], infinity_mass))
-    # A mass has a relative error far below 1e-12 for each key: all logarithms are below 50 keys, and
-    # have errors of a few 2^-53 of themselves.
+    # A mass has a relative error far below 1e-12 for each key: all logarithms are below 50 keys,
+    # and have errors of a few 2^-53 of themselves.
     return pair.with_rounding(1e-12 * keys)
