@@ -42,7 +42,8 @@ from mechanisms.families.selection import (
 )
 
 # Distances from a kink at which Gauss-Legendre panels end, in scales of the threshold's noise.
-# Beyond 80 no more than e^-40 of the probability is left.
+# Beyond 80 no more than e^-40 of the probability is left, as noise of two scales falls by e^-1 in
+# two.
 QUADRATURE_STEPS = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])
 QUADRATURE_STEPS = np.concatenate([-QUADRATURE_STEPS[:0:-1], QUADRATURE_STEPS])
 
@@ -131,10 +132,10 @@ class AboveThreshold(ScoreMechanism):
             moved = heights + rise * self.sensitivity / self.scale
             log_p = log_first_above_probabilities(heights)
             log_q = log_first_above_probabilities(moved)
-            stick = float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
-            if stick > best:
+            delta = float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
+            if delta > best:
                 answers = self.threshold + self.scale * heights
-                best, pair = stick, (answers, answers + self.sensitivity * rise)
+                best, pair = delta, (answers, answers + self.sensitivity * rise)
         return pair
 
     @property
@@ -158,10 +159,12 @@ def log_first_above_probabilities(heights: Array) -> Array:
     # density f and the distribution function F of the standard Laplace law.  The integrand has
     # kinks at 0 and at the heights h_j, and falls exponentially far away from them.
     kinks = np.unique(np.append(heights, 0.0))
-    # Steps are even, so that ladders share them.
+    # Panels end at the kinks, and at the steps from the even number nearest to each kink.  The
+    # steps are even too, so that near kinks share most ends, and panels stay few.
     steps = 2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS
-    z, weights, _ = gauss_legendre_panels(np.unique(np.append(steps, kinks)), 12)
+    z, weights, _ = gauss_legendre_panels(np.unique(np.append(steps, kinks)), points=12)
     away = (z[:, None] - heights) / 2
+    # F(x) = e^-|x| / 2 for x < 0, and 1 minus that for x > 0.
     tail = -np.abs(away) - np.log(2)
     log_complement = np.log1p(-np.exp(tail))
     log_below, log_above = np.where(away < 0, [tail, log_complement], [log_complement, tail])

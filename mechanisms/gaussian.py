@@ -24,8 +24,9 @@ from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 class Gaussian(RealNoise):
     """Gaussian noise: ``value + scale * N(0, 1)`` in every coordinate.
 
-    Exact arithmetic rounds to a grid and adds discrete Gaussian noise, wider by what rounding can
-    move: by at most 2^-40 of the scale a coordinate at sensitivity = scale.
+    Exact arithmetic rounds the value to a grid and adds discrete Gaussian noise.  Its scale,
+    ``drawn_scale``, is a little wider, as rounding moves neighbours apart: at most by 2^-40 of the
+    scale for each coordinate if sensitivity and scale are equal.
 
     Examples
     --------
@@ -115,5 +116,8 @@ class Gaussian(RealNoise):
 
     @property
     def loss(self) -> GaussianLoss:
-        """The loss of Gaussians ``sensitivity / scale`` standard deviations apart."""
+        """The loss of Gaussians ``sensitivity / scale`` standard deviations apart.
+
+        That is `_shift`, which allows for rounding where exact noise is not widened.
+        """
         return GaussianLoss(self._shift)

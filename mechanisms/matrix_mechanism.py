@@ -305,6 +305,7 @@ class MatrixMechanism(Mechanism):
         of_steps = moved * math.sqrt(coordinates) * step
         of_rows = math.sqrt(self.strategy.rows * coordinates) * step
         of_entries = max(moved - self.moved.value, 0.0) * self.sensitivity
+        # The last term is for the round-off of this sum and of the distance.
         return of_entries + of_steps + of_rows + 8 * ULP * self._distance
 
     @property
@@ -324,8 +325,9 @@ class MatrixMechanism(Mechanism):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the known worst pair moves the rows by less than the sensitivity less 1e-9."""
-        return self._worst_steps[1] < self.moved.value * (1 - 1e-9)
+        """Whether the known worst pair moves the rows by less than the sensitivity, up to 1e-9."""
+        _, known_distance = self._worst_steps
+        return known_distance < self.moved.value * (1 - 1e-9)
 
     @property
     def why_no_formula(self) -> str:
@@ -338,7 +340,8 @@ class MatrixMechanism(Mechanism):
         steps = np.zeros(self.values.shape)
         if steps.ndim == 0:
             return self.sensitivity, 0.0
-        steps.reshape(len(steps), -1)[self._worst_steps[0], 0] = self.sensitivity
+        pattern, _ = self._worst_steps
+        steps.reshape(len(steps), -1)[pattern, 0] = self.sensitivity
         return steps, np.zeros_like(steps)
 
     @property

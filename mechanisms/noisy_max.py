@@ -45,6 +45,9 @@ from mechanisms.families.selection import (
 class NoisyMax(SelectionMechanism):
     """The index of the largest ``score + scale * noise``.
 
+    With exact arithmetic scores are rounded to a grid, and the noise is wider by what that moves:
+    `noise_centre` and `drawn_scale` are what a draw uses.
+
     With Gumbel noise it is the exponential mechanism and has bounded range.  With Laplace noise the
     log-ratios of five candidates can span 1.17 times that range (docs/errata.md, E18b), so its loss
     is a pure epsilon.
@@ -115,7 +118,7 @@ class NoisyMax(SelectionMechanism):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether the noise is Laplace: pairs of scores approach its pure epsilon, none has it."""
+        """Whether the noise is Laplace: pairs of scores approach its epsilon, none has it."""
         return self.noise == "laplace"
 
     @property
@@ -131,11 +134,13 @@ class NoisyMax(SelectionMechanism):
         if self.noise == "gumbel":
             return self._by_weights.worst_pair(epsilon)
         # The first wins if its gap exceeds the difference of two Laplace draws, so delta of a gap
-        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  The best of 401
-        # gaps is good enough, as only audits ask for the pair, and the loss is an upper bound.
-        e0 = self._score_range
-        gaps = np.linspace(-20.0, e0 + 20.0, 401)
-        deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
+        # is F(gap) - e^epsilon F(gap - range), with F the law of that difference.  20 scales beyond
+        # 0 and the range F is within 1e-7 of 0 or 1.  The best of 401 gaps is good enough, as only
+        # audits ask for the pair, and the loss is an upper bound.
+        score_range = self._score_range
+        gaps = np.linspace(-20.0, score_range + 20.0, 401)
+        neighbour_chances = laplace_difference_cdf(gaps - score_range)
+        deltas = laplace_difference_cdf(gaps) - np.exp(epsilon) * neighbour_chances
         return self._pair_with_gap(float(gaps[np.argmax(deltas)]))
 
     @property
@@ -153,14 +158,16 @@ def laplace_difference_cdf(x: Array) -> Array:
 def laplace_log_win_probabilities(scores: Array) -> Array:
     """Return log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
 
-    Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores; exact to
-    about 1e-12 relative for the probable winners.  The sum of all is set to 1.
+    Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores, with the density
+    f and the distribution function F of the noise; exact to about 1e-12 relative for the probable
+    winners, and for the others to about e^-40 in all.  The sum of all is set to 1.
     """
     s = scores - scores.max()
-    # Forty below the largest score no candidate wins more often than e^-40 of the rest.  Panels of
-    # the quadrature, with 20 nodes each, end at the kinks, and are at most 2 wide.
+    # The largest noisy score lies outside of [-40, 40] with a probability of about e^-40 for each
+    # candidate.  Panels of the quadrature, with 20 nodes each, end at the kinks, and are at most 2
+    # wide.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
-    v, weights, _ = gauss_legendre_panels(kinks, 20)
+    v, weights, _ = gauss_legendre_panels(kinks, points=20)
     away = np.abs(v[:, None] - s)
     # The logarithms of f and F, density and distribution function of the Laplace law, at v - s_j.
     log_f = -away - np.log(2)

@@ -101,8 +101,11 @@ class SubsetSelection(FrequencyOracle):
     @property
     def exclusive_support(self) -> tuple[float, float]:
         """The probabilities that only the true label, and only a given other, is in the set."""
-        share = self.keep * (self.k - self.size), (1 - self.keep) * self.size
-        return share[0] / (self.k - 1), share[1] / (self.k - 1)
+        # Among the k - 1 other labels are size - 1 of the set if the true one is in it, so that a
+        # given one is missing with probability (k - size) / (k - 1); else all of the set are.
+        only_true = self.keep * (self.k - self.size) / (self.k - 1)
+        only_other = (1 - self.keep) * self.size / (self.k - 1)
+        return only_true, only_other
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:

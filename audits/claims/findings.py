@@ -89,9 +89,15 @@ class GuessCounts:
     @property
     def all_right(self) -> GuessCounts:
         """The strongest evidence that these runs could give: a right guess in each, as expected."""
-        expected = None if self.expected is None else (float(self.runs), 1.0)
-        blocks = tuple(block.all_right for block in self.blocks)
-        return GuessCounts(self.runs, self.runs, self.runs, 2, self.every_run, expected, blocks)
+        return GuessCounts(
+            correct=self.runs,
+            made=self.runs,
+            runs=self.runs,
+            guessed_values=2,
+            every_run=self.every_run,
+            expected=None if self.expected is None else (float(self.runs), 1.0),
+            blocks=tuple(block.all_right for block in self.blocks),
+        )
 
 
 def pool(blocks: list[GuessCounts]) -> GuessCounts:
@@ -99,13 +105,12 @@ def pool(blocks: list[GuessCounts]) -> GuessCounts:
     if len(blocks) == 1:
         return blocks[0]
     return GuessCounts(
-        sum(b.correct for b in blocks),
-        sum(b.made for b in blocks),
-        sum(b.runs for b in blocks),
-        max(b.guessed_values for b in blocks),
-        all(b.every_run for b in blocks),
-        None,
-        tuple(blocks),
+        correct=sum(block.correct for block in blocks),
+        made=sum(block.made for block in blocks),
+        runs=sum(block.runs for block in blocks),
+        guessed_values=max(block.guessed_values for block in blocks),
+        every_run=all(block.every_run for block in blocks),
+        blocks=tuple(blocks),
     )
 
 
@@ -233,9 +238,10 @@ class Finding(TableDisplay):
         if self.point is not None:
             if self.point.decides_alone:
                 return self.point.refutes(confidence)
-            half = (1 + confidence) / 2
-            bound = self.guesses.refutes(self.claim, self.delta, half)
-            return bound or self.point.refutes(half)
+            # Each of the two tests has half of the error 1 - confidence.
+            confidence_of_each = (1 + confidence) / 2
+            refuted_by_bound = self.guesses.refutes(self.claim, self.delta, confidence_of_each)
+            return refuted_by_bound or self.point.refutes(confidence_of_each)
         return self.guesses.refutes(self.claim, self.delta, confidence)
 
 

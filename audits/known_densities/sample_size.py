@@ -82,12 +82,16 @@ def neyman_pearson_runs(
 
 
 def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple[Array, Array]:
-    """The (claim, delta)-indistinguishable pair that is nearest to the truth in divergence.
+    """The (claim, delta)-indistinguishable pair p0, q0 that is nearest to the truth p, q.
 
-    The claim allows, for p0 over q0 and the other way round, a sum of (p0 - e^claim q0)_+ up to
-    delta.  With lam the Lagrange multiplier of this constraint and ``nu = 1 - lam delta``, an
-    outcome whose odds p / q exceed e^claim by little gets the odds e^claim (it is *tight*).  One
-    with larger odds is *free*: ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``.
+    Nearest means the least sum of the divergences KL(p || p0) and KL(q || q0).  The claim allows,
+    for p0 over q0 and the other way round, a sum of (p0 - e^claim q0)_+ up to delta.  With lam the
+    Lagrange multiplier of this constraint and ``nu = 1 - lam delta``, there are three kinds of
+    outcomes:
+
+    - one with odds p / q up to e^claim, both ways, has ``p0 = p / nu`` and ``q0 = q / nu``;
+    - one whose odds exceed e^claim by little gets the odds e^claim: it is *tight*;
+    - one with larger odds is *free*: ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``.
     """
     odds, p, q = math.exp(claim), pair.first, pair.second
     pooled = p + q
@@ -98,8 +102,8 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
         spent, solutions = [], []
         for higher, lower in ((p, q), (q, p)):
             # The multiplier at which the outcome is just about tight; at a smaller one it is free.
-            price = nu * (higher - odds * lower) / (odds * pooled)
-            is_free, is_tight = price > lam, (price > 0) & (price <= lam)
+            tight_from = nu * (higher - odds * lower) / (odds * pooled)
+            is_free, is_tight = tight_from > lam, (tight_from > 0) & (tight_from <= lam)
             higher_allowed = np.where(is_tight, odds * pooled / (nu * (1 + odds)), higher / nu)
             lower_allowed = np.where(is_tight, pooled / (nu * (1 + odds)), lower / nu)
             higher_allowed = np.where(is_free, higher / (nu + lam), higher_allowed)
@@ -115,13 +119,14 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
             max(spent) if p_exceeds.any() else 0.0,
         )
 
-    high = 1 / (odds + delta) * (1 - 1e-12)  # nu - lam e^claim stays positive
-    if delta == 0:
-        first_masses, second_masses, _ = at(high)
-        return first_masses, second_masses
-    first_masses, second_masses, _ = at(
-        least_float_that(lambda lam: at(lam)[2] <= delta, 0.0, high, steps=100)
-    )
+    def spends_no_more(lam: float) -> bool:
+        _, _, spent = at(lam)
+        return spent <= delta
+
+    multiplier = 1 / (odds + delta) * (1 - 1e-12)  # below it nu - lam e^claim is positive
+    if delta > 0:
+        multiplier = least_float_that(spends_no_more, 0.0, multiplier, steps=100)
+    first_masses, second_masses, _ = at(multiplier)
     return first_masses, second_masses
 
 

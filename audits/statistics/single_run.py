@@ -68,7 +68,7 @@ def tail_of_right_guesses(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         geometric = np.where(first_factor < 1, 1 / (1 - first_factor), np.inf)
         mass = np.exp(_log_mass(v, r, epsilons))
-        exact = np.where(mass > 1e-280, tail / mass, np.inf)
+        exact = np.where(mass > 1e-280, tail / mass, np.inf)  # far above the least normal float
         share = leaks / v * np.minimum(exact, geometric) * (1 + FLOAT_ERROR)
     share = np.where(leaks > 0, np.minimum(share, 1.0), 0.0)
     bound: Array = np.where(np.asarray(right) > 0, np.minimum(tail + (1 - tail) * share, 1.0), 1.0)
@@ -82,20 +82,27 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
     """
     if np.any(tail_of_right_guesses(right, guesses, epsilons, leaks) <= alpha):
         return True  # one line is enough
+    # R is the number of right guesses.  Suppose that P(R >= right) is alpha.  ``rights`` and
+    # ``wrongs`` are the expected numbers of right and of wrong guesses in the event R >= k, for k
+    # from ``right`` downwards, in the case that the curve allows most easily.  At first that is
+    # R = right, with the fewest right and the most wrong guesses.  Then for each k:
+    # - Each line asks that the wrong guesses in R >= k be at least
+    #       e^-epsilon (the right guesses in R >= k + 1 - leak).
+    #   The line that asks for most is sought from the last one on: epsilons fall, and with more
+    #   right guesses a later line asks for more.
+    # - The wrong guesses that are missing come from R = k, with k right guesses for each
+    #   guesses - k wrong ones.
+    # The curve is refuted if the numbers of right and wrong guesses exceed all guesses.
     slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
-    # Suppose that P(R >= right) is alpha.  ``rights`` and ``wrongs`` are the least expected numbers
-    # of right and of wrong guesses in the event R >= k, from k = right downwards.  Each line asks
-    # that the wrong ones in R >= k be at least e^-epsilon (the right ones in R >= k + 1 - leak).
-    # Those that are missing come from R = k, with k right guesses for each guesses - k wrong ones.
     rights, wrongs = right * alpha, (guesses - right) * alpha
     last_line, line, rounding_factor = len(slopes) - 1, 0, 1 - FLOAT_ERROR
     for k in range(right - 1, -1, -1):
         least_wrong = (rights * rounding_factor - offsets[line]) * slopes[line]
         while line < last_line:
-            following = (rights * rounding_factor - offsets[line + 1]) * slopes[line + 1]
-            if following < least_wrong:
+            by_next_line = (rights * rounding_factor - offsets[line + 1]) * slopes[line + 1]
+            if by_next_line < least_wrong:
                 break
-            line, least_wrong = line + 1, following
+            line, least_wrong = line + 1, by_next_line
         if least_wrong <= wrongs:
             return False  # the curve allows the guesses: smaller k change nothing
         rights += k / (guesses - k) * (least_wrong - wrongs)

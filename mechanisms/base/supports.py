@@ -152,7 +152,11 @@ class FiniteRows(Support):
 
 
 def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of every row; equal rows have equal hashes."""
+    """Return a 64-bit hash of every row; equal rows have equal hashes.
+
+    Each eight bytes of a row are one word.  The words are mixed, multiplied by odd numbers, one for
+    each place in the row, and added: different rows hardly ever have one hash.
+    """
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     padded = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
     padded.view(np.uint8)[:, : raw.shape[1]] = raw

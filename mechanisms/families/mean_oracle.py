@@ -150,6 +150,6 @@ def gamma_ratio(x: float) -> float:
     """Return ``Gamma(x + 1/2) / Gamma(x)`` to a few units in the last place, for any ``x``."""
     if x < 100:
         return math.gamma(x + 0.5) / math.gamma(x)
-    # The series of Tricomi & Erdelyi (1951); its first term that is left out is 1e-16 at x = 100.
+    # The series of Tricomi & Erdelyi (1951); its first term that is left out is 2e-16 at x = 100.
     series = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
     return math.sqrt(x) * sum(term / x**i for i, term in enumerate(series))

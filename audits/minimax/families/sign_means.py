@@ -295,7 +295,10 @@ def user_information(dimension: int, shift: float, epsilon: float) -> float:
     """Upper bound in nats on a report's information about the point, rounded up.
 
     It is the lesser of ``d^2`` times the `posterior_divergence` and p times the `sign_information`
-    of d, where d is the shift and p the dimension.
+    of d, where d is the shift and p the dimension.  The second is the information in the user's own
+    vector.
     """
-    private = shift * shift * posterior_divergence(epsilon)
-    return round_up(min(private, dimension * float(sign_information(np.array(shift)))))
+    of_report = shift * shift * posterior_divergence(epsilon)
+    of_vector = dimension * float(sign_information(np.array(shift)))
+    # 1e4 units in the last place, 2.2e-12, are above the error of `sign_information`.
+    return round_up(min(of_report, of_vector), ulps=1e4)

@@ -47,11 +47,11 @@ def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
 
     def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
         hard: Any = bound.construction if family is None else family(setting, bound)
-        data, theirs = rng.spawn(2)
-        which = uniform_index(hard.points, data)
-        x, y = hard.sample(which, setting["n"], data)
+        data_rng, algorithm_rng = rng.spawn(2)
+        which = uniform_index(hard.points, data_rng)
+        x, y = hard.sample(which, setting["n"], data_rng)
         subject = EstimatorAdapter.of(make(setting))
-        estimate = subject.estimate(np.asarray(x, dtype=float), y, theirs, noise)
+        estimate = subject.estimate(np.asarray(x, dtype=float), y, algorithm_rng, noise)
         return float(squared_distance(estimate, hard.parameter(which)) ** (power / 2))
 
     return loss
@@ -82,16 +82,16 @@ def label_sgd_loss(
     from algorithms.label_privacy.label_sgd import LabelSGD
 
     family: Any = bound.construction
-    data, theirs = rng.spawn(2)
-    which = uniform_index(family.points, data)
+    data_rng, algorithm_rng = rng.spawn(2)
+    which = uniform_index(family.points, data_rng)
     model = LabelSGD(
         epsilon=setting["epsilon"], k=family.k, loss="linear", diameter=family.diameter
     )
-    labels = family.sample(which, setting["n"], data)
+    labels = family.sample(which, setting["n"], data_rng)
     # The linear losses of LabelSGD and of the family have opposite signs.
-    theta = -EstimatorAdapter.of(model).run((labels, np.ones((len(labels), 1))), theirs, noise)[
-        :, 0
-    ]
+    theta = -EstimatorAdapter.of(model).run(
+        (labels, np.ones((len(labels), 1))), algorithm_rng, noise
+    )[:, 0]
     return float(family.excess(which, theta))
 
 
@@ -100,10 +100,10 @@ def family_loss(make: Any) -> Any:
 
     def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
         family: Any = bound.construction
-        data, theirs = rng.spawn(2)
-        which = uniform_index(family.points, data)
-        users = family.sample(which, setting["n"], data)
-        estimate = EstimatorAdapter.of(make(setting)).release_result(users, theirs, noise)
+        data_rng, algorithm_rng = rng.spawn(2)
+        which = uniform_index(family.points, data_rng)
+        users = family.sample(which, setting["n"], data_rng)
+        estimate = EstimatorAdapter.of(make(setting)).release_result(users, algorithm_rng, noise)
         return squared_distance(estimate, family.parameter(which))
 
     return loss
@@ -149,15 +149,15 @@ def lasso_loss(
 
     del bound
     n, p = setting["n"], setting["p"]
-    data, theirs = rng.spawn(2)
+    data_rng, algorithm_rng = rng.spawn(2)
     family = BernoulliProducts(p)
-    rows = family.sample(family.means(data), n - p, data)
+    rows = family.sample(family.means(data_rng), n - p, data_rng)
     # Privacy limits the number of rounds; without noise a large one is taken.
     model = PrivateLasso(
         setting["epsilon"], setting["delta"], rounds=None if noise else 400, fit_intercept=False
     )
     x, y = append_ridge(rows)
-    estimate = EstimatorAdapter.of(model).estimate(x, y, theirs, noise)
+    estimate = EstimatorAdapter.of(model).estimate(x, y, algorithm_rng, noise)
     return float((ridge_loss(rows, estimate) - least_ridge_loss(rows)) / n)
 
 

@@ -138,7 +138,7 @@ ALGORITHM_TABLE = (
     AlgorithmEntry(
         "sparse_regression",
         "LocalIHT, residuals clipped",
-        _local_iht(as_pure_epsilon, True),
+        _local_iht(as_pure_epsilon, clipped=True),
         promises.no_theorem,
         _RECORDS,
     ),
@@ -173,14 +173,14 @@ ALGORITHM_TABLE = (
     AlgorithmEntry(
         "central_regression",
         "PrivateLasso",
-        estimator_loss(_lasso, nearby_parameter, 1.0),
+        estimator_loss(_lasso, nearby_parameter, power=1.0),
         promises.no_theorem,
         _CENTRAL,
     ),
     AlgorithmEntry(
         "central_regression",
         "SparseERM",
-        estimator_loss(_erm, nearby_parameter, 1.0),
+        estimator_loss(_erm, nearby_parameter, power=1.0),
         promises.no_theorem,
         _CENTRAL,
     ),

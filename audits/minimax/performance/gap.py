@@ -68,12 +68,12 @@ def measure_risk_gap(
         )
 
     return RiskGap(
-        entry.algorithm,
-        setting,
-        bound,
-        losses(1.0),
-        losses(0.0),
-        entry.theorem_bound(setting, bound),
+        algorithm=entry.algorithm,
+        setting=setting,
+        bound=bound,
+        losses=losses(noise=1.0),
+        noiseless_losses=losses(noise=0.0),
+        theorem_bound=entry.theorem_bound(setting, bound),
     )
 
 

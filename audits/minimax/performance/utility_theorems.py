@@ -24,6 +24,11 @@ from audits.minimax.performance.algorithm_losses import (
     private_mean_estimator,
 )
 
+# 7/4 (1 + 1/2 + 1/4 + ...): the errors of the gradients of all rounds enter a distance with this
+# factor times the step.  Keeping the largest coefficients enlarges an error by 7/4 at most, and
+# each round halves what is left of those before it.
+ERROR_FACTOR = 3.5
+
 
 def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
@@ -53,7 +58,7 @@ def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | Non
     level = 2 * math.log(p)
     error = _bernstein(level, n, noise**2, noise) + _bernstein(level, n, length**2 / p, 2 * length)
     size = float(getattr(bound.construction, "d", 1.0))
-    return min(4.0, (size / 2 + 3.5 * default_step() * math.sqrt(17) * error) ** 2)
+    return min(4.0, (size / 2 + ERROR_FACTOR * default_step() * math.sqrt(17) * error) ** 2)
 
 
 def _bernstein(level: float, n: int, variance: float, largest: float) -> float:
@@ -80,7 +85,8 @@ def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None
     size = (math.sqrt(s) + noise) / math.tanh(setting["epsilon"] / 2)
     error = (noise + size) * math.sqrt(4 * math.log(setting["p"]) / n)
     norm = float(getattr(bound.construction, "norm", 1.0)) / n  # T = log2 n rounds
-    return float(min(4.0, (norm + 3.5 * default_step() * math.sqrt(17 * s) * error) ** 2))
+    error_bound = ERROR_FACTOR * default_step() * math.sqrt(17 * s) * error
+    return float(min(4.0, (norm + error_bound) ** 2))
 
 
 def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
