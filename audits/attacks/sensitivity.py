@@ -184,7 +184,13 @@ def audit_sensitivity(
         probe = search.probe(claim.value, seed)
     else:
         probe = probe_sensitivity(
-            query, space, declared=claim.value, norm=claim.norm, budget=budget, rng=rng
+            query,
+            space,
+            relation=Adjacency.REPLACE_ONE,
+            declared=claim.value,
+            norm=claim.norm,
+            budget=budget,
+            rng=rng,
         )
     return Finding(
         outcome=probe.outcome,
