@@ -171,24 +171,19 @@ def distinguish(
     claim = checked_claim(claim)
     tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon = None if claim is None else claim.epsilon_at(tested_delta)
-    objective = Objective(
-        runs, tested_delta, 1 - confidence, epsilon if tested_delta == 0 or epsilon else None
-    )
+    if tested_delta > 0 and epsilon == 0:
+        epsilon = None  # the rule is chosen for its bound alone, not for this claim
+    objective = Objective(runs, tested_delta, alpha=1 - confidence, epsilon=epsilon)
+    # A delta that the caller gives is the only one at which the claim is tested.
     points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
         shaped_pair = None if pair is None else pair_of_one_shape(pair)
         result = audit_declared(release, shaped_pair, claim, objective, points, source, executor)
     else:
-        result = audit_black_box(
-            release if isinstance(release, ScoredDraw) else vectorised(release),
-            checked_pair(pair),
-            objective,
-            points,
-            source,
-            executor,
-        )
+        draw = release if isinstance(release, ScoredDraw) else vectorised(release)
+        result = audit_black_box(draw, checked_pair(pair), objective, points, source, executor)
     finding = Finding(
-        outcome=Outcome.SURVIVED,
+        outcome=Outcome.SURVIVED,  # replaced below, as it is decided by the other fields
         epsilon_lower=result.guesses.epsilon_lower(tested_delta, confidence),
         delta=tested_delta,
         runs=runs,
@@ -245,8 +240,10 @@ def audit_black_box(
         objective = replace(
             objective, runs=objective.runs - len(known_outputs[0]) - len(known_outputs[1])
         )
-    blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
-    known_outputs = collect_both(draw, pair, blocks[0][0], rng, executor)
+    # For each block the runs that its rule is learned from, and those that it is tested on.
+    blocks = block_schedule(objective.runs, pure=objective.delta == 0 and not points)
+    first_learned, _ = blocks[0]
+    known_outputs = collect_both(draw, pair, first_learned, rng, executor)
     learner = _RowLearner(draw, is_scored)
     return guess_in_blocks(learner, pair, known_outputs, blocks, objective, points, rng, executor)
 

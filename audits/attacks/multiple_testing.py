@@ -178,6 +178,7 @@ def audit_family(
     if not checked_pairs or not checked_losses:
         shown = f"{len(checked_pairs)} pairs and {len(checked_losses)} claims"
         raise ParameterError("pairs, claims", shown, "at least one pair and one claim")
+    # What is observed of the release, by the name of the event; "" is the whole output.
     readings: dict[str, Any] = {"": release}
     for name, event in (events or {}).items():
         readings[name] = _event_release(release, event, name)
@@ -191,26 +192,34 @@ def audit_family(
     error = 1 - confidence
     confidence_per_test = 1 - error / len(tests)
     members = []
-    for (pair, claim, (event, reading)), noise in zip(tests, source.spawn(len(tests)), strict=True):
+    for (pair, claim, (event, reading)), test_rng in zip(
+        tests, source.spawn(len(tests)), strict=True
+    ):
         finding = distinguish(
-            reading, pair, claim, share, confidence_per_test, rng=noise, executor=executor
+            reading, pair, claim, share, confidence_per_test, rng=test_rng, executor=executor
         )
         name = describe_pair(*pair) if claim is None else f"{describe_pair(*pair)}, {claim!r}"
         members.append(
             Member(f"{name}, by {event}" if event else name, noted(finding, release, pair))
         )
     rejected = _holm_rejections([member.finding for member in members], error)
-    for at, member in enumerate(members):
-        # A claim that its own test falsifies may survive Holm's method, and the other way round.
+    for position, member in enumerate(members):
+        # Each test had an equal part of the error.  Holm's method may reject more claims than these
+        # tests do, and decides alone.
         outcome = member.finding.outcome
-        if at in rejected:
+        if position in rejected:
             outcome = Outcome.FALSIFIED
         elif outcome is Outcome.FALSIFIED:
             outcome = Outcome.SURVIVED
-        members[at] = replace(member, finding=replace(member.finding, outcome=outcome))
-    seconds = time.perf_counter() - start
-    falsified = tuple(members[at] for at in sorted(rejected))
-    return Family(tuple(members), falsified, confidence, share * len(tests), seconds, seed)
+        members[position] = replace(member, finding=replace(member.finding, outcome=outcome))
+    return Family(
+        members=tuple(members),
+        falsified=tuple(members[position] for position in sorted(rejected)),
+        confidence=confidence,
+        runs=share * len(tests),
+        seconds=time.perf_counter() - start,
+        seed=seed,
+    )
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
@@ -218,7 +227,8 @@ def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
 
     Holm compares the p-values of m claims with ``error / k``, for k from 1 to m.  So the least
     ``error / k`` at which a claim is falsified stands for its p-value; 1 if it is at none.  A claim
-    that is falsified at k is so at every smaller k, so the largest k is found by bisection.
+    that is falsified at k is so at every smaller k, so the largest k is found by bisection: the
+    index of the first k at which the claim is not falsified is the number of the others.
     """
     from statsmodels.stats.multitest import multipletests
 

@@ -168,12 +168,15 @@ def _output_codes(
         _comparable(part, unseen, path)
         for part, path in zip(parts, _paths(output, parts, "output"), strict=True)
     ]
+    # ``answers`` has the answers without noise of the first and of the second value.
     holds_answer = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
+        # An exception is its class, so outputs that are classes are told apart by themselves.
         _hash(type(output), output if isinstance(output, type) else None),
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(parts)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in parts}),
+        # 1: the first value's answer alone, 2: the second's alone, 0: neither or both
         2 * holds_answer[1] + holds_answer[0] if holds_answer[0] != holds_answer[1] else 0,
         _hash(*atoms),
         _hash(first_atom),
@@ -188,7 +191,10 @@ def _paths(output: Any, inside: Sequence[Any], path: str) -> list[str]:
 
 
 def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any:
-    """A hashable value that equals itself and identifies the part: a number by its value."""
+    """A hashable value that equals itself and identifies the part: a number by its value.
+
+    What nothing can look into is added to ``unseen``, with its ``path``.
+    """
     if isinstance(part, (bool, np.bool_)):
         return ("bool", bool(part))  # True equals 1 in Python
     if isinstance(part, (int, np.integer)):

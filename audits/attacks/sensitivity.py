@@ -136,26 +136,27 @@ def probe_sensitivity(
     declared = NON_NEGATIVE.check("declared", declared)
     budget = BUDGET.check("budget", budget)
     norm = NORM.check("norm", norm)
-    by = checked_relation(relation, space)
+    checked = checked_relation(relation, space)
     seed, source = seed_and_generator(rng)
     search = _DistanceSearch(query, norm, budget)
     if isinstance(space, (Box, np.ndarray)):
         data, box = (None, space) if isinstance(space, Box) else (space, bounding_box(space))
-        for chain in adjacent_chains(box, by, data, hostile, ordered, source):
+        # First chains of structured data sets, then pairs near the best pair so far.
+        for chain in adjacent_chains(box, checked, data, hostile, ordered, source):
             search.compare_chain(chain, int(STRUCTURED_SHARE * budget))
         while search.pair[0] is not None and search.has_budget(budget):
-            search.compare_chain(neighbours_near(box, by, search.pair, source), budget)
+            search.compare_chain(neighbours_near(box, checked, search.pair, source), budget)
     else:
+        # The values of a mechanism have neighbours of their own: structured pairs, then random
+        # ones, each a chain of two.
         for candidate in candidate_pairs(space):
-            search.compare_chain(
-                [(candidate.kind, candidate.first), (candidate.kind, candidate.second)], budget
-            )
+            chain = [(candidate.kind, candidate.first), (candidate.kind, candidate.second)]
+            search.compare_chain(chain, budget)
         while search.has_budget(budget):
             value = space.example(source)
             neighbour = space.neighbour(value, source)
-            search.compare_chain(
-                [("drawn at random", value), ("drawn at random", neighbour)], budget
-            )
+            chain = [("drawn at random", value), ("drawn at random", neighbour)]
+            search.compare_chain(chain, budget)
     return search.probe(declared, seed)
 
 
@@ -177,12 +178,19 @@ def audit_sensitivity(
     budget = min(BUDGET.check("runs", runs), MAX_AUDIT_EVALUATIONS)
     if isinstance(space, tuple):
         space = checked_pair(space)
-        search = _DistanceSearch(query, claim.norm, 2)
-        search.compare_chain([("the pair", value) for value in space], 2)
-        probe = search.probe(claim.value, seed_and_generator(rng)[0])
+        seed, _ = seed_and_generator(rng)
+        search = _DistanceSearch(query, claim.norm, budget=2)
+        search.compare_chain([("the pair", value) for value in space], limit=2)
+        probe = search.probe(claim.value, seed)
     else:
         probe = probe_sensitivity(
-            query, space, Adjacency.REPLACE_ONE, claim.value, claim.norm, budget, rng
+            query,
+            space,
+            relation=Adjacency.REPLACE_ONE,
+            declared=claim.value,
+            norm=claim.norm,
+            budget=budget,
+            rng=rng,
         )
     return Finding(
         outcome=probe.outcome,
@@ -209,7 +217,10 @@ class _DistanceSearch:
         self.evaluations = self.refused = 0
 
     def has_budget(self, limit: int) -> bool:
-        """True if two more evaluations are within the first ``limit``."""
+        """True if two more evaluations are within the first ``limit``.
+
+        An infinite distance ends the search, as none is larger.
+        """
         return self.evaluations + 2 <= limit and np.isfinite(self.greatest_distance)
 
     def compare_chain(self, chain: Iterable[Step], limit: int) -> None:
@@ -218,19 +229,19 @@ class _DistanceSearch:
         A step of the chain is a data set, and in words how the chain was made.  Beyond ``limit``
         evaluations no chain is begun; one that was begun goes on up to the whole budget.
         """
-        before: tuple[Any, Any] | None = None
+        is_first, earlier_data, earlier_answer = True, None, None
         for kind, data in chain:
-            if not (
-                self.has_budget(limit) or (before is not None and self.evaluations < self.budget)
-            ):
+            may_go_on = not is_first and self.evaluations < self.budget
+            if not (self.has_budget(limit) or may_go_on):
                 return
             answer = self.evaluate(data)
-            if before is not None and answer is not None and before[1] is not None:
-                distance = answer_distance(before[1], answer, self.norm)
+            if earlier_answer is not None and answer is not None:
+                distance = answer_distance(earlier_answer, answer, self.norm)
                 if distance > self.greatest_distance:
                     self.greatest_distance, self.kind = distance, kind
-                    self.pair, self.answers = (before[0], data), (before[1], answer)
-            before = data, answer
+                    self.pair = earlier_data, data
+                    self.answers = earlier_answer, answer
+            is_first, earlier_data, earlier_answer = False, data, answer
 
     def evaluate(self, data: Any) -> Any:
         """The answer on a copy of the data, or None if the query raises."""
@@ -245,20 +256,20 @@ class _DistanceSearch:
 
     def probe(self, declared: float, seed: int | None) -> Probe:
         """The distance that was found, compared with the declared one."""
-        fell = self.greatest_distance > declared * (1 + TOLERANCE)
-        compared = self.greatest_distance >= 0  # else there were no two answers to compare
-        survived = Outcome.SURVIVED if compared else Outcome.INCONCLUSIVE
+        is_false = self.greatest_distance > declared * (1 + TOLERANCE)
+        has_compared = self.greatest_distance >= 0  # else there were no two answers to compare
+        survived = Outcome.SURVIVED if has_compared else Outcome.INCONCLUSIVE
         return Probe(
-            Outcome.FALSIFIED if fell else survived,
-            max(self.greatest_distance, 0.0),
-            declared,
-            self.norm,
-            self.kind,
-            self.pair,
-            self.answers,
-            self.evaluations,
-            self.refused,
-            seed,
+            outcome=Outcome.FALSIFIED if is_false else survived,
+            found=max(self.greatest_distance, 0.0),
+            declared=declared,
+            norm=self.norm,
+            kind=self.kind,
+            pair=self.pair,
+            answers=self.answers,
+            evaluations=self.evaluations,
+            refused=self.refused,
+            seed=seed,
         )
 
 

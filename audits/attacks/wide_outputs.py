@@ -70,9 +70,9 @@ def wide_schedule(runs: int, width: int, screened: int) -> list[tuple[int, int]]
     runs, because it needs only some of the columns.
     """
     trained = trained_runs(runs)
-    full = min(trained, max(MAX_FULL_NUMBERS // width, MIN_FULL_RUNS))
-    choice = [(full, 0)] if full < trained else []
-    return [*choice, (trained, runs - screened - trained)]
+    choosing = min(trained, max(MAX_FULL_NUMBERS // width, MIN_FULL_RUNS))
+    first_blocks = [(choosing, 0)] if choosing < trained else []
+    return [*first_blocks, (trained, runs - screened - trained)]
 
 
 def kept_runs(runs: int, width: int) -> int:
@@ -121,6 +121,7 @@ def audit_wide(
     reader, screened = ScreeningSums(draw, reference), sum(map(len, rows))
 
     def screen_up_to(target: int) -> None:
+        """Screen more runs until ``target`` are screened in all."""
         nonlocal sums, screened
         if target > screened:
             for first_sums, second_sums in draw_both(
@@ -135,7 +136,8 @@ def audit_wide(
     reduction = fit_reduction(sums[0], sums[1], reference, rows)
     blocks = wide_schedule(runs, width, screened)
     learner = _ReducedLearner(draw, reduction)
-    known_rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
+    first_learned, _ = blocks[0]
+    known_rows = collect_both(learner.draw, pair, first_learned, rng, executor)
     return guess_in_blocks(learner, pair, known_rows, blocks, objective, points, rng, executor)
 
 
@@ -145,6 +147,7 @@ class _ReducedLearner:
 
     def __init__(self, release: Draw, reduction: Reduction) -> None:
         self.release, self.reduction = release, reduction
+        # The columns that the chosen score uses; None before a choice, and for all columns.
         self.known: frozenset[int] | None = None
 
     @property
@@ -154,7 +157,15 @@ class _ReducedLearner:
 
     def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
         """The best score of the columns that are filled."""
-        candidates = reduced_candidates(self.reduction, *known, lambda _: np.asarray, self.known)
+        first_rows, second_rows = known
+        # What is drawn are rows already, whatever columns are needed.
+        candidates = reduced_candidates(
+            self.reduction,
+            first_rows,
+            second_rows,
+            read=lambda _: np.asarray,
+            known=self.known,
+        )
         trained = best_candidate(candidates, objective)
         self.known = trained.candidate.columns
         return trained

@@ -30,7 +30,11 @@ Outputs = NDArray[Any]
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """How outputs are read."""
+    """How outputs are read.
+
+    Their `Features` are the numbers of each output as a row, and two codes of each: of its
+    structure, and of the output as a whole, its category.
+    """
 
     is_array: bool  # as arrays of one type and shape, or else as objects
     width: int  # the number of numbers in an output
@@ -85,12 +89,14 @@ def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
     """The schema of the learning runs of both values."""
     # One array type and shape for both values (a value without runs has none), and no objects.
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
-    arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
-    blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))
-    features = [blank.features_of(side) for side in (first, second)]
+    is_array = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
+    no_structures = np.empty(0, np.uint64)
+    # To read features it takes only this; width and structures follow from them.
+    unfinished = FeatureSchema(is_array, width=0, structures=no_structures)
+    features = [unfinished.features_of(side) for side in (first, second)]
     structures, counts = np.unique(
-        np.concatenate([f.structure for f in features]), return_counts=True
+        np.concatenate([side.structure for side in features]), return_counts=True
     )
-    width = max(f.numbers.shape[1] for f in features)
-    often = structures[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
-    return FeatureSchema(arrays, width, often if structures.size > 1 else often[:0])
+    width = max(side.numbers.shape[1] for side in features)
+    frequent = structures[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
+    return FeatureSchema(is_array, width, frequent if structures.size > 1 else no_structures)

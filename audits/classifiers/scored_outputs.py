@@ -30,12 +30,13 @@ class ScoredDraw:
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> Array:
         """The scores of ``size`` runs."""
-        direct = isinstance(self.score, np.ndarray)
-        block = block_rows(self.score.size) if direct else size
+        is_direction = isinstance(self.score, np.ndarray)
+        # A function gets all outputs at once.
+        block = block_rows(self.score.size) if is_direction else size
         parts = [np.empty(0)]
         for done in range(0, size, max(block, 1)):
             outputs = self.draw(value, rng, min(block, size - done))
-            parts.append(self._along(outputs) if direct else self._scores(outputs))
+            parts.append(self._along(outputs) if is_direction else self._scores(outputs))
         return np.concatenate(parts)
 
     def _along(self, outputs: NDArray[Any]) -> Array:

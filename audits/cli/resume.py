@@ -1,4 +1,9 @@
-"""Run cases to the end for any command: progress, interruption, continuing from a partial file."""
+"""Run cases to the end for any command: progress, interruption, continuing from a partial file.
+
+With ``--json FILE`` an interrupted command leaves FILE.part, with the rows of finished cases, and
+for a user's function FILE.part.outputs, with the outputs that were drawn for a case that is not
+finished.  ``--resume`` continues from both; a command that ends well deletes them.
+"""
 
 from __future__ import annotations
 
@@ -54,9 +59,10 @@ def progress_bar(
         TimeRemainingColumn(),
     )
     with terminal_progress(*columns) as bar:
-        longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES if ticking else 0
-        task = bar.add_task("auditing", total=len(todo) + longest)
-        yield (lambda _: bar.advance(task)), (lambda _: bar.advance(task))
+        algorithms = sum(case.kind == "algorithm" for case in todo)
+        ticks = algorithms * LOSS_SAMPLES if ticking else 0
+        task = bar.add_task("auditing", total=len(todo) + ticks)
+        yield (lambda row: bar.advance(task)), (lambda subject: bar.advance(task))
 
 
 @contextlib.contextmanager
@@ -113,7 +119,10 @@ class _FinishedRows:
         return [self.by_subject[name] for name in self._subjects if name in self.by_subject]
 
     def save(self, kept_runs: int) -> str:
-        """Write the rows to the partial file, and say so; other outputs are of ``kept_runs``."""
+        """Write the rows to the partial file, and return a sentence that says so.
+
+        ``kept_runs`` is the number of runs whose outputs are in the file next to it.
+        """
         part = self.partial_file
         if not (self.by_subject or kept_runs) or part is None:
             return "no rows were saved"
@@ -147,11 +156,11 @@ def run_remaining(
         request.confidence,
         request.seed,
         request.curves,
-        # threads that are not needed for rows share the runs of each row
+        # Threads that are not needed for rows share the runs of each row.
         jobs=1 if options.dask is not None else max(1, threads // max(len(remaining_cases), 1)),
         repeats=request.options.get("repeats", 1),
     )
-    stopped = False
+    may_continue = False  # then the file of outputs stays, if it has any
     if outputs is not None:
         outputs.begin(again=options.resume)
     try:
@@ -167,18 +176,19 @@ def run_remaining(
             ticking = dataclasses.replace(settings, tick=step)
             running.run_all(remaining_cases, ticking, threads, add, executor, family)
     except KeyboardInterrupt:
-        stopped = True
+        may_continue = True
         raise Interrupted(f"interrupted: {rows.save(_kept_runs(outputs))}") from None
     except ParameterError as error:
-        stopped = _kept_runs(outputs) > 0
-        if not stopped and not isinstance(error, WorkerFailed):
+        may_continue = _kept_runs(outputs) > 0
+        # It is bad usage and no failure of a worker: without kept outputs nothing is saved.
+        if not may_continue and not isinstance(error, WorkerFailed):
             raise
         kind = WorkerFailed if isinstance(error, WorkerFailed) else ParameterError
         allowed = f"{error.allowed} ({rows.save(_kept_runs(outputs))})"
         raise kind(error.argument, error.value, allowed) from error
     finally:
         if outputs is not None:
-            outputs.close(remove=not (stopped and outputs.runs))
+            outputs.close(remove=not (may_continue and outputs.runs))
     if partial_file is not None:
         Path(partial_file).unlink(missing_ok=True)
     return request, rows.in_order

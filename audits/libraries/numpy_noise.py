@@ -46,7 +46,12 @@ def _check_with(
 
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         finding = audit_release(
-            release, (0.0, 1.0), claim, settings.samples, settings.confidence, rng=rng
+            release,
+            pair=(0.0, 1.0),
+            claim=claim,
+            runs=settings.samples,
+            confidence=settings.confidence,
+            rng=rng,
         )
         return result_of_finding(finding, claim)
 
@@ -59,7 +64,7 @@ CHECKS = [
         "Laplace on a float, bits",
         "low-order bits",
         _check_with(laplace, PURE_CLAIM, audit_bits),
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported=KNOWN_SINCE,
     ),
     LibraryCheck(
@@ -67,7 +72,7 @@ CHECKS = [
         "Gaussian on a float, bits",
         "low-order bits",
         _check_with(gaussian, ApproxLoss(1.0, 1e-5), audit_bits),
-        FAULTY_VERSIONS,
+        faulty=FAULTY_VERSIONS,
         reported=KNOWN_SINCE,
     ),
     LibraryCheck(

@@ -50,16 +50,22 @@ def vector_release(measurement: Callable[[list[Any]], Any]) -> Callable[..., Any
 def _check_with(
     kind: str, scale: float, claim: Any, audit_release: Callable[..., Any]
 ) -> CheckFunction:
-    """The check that audits Laplace or Gaussian noise on 0 against 1 with one of the audits."""
+    """The check that audits "laplace" or "gaussian" noise on 0 against 1 with one of the audits."""
 
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         metric = dp.l1_distance if kind == "laplace" else dp.l2_distance
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric(T=float)
         release = vector_release(getattr(dp.m, f"make_{kind}")(*space, scale=scale))
         runs = min(settings.samples, MAX_RUNS)
-        return result_of_finding(
-            audit_release(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
+        finding = audit_release(
+            release,
+            pair=(0.0, 1.0),
+            claim=claim,
+            runs=runs,
+            confidence=settings.confidence,
+            rng=rng,
         )
+        return result_of_finding(finding, claim)
 
     return run_check
 
@@ -78,11 +84,11 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
     neighbour[0] = LARGE_BOUND + 0.5
     finding = audit_sensitivity(
         lambda data: query(data.tolist()),
-        (data, neighbour),
-        Sensitivity(float(query.map(2))),  # a replaced record: one is removed, and one added
-        settings.samples,
-        settings.confidence,
-        rng,
+        space=(data, neighbour),
+        claim=Sensitivity(float(query.map(2))),  # a replaced record: one is removed, one is added
+        runs=settings.samples,
+        confidence=settings.confidence,
+        rng=rng,
     )
     return CheckResult(finding.outcome is Outcome.FALSIFIED, finding.witness, runs=finding.runs)
 

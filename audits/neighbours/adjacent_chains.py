@@ -90,12 +90,12 @@ def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step
     """Yield the same records in another order, which are the same data if data are sets."""
     if len(value) < 2:
         return
-    orders = (
-        np.arange(len(value))[::-1],
-        np.argsort(value.reshape(len(value), -1)[:, 0]),
-        rng.permutation(len(value)),
-    )
-    for name, order in zip(("reversed", "sorted", "shuffled"), orders, strict=True):
+    orders = {
+        "reversed": np.arange(len(value))[::-1],
+        "sorted": np.argsort(value.reshape(len(value), -1)[:, 0]),  # by the first column
+        "shuffled": rng.permutation(len(value)),
+    }
+    for name, order in orders.items():
         if not np.array_equal(value[order], value):
             yield [("", value), (f"the same records, {name}", value[order])]
 
@@ -106,14 +106,14 @@ def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
     On the way some sums round or wrap.
     """
     rows = box.shape[0]
-    orders = (
-        np.arange(rows),
-        np.arange(rows)[::-1],
-        rng.permutation(rows),
-        np.argsort(np.arange(rows) % 8, kind="stable"),
-    )
-    names = ("from the first", "from the last", "in random order", "every eighth first")
-    for name, order in zip(names, orders, strict=True):
+    orders = {
+        "from the first": np.arange(rows),
+        "from the last": np.arange(rows)[::-1],
+        "in random order": rng.permutation(rows),
+        # numpy adds an array with eight partial sums, each of every eighth number
+        "every eighth first": np.argsort(np.arange(rows) % 8, kind="stable"),
+    }
+    for name, order in orders.items():
         yield _staircase(box, order, f"a staircase {name}")
 
 
@@ -146,27 +146,26 @@ def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
 def neighbours_near(
     box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
 ) -> list[Step]:
-    """Return a pair near the best pair so far.
+    """Return a pair near the best pair so far, as a chain of two.
 
-    It is the pair with both data sets changed in the same few places, or its first value with
-    another neighbour.
+    Mostly it is the pair with the same few rows of both data sets changed; the row in which they
+    differ stays.  Else it is its first value with another neighbour, or, where the first value has
+    another shape than the box, a new random pair.
     """
     first_value, second_value = pair
     name = "near the best"
     are_alike = np.shape(first_value) == np.shape(second_value) and np.ndim(first_value)
     if are_alike and rng.random() < 0.7:
-        place_count = int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
-        places = rng.integers(0, len(first_value), size=place_count)
+        row_count = int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
+        rows = rng.integers(0, len(first_value), size=row_count)
         if len(first_value) <= box.shape[0]:
-            fresh = np.asarray(box.random(rng))[: len(first_value)]
+            new_rows = np.asarray(box.random(rng))[: len(first_value)]
             changed_first, changed_second = first_value.copy(), second_value.copy()
-            equal_places = [
-                row for row in places if np.array_equal(first_value[row], second_value[row])
+            equal_rows = [
+                row for row in rows if np.array_equal(first_value[row], second_value[row])
             ]
-            changed_first[equal_places], changed_second[equal_places] = (
-                fresh[equal_places],
-                fresh[equal_places],
-            )
+            changed_first[equal_rows] = new_rows[equal_rows]
+            changed_second[equal_rows] = new_rows[equal_rows]
             return [(name, changed_first), (name, changed_second)]
     if np.ndim(first_value) == 0 or np.shape(first_value) == box.shape:
         return [(name, first_value), (name, random_neighbour(box, relation, first_value, rng))]

@@ -95,8 +95,19 @@ def assert_release(
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
         if claim is not None:
             _assert_within(repr(release), release, claim, tested_delta, trial)
-        return _attack(release, pair, release.loss, DECLARED_CLAIM, tested_delta, runs, trial)
-    return _attack(release, pair, claim, TEST_CLAIM, tested_delta, runs, trial)
+        # Its own loss is within the claim, so refuting it needs a smaller fault.
+        claim, claim_source = release.loss, DECLARED_CLAIM
+    else:
+        claim_source = TEST_CLAIM
+    return _attack(
+        release,
+        pair,
+        claim=claim,
+        claim_source=claim_source,
+        delta=tested_delta,
+        runs=runs,
+        trial=trial,
+    )
 
 
 def _assert_returned_release(
@@ -108,27 +119,37 @@ def _assert_returned_release(
     """
     with report_parameter_errors():
         returned_claim = checked_claim(returned_claim)
+    claim: Loss
     if isinstance(release, Mechanism):
-        _assert_within(repr(release), release, requested, None, trial)
-        _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
+        _assert_within(repr(release), release, requested, delta=None, trial=trial)
+        claim, claim_source, delta = release.loss, DECLARED_CLAIM, None
     elif returned_claim is not None:
-        _assert_within(f"the claim {returned_claim!r}", returned_claim, requested, None, trial)
-        _attack(release, pair, returned_claim, "returned by the test", None, runs, trial)
+        name = f"the claim {returned_claim!r}"
+        _assert_within(name, returned_claim, requested, delta=None, trial=trial)
+        claim, claim_source, delta = returned_claim, "returned by the test", None
     else:
+        claim, claim_source = requested, TEST_CLAIM
         delta = requested.delta if isinstance(requested, ApproxLoss) else None
-        _attack(release, pair, requested, TEST_CLAIM, delta, runs, trial)
+    _attack(
+        release, pair, claim=claim, claim_source=claim_source, delta=delta, runs=runs, trial=trial
+    )
 
 
 def _attack(
     release: Any,
     pair: Any,
+    *,
     claim: Any,
     claim_source: str,
     delta: float | None,
     runs: int,
     trial: Trial,
 ) -> Finding:
-    """Audit, and fail unless the claim survives a test that could have falsified it."""
+    """Audit, and fail unless the claim survives a test that could have falsified it.
+
+    ``claim_source`` says in words where the claim is from.  Without a ``delta`` the claim is tested
+    where audits test it.
+    """
     __tracebackhide__ = True
     with report_parameter_errors():  # a traceback would show the pair
         finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
@@ -185,8 +206,8 @@ def _assert_algorithm(
     name = display_name(algorithm)
     delta = requested.delta if isinstance(requested, ApproxLoss) else claimed_delta(requested)
     plan = declared_plan(algorithm, data, public)
-    _assert_within(f"the plan of {name}", plan, requested, None, trial)
-    # the attack is on the plan's own cost, which is at most the requested one
+    _assert_within(f"the plan of {name}", plan, requested, delta=None, trial=trial)
+    # The attack is on the plan's own cost, which is at most the requested one.
     cost = Tight().epsilon(plan, delta)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
@@ -241,7 +262,7 @@ def _fail_inconclusive(
         )
     if point is None:  # a claim of sensitivity has no guesses
         fail_misuse(f"{finding.outcome.value}: {finding.witness}")
-    share = point.guesses.runs / runs
+    share = point.guesses.runs / runs  # of the runs that test; the others were learned from
 
     def could_refute(count: float) -> bool:
         """Whether ``count`` runs falsify the claim if all are guessed, and all rightly."""

@@ -48,7 +48,8 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
 
     Three ways are tried in turn: arithmetic or a comparison that can be followed, a function of
     noise alone, and the call with plain numbers.  By the last the inputs count as released, but
-    not by the functions in `HARMLESS`.
+    not by the functions in `HARMLESS`.  ``NotImplemented`` is the sign between these functions that
+    the next way is to be tried.
     """
     out = options.pop("out", None)
     tape = current_tape()
@@ -128,25 +129,24 @@ def _still_being_made(operand: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of a sum, with plain numbers in place of those that are released by it.
+    """The two operands of a sum, with plain numbers in place of those that are released by it.
 
-    A noisy number stays followed if pure noise of the shape of the result is added to it, or within
-    the line that made it; all are released if the view of the sum would be too large (`fits`).
+    A noisy number stays followed if pure noise is added to it and the result has its shape, or
+    within the line that made it; both are released if the view of the sum would be too large.
     """
     shape = _shape(inputs)
-    views = [view_of(x) for x in inputs]
-    followable = fits(views, shape)
-    noisy_inputs = [noisy_of(x) for x in inputs]
-    pure = [noisy is not None and noisy.pure for noisy in noisy_inputs]
+    is_small_enough = fits([view_of(x) for x in inputs], shape)
+    first, second = inputs
     operands = []
-    for k, (operand, noisy) in enumerate(zip(inputs, noisy_inputs, strict=True)):
-        # 1 - k is the index of the other operand
-        gets_more_noise = pure[1 - k] and np.shape(plain(operand)) == shape
+    for operand, other in ((first, second), (second, first)):
+        noisy, noisy_other = noisy_of(operand), noisy_of(other)
+        other_is_pure = noisy_other is not None and noisy_other.pure
+        gets_more_noise = other_is_pure and np.shape(plain(operand)) == shape
         stays = gets_more_noise or _still_being_made(operand, shape)
         if noisy is not None and noisy.pure and np.shape(operand) != shape:
             # One uniform number added to many values hides none of them.
             stays = stays and not tape.laws_of(noisy.view) <= {"uniform"}
-        operands.append(operand if stays and followable else use(operand))
+        operands.append(operand if stays and is_small_enough else use(operand))
     return tuple(operands)
 
 
@@ -184,6 +184,7 @@ def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any])
     operand an array of the positions of its elements, and returns an array of those it picks.
     """
     sizes = [np.size(plain(operand)) for operand in operands]
+    # the position of the first element of each operand
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     positions = [
         np.arange(start, start + size).reshape(np.shape(plain(operand)))

@@ -119,7 +119,7 @@ class _Followed(ABC):
 
     @abstractmethod
     def as_plain(self) -> Any:
-        """The plain number or array."""
+        """The plain number or array, which does not count as released by this call."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return followed(compute(ufunc, method, inputs, options))
@@ -220,6 +220,8 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
             self.as_plain()[use(key)] = use(value)
             return
 
+        # The array with the value in it is a choice of elements of both: `choose` calls ``put``
+        # with the positions of the elements of this array, and of those of the value.
         def put(positions: Any, new_positions: Any) -> Any:
             updated = positions.copy()
             updated[use(key)] = new_positions
@@ -455,6 +457,7 @@ def _place_among_levels(function: Any, first: Any, second: Any, side: Any = Fals
     levels, operand = (first, second) if function is np.searchsorted else (second, first)
     if noisy_of(levels) is not None or noisy_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented
+    # `numpy.digitize` has a flag ``right`` in the place of ``side``, with the opposite meaning.
     right = side == "right" if function is np.searchsorted else not side
     below = np.less_equal if right else np.less
     places = below(levels, operand if np.ndim(plain(operand)) == 0 else operand[..., None])

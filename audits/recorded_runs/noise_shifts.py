@@ -132,7 +132,7 @@ def constraints_of(pairs: list[EventPair]) -> Constraints:
 def forced_moves(
     constraints: Constraints,
 ) -> tuple[dict[int, float], list[Conflict], Constraints]:
-    """Return the moves that are forced, by noise, conflicts between them, and what remains.
+    """Return the forced moves by the number of their noise, conflicts, and what remains.
 
     A noise that alone is in a released number has one possible move.  If it is in two such numbers
     that need different moves, it shows their difference: this is a conflict.  Noise that was only
@@ -171,9 +171,10 @@ def least_cost(
 ) -> tuple[float, str]:
     """Return the least cost of moves that keep released sums and comparisons, and an empty reason.
 
-    The cost is the sum of the moves over their scales.  It is infinite where no moves do, or where
-    the law of a noise has no such cost; then the reason says why.  ``moves`` are those that are
-    forced, and ``sign`` is 1 from the first data to the second, -1 back.
+    The cost is the sum of the sizes of the moves over their scales.  It is infinite where no moves
+    do, or where the law of a noise has no such cost; then the reason says why.  ``moves`` are those
+    that are forced, and have been charged.  ``sign`` is 1 from the first data to the second, where
+    values move by their gaps, and -1 back, where they move by the opposite.
     """
     equalities, inequalities = _linear_conditions(constraints)
     conditions = equalities + inequalities
@@ -195,18 +196,18 @@ def least_cost(
         rising.append((0.0, 0.0 if law in ONLY_FALL else None))
         falling.append((0.0, 0.0 if law in ONLY_RISE else None))
     # In the linear program a move over its scale is the difference of two non-negative variables,
-    # and the cost is the sum of all variables.
+    # its rise and its fall, and the cost is the sum of all variables.
     a_eq, b_eq = _matrix(equalities, column_of, scales, moves, sign)
     a_ub, b_ub = _matrix(inequalities, column_of, scales, moves, sign)
-    count = len(noises)
-    if not count:
-        holds = (b_eq is None or np.abs(b_eq).max() <= ROUND_OFF) and (
-            b_ub is None or b_ub.min() >= -ROUND_OFF
-        )
-        return (0.0, "") if holds else (np.inf, "no noise is left that could move")
+    if not noises:  # the conditions have constants alone
+        equalities_hold = b_eq is None or np.abs(b_eq).max() <= ROUND_OFF
+        inequalities_hold = b_ub is None or b_ub.min() >= -ROUND_OFF
+        if equalities_hold and inequalities_hold:
+            return 0.0, ""
+        return np.inf, "no noise is left that could move"
     solve: Any = linprog  # its stubs know no sparse arrays
     solution = solve(
-        np.ones(2 * count),
+        np.ones(2 * len(noises)),
         A_ub=a_ub,
         b_ub=b_ub,
         A_eq=a_eq,
@@ -264,10 +265,11 @@ def _matrix(
 ) -> tuple[coo_array | None, NDArray[np.float64] | None]:
     """Return the conditions as a matrix and limits for ``-sum f t = d`` or ``-sum f t <= d``.
 
-    Here d is ``sign`` times the gap and the forced ``moves`` of noises in the row, times factors.
-    A row is divided by its largest factor times scale: the solver's tolerance is absolute, so rows
-    must be in units of the noise and not of the data.  Columns are the rising parts of all free
-    moves, then the falling parts.
+    Here d is ``sign`` times the sum of the gap and of the forced ``moves`` in the row, each times
+    its factor.  The unknown moves t are in units of their scales.  A row is divided by its largest
+    factor times scale: the solver's tolerance is absolute, so rows must be in units of the noise
+    and not of the data.  Columns are the rises of all free moves, then the falls.  Without rows
+    both results are None, as the solver takes no empty matrix.
     """
     if not rows:
         return None, None
@@ -284,7 +286,7 @@ def _matrix(
                 (k, noise_column + len(column_of), -factor / size),
             ]
         limits.append(sum(constants) / size)
-    row, column, value = np.array(entries).T if entries else np.zeros((3, 0))
+    row_index, column, factor = np.array(entries).T if entries else np.zeros((3, 0))
     shape = (len(rows), 2 * len(column_of))
-    matrix = coo_array((-value, (row.astype(int), column.astype(int))), shape=shape)
+    matrix = coo_array((-factor, (row_index.astype(int), column.astype(int))), shape=shape)
     return matrix, np.array(limits)

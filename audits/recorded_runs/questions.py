@@ -51,6 +51,7 @@ def compared(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     followed = noisy_among(inputs)
     for noisy in followed:
         noisy.questions += 1
+    # Has a side without noise another value than in the first run?
     earlier_sides = earlier_question.sides if isinstance(earlier_question, Question) else None
     has_plain_side_moved = any(
         (side.noises < 0).all() and not np.array_equal(earlier.value, side.value, equal_nan=True)
@@ -74,15 +75,17 @@ def _is_random_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
     if not is_noise_alone(operand) or noisy_of(threshold) is not None:
         return False
     view = view_of(operand)
-    levels = np.asarray(threshold, dtype=float)
-    as_many = levels.size <= view.value.size and levels.ndim <= view.value.ndim
-    if as_many or tape.laws_of(view) != {"uniform"}:
+    compared_with = np.asarray(threshold, dtype=float)
+    is_one_for_each = (
+        compared_with.size <= view.value.size and compared_with.ndim <= view.value.ndim
+    )
+    if is_one_for_each or tape.laws_of(view) != {"uniform"}:
         return False
-    if view.noises.shape[-1] != 1 or not levels.size:
+    if view.noises.shape[-1] != 1 or not compared_with.size:
         return True
     with np.errstate(all="ignore"):
         # The level of the uniform number U at which value + factor U is the plain number.
-        uniform_levels = np.atleast_1d((levels - view.value) / view.factors[..., 0])
+        uniform_levels = np.atleast_1d((compared_with - view.value) / view.factors[..., 0])
     rises = np.all(np.diff(uniform_levels) >= -ROUND_OFF)
     return not (rises and np.all(np.abs(uniform_levels[..., -1] - 1) < ROUND_OFF))
 

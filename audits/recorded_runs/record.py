@@ -183,7 +183,9 @@ class Explanation(NamedTuple):
 
     verdict: Recorded
     suspects: frozenset[DrawSite]  # call sites of further draws that may be public
-    counts: bool  # False if a public threshold was taken for a coin, so that the cost is wrong
+    # Whether the verdict may be reported: a public threshold that was taken for a coin makes the
+    # cost wrong.
+    counts: bool
 
 
 def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
@@ -292,8 +294,10 @@ def best(tried: list[Explanation]) -> Recorded:
     # Noise that was wrongly taken for public makes the results differ, or leaves values without
     # noise: a verdict with such findings is no better.
     kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
-    alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
-    return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))
+    comparable = [
+        verdict for verdict in counted if {finding.kind for finding in verdict.findings} <= kinds
+    ]
+    return min([counted[0], *comparable], key=lambda verdict: len(verdict.findings))
 
 
 def blamed_draws(

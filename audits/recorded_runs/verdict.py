@@ -206,12 +206,10 @@ def judged(
     """
     loss = _loss_of(stated.claim, first_run.result)
     tested_delta = _tested_delta(loss, spent) if stated.delta is None else stated.delta
-    if (
-        loss is None
-        and stated.delta is None
-        and math.isinf(spent.epsilon(0.0))
-        and not spent.infinite
-    ):
+    # Where nothing is claimed and no delta is given, the cost is stated at delta 0, unless it is
+    # infinite there though every loss is finite at other deltas.
+    is_free = loss is None and stated.delta is None
+    if is_free and math.isinf(spent.epsilon(0.0)) and not spent.infinite:
         tested_delta = DELTA_OF_NO_CLAIM
     claimed = None if loss is None else loss.epsilon_at(tested_delta)
     cost = spent.epsilon(tested_delta)
@@ -228,6 +226,7 @@ def judged(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"
         )
+    # ``scaled`` charges calls by the part of their sensitivity that their values moved by.
     elif exceeds_claim and not is_above(spent.epsilon(tested_delta, scaled=True), claimed):
         unchecked.append(
             f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"

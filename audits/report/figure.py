@@ -25,27 +25,29 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
     ``claimed`` is the legend's word for the claimed line.  The axis of delta is logarithmic, from a
     power of ten below the smallest delta shown, in [1e-8, 0.01], up to 1.
     """
-    # Dashed lines are drawn over the solid one, so that all are visible where they agree.
+    # By the name of a line's style its deltas.  Dashed lines are drawn over the solid one, that of
+    # the samples, so that all are visible where they agree.
     lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
-    visible = [d for values in lines.values() for d in values if d >= MIN_DELTA]
+    shown_deltas = [delta for deltas in lines.values() for delta in deltas if delta >= MIN_DELTA]
+    smallest = min(shown_deltas, default=1e-2)
     # The 1e-9 puts the lowest tick below the smallest delta also where that is a power of ten.
-    lowest_tick = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(visible, default=1e-2)) - 1e-9))
-    tick_step = 1 if lowest_tick > 1e-5 else 2
+    lowest_tick = max(MIN_DELTA, 10.0 ** math.floor(math.log10(smallest) - 1e-9))
+    tick_step = 1 if lowest_tick > 1e-5 else 2  # a label for every power of ten, or every second
     delta_scale = LogScale(min(lowest_tick, 1e-2), 1.0, (1,), tick_step, _format_power)
     axes = Axes(_epsilon_scale(curve.epsilon), delta_scale, "epsilon", "delta", HEIGHT)
     upper = _within(delta_scale, zip(curve.epsilon, curve.upper, strict=False))
     lower = _within(delta_scale, zip(curve.epsilon, curve.lower, strict=False))
     labels = {"claimed": claimed, "exact": "exact", "mean": "samples and band"}
     drawn = []
-    for name, values in lines.items():
-        if not values:
+    for name, deltas in lines.items():
+        if not deltas:
             continue
         # A line ends at its first point below the axis.
         shown_count = next(
-            (i + 1 for i, d in enumerate(values) if d < delta_scale.low), len(values)
+            (i + 1 for i, delta in enumerate(deltas) if delta < delta_scale.low), len(deltas)
         )
         points = _within(
-            delta_scale, zip(curve.epsilon[:shown_count], values[:shown_count], strict=True)
+            delta_scale, zip(curve.epsilon[:shown_count], deltas[:shown_count], strict=True)
         )
         drawn.append(Line(name, labels[name], axes.points(points)))
     caption = "delta against epsilon: " + ", ".join(line.words for line in drawn)
@@ -59,10 +61,10 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figu
     possible test; runs may be infinite, and such points are not drawn.  A third line is the number
     of runs that there were, ``samples``.  ``claim`` is the claimed epsilon as text.
     """
-    runs = [samples, *(y for _, y in [*guess, *limit] if math.isfinite(y))]
-    low, high = math.floor(math.log10(min(runs))), math.ceil(math.log10(max(runs)))
-    run_scale = LogScale(10.0**low, 10.0**high, (1,), label=_format_power)
-    epsilon_scale = _epsilon_scale([x for x, _ in guess])
+    runs = [samples, *(needed for _, needed in [*guess, *limit] if math.isfinite(needed))]
+    low_power, high_power = math.floor(math.log10(min(runs))), math.ceil(math.log10(max(runs)))
+    run_scale = LogScale(10.0**low_power, 10.0**high_power, (1,), label=_format_power)
+    epsilon_scale = _epsilon_scale([epsilon for epsilon, _ in guess])
     axes = Axes(epsilon_scale, run_scale, f"true epsilon, where {claim} is claimed", "runs", HEIGHT)
     own_runs = [(epsilon_scale.low, float(samples)), (epsilon_scale.high, float(samples))]
     lines = (

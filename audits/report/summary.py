@@ -23,18 +23,19 @@ def verdict_sentence(rows: Sequence[ReportRow]) -> str:
     if not rows:
         return "Nothing was audited."
     wrong = [row for row in rows if not row.as_expected]
-    false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
+    falsified = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
     missed = [row for row in wrong if row.outcome is not Outcome.FALSIFIED]
-    weak = [row for row in rows if not row.decisive and row.as_expected]
-    said = []
-    if false:
-        said.append(f"{_count(len(false), 'violation')}: {_some(map(violation, false), '; ')}.")
+    undecided = [row for row in rows if not row.decisive and row.as_expected]
+    sentences = []
+    if falsified:
+        violations = _some(map(violation, falsified), "; ")
+        sentences.append(f"{_count(len(falsified), 'violation')}: {violations}.")
     if missed:
         names = _some((_name(row) for row in missed), ", ")
-        said.append(f"{_count(len(missed), 'known fault')} not found: {names}.")
-    if weak:
-        said.append(_inconclusive(weak, len(rows)))
-    return " ".join(said) or " ".join(_no_violation(rows))
+        sentences.append(f"{_count(len(missed), 'known fault')} not found: {names}.")
+    if undecided:
+        sentences.append(_inconclusive(undecided, len(rows)))
+    return " ".join(sentences) or " ".join(_no_violation(rows))
 
 
 def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
@@ -54,14 +55,14 @@ def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
         yield f"{sentence}."
 
 
-def _inconclusive(weak: Sequence[ReportRow], count: int) -> str:
-    """How many rows are inconclusive, why, and their names."""
+def _inconclusive(undecided: Sequence[ReportRow], count: int) -> str:
+    """How many of ``count`` rows are inconclusive, why, and their names."""
     parts = []
-    for reason in dict.fromkeys(row.why_inconclusive for row in weak):
-        names = _some((_name(row) for row in weak if row.why_inconclusive == reason), ", ")
+    for reason in dict.fromkeys(row.why_inconclusive for row in undecided):
+        names = _some((_name(row) for row in undecided if row.why_inconclusive == reason), ", ")
         parts.append(f"{escape_control(reason)} ({names})")
-    verb, total = "is" if len(weak) == 1 else "are", _count(count, "audit")
-    return f"{len(weak)} of {total} {verb} inconclusive: {_some(parts, '; ')}."
+    verb, total = "is" if len(undecided) == 1 else "are", _count(count, "audit")
+    return f"{len(undecided)} of {total} {verb} inconclusive: {_some(parts, '; ')}."
 
 
 def violation(row: ReportRow) -> str:
@@ -96,8 +97,8 @@ def confidence_sentence(rows: Sequence[ReportRow]) -> str:
 def first_rows(rows: Sequence[ReportRow]) -> list[ReportRow]:
     """Rows that are shown before the tables of kinds: what is wrong, and what is undecided."""
     wrong = [row for row in rows if not row.as_expected]
-    weak = [row for row in rows if row.as_expected and not row.decisive]
-    return [*wrong, *weak][:MAX_FIRST]
+    undecided = [row for row in rows if row.as_expected and not row.decisive]
+    return [*wrong, *undecided][:MAX_FIRST]
 
 
 def needs_summary(rows: Sequence[ReportRow]) -> bool:
@@ -107,19 +108,20 @@ def needs_summary(rows: Sequence[ReportRow]) -> bool:
 
 def closest_sentences(rows: Sequence[ReportRow]) -> Iterator[str]:
     """The row that survived nearest to its claim, and the fault that exceeds it by least."""
-    judged = [row for row in rows if row.verdict_lower is not None and row.claim[0] > 0]
-    shares = {id(row): (row.verdict_lower or 0.0) / row.claim[0] for row in judged}
-    survived = [row for row in judged if row.outcome is Outcome.SURVIVED]
-    fell = [row for row in judged if row.outcome is Outcome.FALSIFIED and shares[id(row)] > 1]
+    bounded = [row for row in rows if row.verdict_lower is not None and row.claim[0] > 0]
+    # The share of the claimed epsilon that the lower bound reaches; above 1 it refutes the claim.
+    shares = {id(row): (row.verdict_lower or 0.0) / row.claim[0] for row in bounded}
+    survived = [row for row in bounded if row.outcome is Outcome.SURVIVED]
+    exceeding = [row for row in bounded if row.outcome is Outcome.FALSIFIED and shares[id(row)] > 1]
     if survived:
         yield _closest(
             "Nearest to its claim of those that survived",
             max(survived, key=lambda row: shares[id(row)]),
         )
-    if fell:
+    if exceeding:
         yield _closest(
             "Above its claim by least of those that fell",
-            min(fell, key=lambda row: shares[id(row)]),
+            min(exceeding, key=lambda row: shares[id(row)]),
         )
 
 

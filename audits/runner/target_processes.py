@@ -89,17 +89,18 @@ class TargetProcesses(IsolatedRelease):
             )
             raise ParameterError(TARGET_METAVAR, name, allowed) from None
         self.kept = kept_outputs
-        self.failure: ParameterError | None = None
+        self.failure: ParameterError | None = None  # the first one, which is raised again
         self._name, self._words, self._pair, self._limits = name, value_words, pair, limits
         self._digests = tuple(map(digest, pair))
-        self._lock = threading.Lock()
-        self._report: bytes | None = None
-        self._facts: tuple[bool, str] | None = None
+        self._lock = threading.Lock()  # of the failure and the report
+        self._report: bytes | None = None  # what the supervisor wrote, once it has ended
+        self._facts: tuple[bool, str] | None = None  # what `_describe` returns, asked for once
+        # One connection for each process: this process has the first end, that process the second.
         connections = [socket.socketpair() for _ in range(processes)]
-        numbers = [process_end.fileno() for _, process_end in connections]
+        descriptors = [process_end.fileno() for _, process_end in connections]
         work = {
             "command": [sys.executable, "-m", "audits.runner.target_sampler"],
-            "sockets": numbers,
+            "sockets": descriptors,
             "memory": limits.memory_bytes,
             "processes": limits.processes,
         }
@@ -110,10 +111,12 @@ class TargetProcesses(IsolatedRelease):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pass_fds=numbers,
+            pass_fds=descriptors,
             start_new_session=True,
         )
         deadline = time.monotonic() + limits.seconds
+        # The processes that wait for a request: the connection to each, and whether it is fresh,
+        # so that it still needs the first message.
         self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
         for own_end, process_end in connections:
             process_end.close()

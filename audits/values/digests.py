@@ -114,9 +114,9 @@ def object_parts(value: Any) -> Iterable[Any]:
         return [recipe]
     # The recipe has a function that makes the object, its arguments, and up to three more items:
     # the state, and iterators of list elements and of dict items, which may be None.
-    make, arguments, *state = recipe
-    name = f"{make.__module__}.{make.__qualname__}"
-    return [name, arguments, *(part if i == 0 else [*(part or ())] for i, part in enumerate(state))]
+    make, arguments, *further = recipe
+    state, iterators = further[:1], [list(iterator or ()) for iterator in further[1:]]
+    return [f"{make.__module__}.{make.__qualname__}", arguments, *state, *iterators]
 
 
 def frame_labels(frame: Any) -> list[Any]:
@@ -161,14 +161,14 @@ def _number_array_bytes(array: NDArray[Any]) -> bytes:
         components = np.stack([array.real, array.imag])
         return _number_array_bytes(components if array.imag.any() else components[0])
     if kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        longest = max(int(array.max()), -int(array.min()))
-        if longest > EXACT_INTEGERS:
+        largest_size = max(int(array.max()), -int(array.min()))
+        if largest_size > EXACT_INTEGERS:
             return b",".join(map(_number_bytes, array.ravel().tolist()))
     floats = array.astype(np.float64) + 0.0  # -0.0 equals 0.0
     missing = np.isnan(floats)
     if array.dtype.itemsize > 8 and not np.array_equal(floats[~missing], array[~missing]):
         return b",".join(map(_number_bytes, array.ravel()))
-    floats[missing] = np.nan
+    floats[missing] = np.nan  # NaN has many bit patterns
     return floats.tobytes()
 
 

@@ -80,8 +80,8 @@ def adds_and_removes(patch):
     """Compares data sets with and without a record."""
     honest = sensitivity.probe_sensitivity
 
-    def other_neighbours(query, space, relation, *more):
-        return honest(query, space, Adjacency.ADD_REMOVE, *more)
+    def other_neighbours(query, space, relation, **more):
+        return honest(query, space, relation=Adjacency.ADD_REMOVE, **more)
 
     patch.setattr(sensitivity, "probe_sensitivity", other_neighbours)
 

@@ -47,7 +47,7 @@ def counts_users_of_one_release(patch):
 
 def takes_a_sample_for_public(patch):
     """Compares densities as if the record were in the sample for sure."""
-    edit(patch, replay_gate, "_log_mixture", "logs[1] + np.log1p(-rate)", "-np.inf")
+    edit(patch, replay_gate, "_log_mixture", "log_outside + np.log1p(-rate)", "-np.inf")
 
 
 def leaves_samples_unknown(patch):

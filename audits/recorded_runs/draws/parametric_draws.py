@@ -27,14 +27,19 @@ from audits.recorded_runs.events import Losses, PrivateParameter
 from audits.recorded_runs.noisy_numbers import use
 from audits.recorded_runs.tape import Tape
 
-Sample = Callable[..., Any]  # the method of the generator, with its other arguments by position
+# The method of a generator that draws, which takes its other arguments by position.
+Sample = Callable[..., Any]
+ROUND_OFF = 1e-12  # relative: probabilities that differ by less are those of one law
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
-    """The loss between two laws on one finite set, ``number`` times; no loss if they are equal."""
+    """The loss between two laws on one finite set, ``number`` times; no loss if they are equal.
+
+    The laws are probabilities, or weights in proportion to them.
+    """
     p, q = (np.asarray(law, dtype=float).ravel() for law in (first, second))
-    # laws on sets of different sizes have no loss here: the comparison of arguments reports them
-    if p.shape != q.shape or np.allclose(p, q, rtol=1e-12, atol=0.0):
+    # Laws on sets of different sizes have no loss here: the comparison of arguments reports them.
+    if p.shape != q.shape or np.allclose(p, q, rtol=ROUND_OFF, atol=0.0):
         return []
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
 
@@ -49,7 +54,11 @@ def choice(
     axis: int = 0,
     shuffle: bool = True,
 ) -> Any:
-    """Draw positions, and return the elements at these positions of this run's candidates."""
+    """Draw positions, and return the elements at these positions of this run's candidates.
+
+    The arguments are those of `numpy.random.Generator.choice`; the probabilities ``p`` may be
+    private.
+    """
     del shuffle  # the recorded places are handed out in their recorded order
     a = use(a)
     candidates = None if np.ndim(a) == 0 else a
@@ -99,14 +108,15 @@ def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> An
     shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if size is None else size
 
     def losses(first: Any, second: Any) -> Losses:
-        # The coins behind a count reveal at least as much as the count does.  ``first`` and
-        # ``second`` are the probabilities of heads in both runs.
-        coins: Losses = []
+        # The coins behind a count reveal at least as much as the count does, and a count has at
+        # most as many coins as the largest ``n``.  ``first`` and ``second`` are the probabilities
+        # of heads in both runs.
+        losses_of_coins: Losses = []
         laws = (np.broadcast_to(np.asarray(law, dtype=float), shape) for law in (first, second))
         for p, q in np.broadcast(*laws):
             if p != q:
-                coins += pair_losses([p, 1 - p], [q, 1 - q], int(np.max(n)))
-        return coins
+                losses_of_coins += pair_losses([p, 1 - p], [q, 1 - q], number=int(np.max(n)))
+        return losses_of_coins
 
     counts = tape.draw(
         "binomial",
@@ -120,6 +130,7 @@ def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> An
 def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None) -> Any:
     """Draw counts; the probabilities may be private."""
     n, pvals = use(n), np.asarray(use(pvals), dtype=float)
+    # Each count is a sum of ``n`` draws of a category, which reveal at least as much.
     number = int(np.sum(n)) * (1 if size is None else int(np.prod(size)))
     event = tape.draw(
         "multinomial",
