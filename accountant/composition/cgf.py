@@ -201,7 +201,7 @@ def _vertex(height: Callable[[Array], Array], low: float, high: float) -> float 
             return None
         low, high = grid[at - 1], grid[at + 1]
     # The parabola through three points a step apart has its vertex so many steps from the middle.
-    left, middle, right = value[at - 1 : at + 2]
-    bend = left - 2 * middle + right
-    away = (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0
+    before, middle, after = value[at - 1 : at + 2]
+    bend = before - 2 * middle + after
+    away = (before - after) / (2 * bend) if 0 < bend < math.inf else 0.0
     return math.exp(grid[at] + away * (grid[1] - grid[0]))

@@ -116,12 +116,13 @@ class LatticeAbove:
         """Return the tilted law of the sum for epsilons ``near``; None where that is too long."""
         # `deltas` asks at epsilons that are lower by the error of the losses; the step is room for
         # the rounding to lattice points.
-        near = near[0] - self.step - self._loss_error, near[1] + self.step
+        low, high = near
+        padded = low - self.step - self._loss_error, high + self.step
         # The lattice of the sum reaches about -LOG_WRAPPED / tilt beyond the epsilons, so that
         # little mass wraps around.  With a smaller tilt than this that alone would be longer than
         # the longest law.
         tilt = max(tilt, -LOG_WRAPPED / (MAX_GRID_POINTS * self.step))
-        sums = SumOnGrid(self.laws, tilt, near, LOG_WRAPPED, MAX_SUM_POINTS)
+        sums = SumOnGrid(self.laws, tilt, padded, LOG_WRAPPED, MAX_SUM_POINTS)
         sums.convolve()
         return sums if sums.is_small else None
 

@@ -155,19 +155,19 @@ def convolve(laws: list[LawOnGrid], step: float, tail: float, *, upper: bool) ->
     # logarithm of the product of the finite masses, which may underflow
     log_mass = math.fsum(law.count * math.log(float(law.mass.sum())) for law in laws)
     laws = [law.normalised for law in laws]
-    first, size, cut_off = _range_of_sum(laws, step, tail)
+    first_place, size, cut_off = _range_of_sum(laws, step, tail)
     length = fast_length(size)
     product = np.ones(length // 2 + 1, dtype=complex)
     for law in laws:
         folded = np.bincount(law.place % length, law.mass, length)
         product *= np.fft.rfft(folded) ** law.count
-    # The transform has the mass of place k at index k modulo its length; the place ``first`` is
-    # moved to index 0.
-    mass = np.roll(np.fft.irfft(product, length), -(first % length))[:size]
+    # The transform has the mass of place k at index k modulo its length; the first place is moved
+    # to index 0.
+    mass = np.roll(np.fft.irfft(product, length), -(first_place % length))[:size]
     return grid_of_sum(
         math.exp(log_mass) * mass,
         sum(law.count for law in laws),
-        first,
+        first_place,
         step,
         minus_log_finite,
         cut_off,

@@ -154,6 +154,6 @@ def _chord(first_index: int, spacing: float, logs: Array, epsilon: Array) -> Arr
     index = cell.astype(int) - first_index
     share = np.clip(np.expm1(epsilon - cell * spacing) / math.expm1(spacing), 0.0, 1.0)
     top = np.maximum(logs[index], logs[index + 1])
-    left, right = np.exp(logs[index] - top), np.exp(logs[index + 1] - top)
-    chord: Array = top + np.log((1 - share) * left + share * right) + 16 * ULP
+    left_delta, right_delta = np.exp(logs[index] - top), np.exp(logs[index + 1] - top)
+    chord: Array = top + np.log((1 - share) * left_delta + share * right_delta) + 16 * ULP
     return np.where(np.isfinite(top), chord, top)

@@ -173,8 +173,10 @@ def _lowered(x: Array, low: Array, high: Array, infinity: float) -> Array:
     # neighbouring cell, prolonged.  Its slope is between -1 and 0.
     before = np.append(-1.0, np.maximum((low[1:-1] - high[:-2]) / width[:-1], -1.0))
     after = np.append(np.minimum((high[2:] - low[1:-1]) / width[1:], 0.0), 0.0)
-    left, right = np.maximum(chord - before, 0.0), np.maximum(after - chord, 0.0)
-    gap = width * left * right / np.maximum(left + right, 1e-300) * (1 + 8 * ULP)
+    left_change, right_change = np.maximum(chord - before, 0.0), np.maximum(after - chord, 0.0)
+    total_change = np.maximum(left_change + right_change, 1e-300)
+    # how far the chord is above the point where the two lines meet
+    gap = width * left_change * right_change / total_change * (1 + 8 * ULP)
     lowered: Array = low - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # the profile is at least its limit, the mass at infinity: from where the lines fall below the
     # limit, and one point before, the values are the limit

@@ -115,10 +115,10 @@ class MixturePair:
         if epsilon.size == 0:
             return epsilon
         low_end, high_end = -1.0, 1.0
-        least, greatest = float(np.min(epsilon)), float(np.max(epsilon))
-        while -low_end < FARTHEST_OUTPUT and float(self.loss(np.array(low_end))) > least:
+        lowest_loss, highest_loss = float(np.min(epsilon)), float(np.max(epsilon))
+        while -low_end < FARTHEST_OUTPUT and float(self.loss(np.array(low_end))) > lowest_loss:
             low_end *= 2
-        while high_end < FARTHEST_OUTPUT and float(self.loss(np.array(high_end))) < greatest:
+        while high_end < FARTHEST_OUTPUT and float(self.loss(np.array(high_end))) < highest_loss:
             high_end *= 2
         table = np.linspace(low_end, high_end, 513)
         values = self.loss(table)

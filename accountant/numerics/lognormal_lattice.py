@@ -164,9 +164,9 @@ class _SumOnLattice:
             return value - 1.01 * error, value + 1.01 * error
         law, count = self._law, index + 1
         untilting = self._untilting[:count]
-        # Values are counted from the law's first one.  The sum first exceeds K at some draw: after
-        # a sum of j steps, by the excess of V over what is left of K.  Each later draw adds its
-        # mean, 1 - first.  A and B add this up over the draws.
+        # Values are counted from the law's first one, in lattice steps.  The sum first exceeds K at
+        # some draw.  If the sum before was j, it exceeds K by the excess of V over K - j; each
+        # later draw adds its mean, 1 - first.  A and B add this up over the draws.
         first_excess = untilting * law.excess[index::-1]
         later_excess = untilting * law.beyond[index::-1]
         value = float(ordered_dot(self._a.value[:count], first_excess))
@@ -191,6 +191,7 @@ class _SumOnLattice:
 
 
 def _sum(left: Terms, right: Terms) -> Terms:
+    """Return the sum of two power series."""
     return Terms(left.value + right.value, left.error + right.error)
 
 
@@ -299,13 +300,14 @@ def _points_of_rule(mu: float, low: float, high: float, cell: int) -> int:
         return 2  # The first cell's mean is below all floats: there is no law.
     steep = (max(abs(math.log(low)), abs(math.log(high))) + mu * mu / 2) / mu**2 + 1
     # ``steep`` is the greatest slope of ln(density) in ln V between the two values.  On a disc
-    # around the cell the density is at most e^{.29 steep + 1.2} times its mean over the cell.  Of a
-    # Gauss rule with n points the relative error is at most
+    # around the cell the density is at most e^{.29 steep + 1.2} times that at the cell's middle.
+    # Relative to the latter, the error of a Gauss rule with n points is at most
     #     64/15 / 2 e^{.29 steep + 1.2} (rho / 2) rho^{2 - 2n},
     # by an ellipse around the cell whose semi-axes add up to rho half cells (Trefethen 2008,
-    # Theorem 4.5).  It stays on the right of 0, as the cell is ``cell`` steps from there; rho is at
-    # least .99 ``cell``.  The least n for which this is at most INEXACT / 2 is returned; .77 is
-    # above ln(64/15 / 2).
+    # Theorem 4.5); rho / 2 is for the factor V - point.  The ellipse stays on the right of 0, as
+    # the cell is ``cell`` steps from there; rho is at least .99 ``cell``.  The least n for which
+    # this is at most INEXACT / 2 is returned: the mean over the cell is at least .88 of the density
+    # at the middle.  .77 is above ln(64/15 / 2).
     log_rho = math.log(0.99 * cell)
     nats = 0.77 + 0.29 * steep + 1.2 + log_rho - math.log(2) - math.log(INEXACT / 2)
     return max(2, math.ceil(1 + nats / (2 * log_rho)))

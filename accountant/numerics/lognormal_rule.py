@@ -224,7 +224,7 @@ class LogNormalRule:
         edges, error = self._panels(corner, high, depth)
         x, weight, _ = gauss_legendre_panels(edges, POINTS)
         z, mass = x - 1j * depth, weight.astype(complex)
-        if depth:
+        if depth:  # first down at 45 degrees: z = x - i (x - first), dz = (1 - i) dx
             edges, missed = self._panels(first, corner, depth, slanted=True)
             x, weight, _ = gauss_legendre_panels(edges, POINTS)
             z, mass = np.append(x - 1j * (x - first), z), np.append((1 - 1j) * weight, mass)
@@ -243,7 +243,7 @@ class LogNormalRule:
         low, high = start, start + 1
         while size(high) - size(start) < NEGLIGIBLE:
             low, high = high, high + 1
-        for _ in range(6):
+        for _ in range(6):  # to 1/64; a path that is longer misses less
             middle = (low + high) / 2
             low, high = (
                 (low, middle) if size(middle) - size(start) >= NEGLIGIBLE else (middle, high)

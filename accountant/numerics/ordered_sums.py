@@ -30,15 +30,17 @@ def discounted_sums(values: Array, ratio: float) -> Array:
     A term j places away has passed at most 2 j + 1 roundings and j factors ``ratio``.
     """
     # The values are cut into rows of ``width``.  All rows are summed at once, from their ends; each
-    # then adds what the later rows count at its end.  The table has a column for each row.
+    # then adds what the later rows count at its end.  The table is transposed: its first index is
+    # the column.
     width = math.isqrt(values.size) + 1
     rows = -(-values.size // width)
     table = np.zeros(rows * width)
     table[: values.size] = values
     table = np.ascontiguousarray(table.reshape(rows, width).T)
-    for place in range(width - 2, -1, -1):
-        table[place] += ratio * table[place + 1]
-    # ``later`` is A at the start of the next row; ratio^(width - place) leads from there to a place
+    for column in range(width - 2, -1, -1):
+        table[column] += ratio * table[column + 1]
+    # ``later`` is A at the start of the next row; ratio^(width - column) leads from there to a
+    # column
     powers = np.cumprod(np.full(width, ratio))
     sums_of_rows, carried, later = table[0].tolist(), np.zeros(rows), 0.0
     for row in range(rows - 1, 0, -1):

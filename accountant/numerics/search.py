@@ -325,16 +325,10 @@ def highest_of_one_peak(
 
     ``points`` and ``values`` have three rows: below, at and above the highest point seen, and ``f``
     there.  Brent's search keeps a bracket [low, high] of the peak, the best point x, the second
-    best w and the third best v.  With the divided differences
-
-        slope_w = (f(w) - f(x)) / (w - x),   slope_v = (f(v) - f(x)) / (v - x),
-        curvature = (slope_w - slope_v) / (w - v),
-
-    the parabola through the three points has its vertex at x + step with
-    ``step = (curvature (w - x) - slope_w) / (2 curvature)``, and exceeds f(x) there by
-    ``-curvature step^2``.  The vertex is the next point if the parabola opens downwards, the vertex
-    lies in the bracket, and the step is less than half of the previous one.  Otherwise the next
-    point divides the longer side of the bracket by the golden ratio.
+    best w and the third best v.  The next point is the vertex of the parabola through the three if
+    it opens downwards, the vertex lies in the bracket, and the step to it is less than half of the
+    previous one.  Otherwise the next point divides the longer side of the bracket by the golden
+    ratio.  The search for a parameter ends where the parabola promises hardly any rise.
     """
     (low, x, high), (w, v) = points.copy(), points[[0, 2]].copy()
     fw, fx, fv = values.copy()
@@ -346,9 +340,9 @@ def highest_of_one_peak(
         lower_end, upper_end, best_x = low[active], high[active], x[active]
         to_w, to_v = w[active] - best_x, v[active] - best_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            slope_w, slope_v = (fw[active] - fx[active]) / to_w, (fv[active] - fx[active]) / to_v
-            curvature = (slope_w - slope_v) / (to_w - to_v)  # half of f''
-            step = (curvature * to_w - slope_w) / (2 * curvature)
+            step, curvature = _vertex_of_parabola(
+                to_w, fw[active] - fx[active], to_v, fv[active] - fx[active]
+            )
             takes_parabola = (
                 (best_x + step > lower_end)
                 & (best_x + step < upper_end)
@@ -394,3 +388,17 @@ def highest_of_one_peak(
         )
         active = active[goes_on]
     return np.asarray(x, dtype=float), np.asarray(fx, dtype=float)
+
+
+def _vertex_of_parabola(
+    to_w: Array, rise_to_w: Array, to_v: Array, rise_to_v: Array
+) -> tuple[Array, Array]:
+    """Return the step from x to the vertex of the parabola through x, w and v, and its curvature.
+
+    ``to_w`` is w - x, and ``rise_to_w`` is f(w) - f(x); likewise for v.  The curvature is half of
+    the second derivative: the vertex is higher than x by ``-curvature step^2``.
+    """
+    slope_w, slope_v = rise_to_w / to_w, rise_to_v / to_v
+    curvature = (slope_w - slope_v) / (to_w - to_v)
+    step: Array = (curvature * to_w - slope_w) / (2 * curvature)
+    return step, curvature
