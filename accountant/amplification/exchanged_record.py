@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,18 +79,19 @@ class ExchangedLoss(FiniteLoss):
     @property
     def infinity(self) -> float:
         """The mass of the outcomes that are impossible on the neighbour."""
-        return _exchanged_outcomes(self.part, self.rate)[2]
+        return _exchanged_outcomes(self.part, self.rate).infinity_mass
 
     @property
     def max_loss(self) -> float:
         """The largest finite loss."""
-        loss, _, _ = _exchanged_outcomes(self.part, self.rate)
-        return round_up(float(np.max(np.abs(loss), initial=0.0)), 16)
+        outcomes = _exchanged_outcomes(self.part, self.rate)
+        return round_up(float(np.max(np.abs(outcomes.loss), initial=0.0)), 16)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """The finite losses and their masses."""
-        return _exchanged_outcomes(self.part, self.rate)[:2]
+        outcomes = _exchanged_outcomes(self.part, self.rate)
+        return outcomes.loss, outcomes.mass
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sum mass (1 - e^{eps - loss})_+``, and the mass at infinity."""
@@ -107,55 +108,72 @@ class ExchangedLoss(FiniteLoss):
         return divergence
 
 
+class _Outcomes(NamedTuple):
+    """The outcomes of the worst pair: finite losses with their masses, and the mass at infinity."""
+
+    loss: Array
+    mass: Array
+    infinity_mass: float
+
+
+class _PowerPieces(NamedTuple):
+    """The pieces of g, the greatest power of a test of the part at each level.
+
+    Each piece is one loss ln(P / R) of the part, the logarithm of the slope of g there; the largest
+    loss comes first.  The last one is minus infinity if some outcomes are impossible with the
+    record.
+    """
+
+    loss: Array
+    length: Array  # in the level: the mass of the loss under R, without the record
+    infinity_mass: float  # of P where R has none
+
+
 @functools.lru_cache(maxsize=64)
-def _exchanged_outcomes(part: Loss, rate: float) -> tuple[Array, Array, float]:
-    """Return losses, masses and the mass at infinity of the worst pair.
+def _exchanged_outcomes(part: Loss, rate: float) -> _Outcomes:
+    """Return the outcomes of the worst pair.
 
     Outcomes are put on [0, 1] so that the law R without either record is uniform.  Let g(b) be the
     greatest power of a test of the part, P against R, at level b.  Then the density at b is g'(b)
     with one record and g'(1 - b) with the other.  The right half mirrors the left one, so only the
     left half, b < 1/2, is computed.
     """
-    # The part's losses ln(P / R), which are ln g' of the pieces of g, their lengths in b, and the
-    # mass of P where R has none.
-    ratio, level, beyond = _power_pieces(part)
-    # g' is constant on pieces: from the left, largest ratios first; from the right, smallest first.
-    from_left, from_right = np.cumsum(level), np.cumsum(level[::-1])
+    pieces = _power_pieces(part)
+    # g' is constant on pieces: from the left, largest losses first; from the right, smallest first.
+    from_left, from_right = np.cumsum(pieces.length), np.cumsum(pieces.length[::-1])
     ends = np.union1d(from_left, from_right)
     ends = np.append(ends[ends < 0.5], 0.5)
     width, middle = np.diff(ends, prepend=0.0), ends - np.diff(ends, prepend=0.0) / 2
-    last_piece = ratio.size - 1
-    high = ratio[np.minimum(np.searchsorted(from_left, middle), last_piece)]
-    low = ratio[::-1][np.minimum(np.searchsorted(from_right, middle), last_piece)]
+    last_piece = pieces.loss.size - 1
+    high = pieces.loss[np.minimum(np.searchsorted(from_left, middle), last_piece)]
+    low = pieces.loss[::-1][np.minimum(np.searchsorted(from_right, middle), last_piece)]
+    # ln of the densities of (1 - q) R + q P and (1 - q) R + q Q, with q the rate
     log_p, log_q = log_mixture(high, rate), log_mixture(low, rate)
     with np.errstate(under="ignore"):
         p, q = width * np.exp(log_p), width * np.exp(log_q)
     loss, mass = np.append(log_p - log_q, log_q - log_p), np.append(p, q)
     possible = mass > 0
     # At rate 1 an outcome that is impossible with one of the records has an infinite loss.
-    infinity_mass = float(mass[possible & (loss == math.inf)].sum()) + rate * beyond
+    infinity_mass = float(mass[possible & (loss == math.inf)].sum())
+    infinity_mass += rate * pieces.infinity_mass
     possible &= np.isfinite(loss)
-    return loss[possible], mass[possible], infinity_mass
+    return _Outcomes(loss[possible], mass[possible], infinity_mass)
 
 
-def _power_pieces(part: Loss) -> tuple[Array, Array, float]:
-    """Return the losses of the part, their masses without the record, and its mass at infinity.
-
-    The largest loss comes first.  The last one is minus infinity if some outcomes are impossible
-    with the record.
-    """
+def _power_pieces(part: Loss) -> _PowerPieces:
+    """Return the pieces of g, from the losses of the part and their masses."""
     loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
     if loss_pmf is None or reversed_pmf is None:
         # Finitely many losses that dominate the part's; at most 1e-250 of mass is moved to
         # infinity.
         above = discretised(part, 1e-250, upper=True)
-        losses, mass, beyond = above.loss, above.mass, above.infinity_mass
-        lost = above.reversed.infinity_mass
+        losses, mass, infinity_mass = above.loss, above.mass, above.infinity_mass
+        impossible_mass = above.reversed.infinity_mass
     else:
-        (losses, mass), beyond = loss_pmf, part.infinity
-        lost = part.reversed.infinity
+        (losses, mass), infinity_mass = loss_pmf, part.infinity
+        impossible_mass = part.reversed.infinity
     order = np.argsort(-losses)
-    ratio, level = losses[order], mass[order] * np.exp(-losses[order])
-    if lost > 0:  # Outcomes that the record makes impossible.
-        ratio, level = np.append(ratio, -np.inf), np.append(level, lost)
-    return ratio, level / level.sum(), beyond
+    losses, length = losses[order], mass[order] * np.exp(-losses[order])
+    if impossible_mass > 0:  # Outcomes that the record makes impossible.
+        losses, length = np.append(losses, -np.inf), np.append(length, impossible_mass)
+    return _PowerPieces(losses, length / length.sum(), infinity_mass)

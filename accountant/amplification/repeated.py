@@ -1,5 +1,9 @@
 """Private tuning: the best of a random number of runs is released, the others are not.
 
+The divergence of the best run is bounded at every Rényi order (`_bound_at`), and each order gives a
+bound on delta.  `Repeated.profile` takes the least of them: a list of orders is tried once
+(`_tried_bounds`), and then orders near the best one of each epsilon.
+
 References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6. The proof of both
 bounds, with the chance of no run at all, is in `docs/proofs/repeated.md`.
 """
@@ -123,7 +127,10 @@ class Repeated(Loss):
 
     @property
     def max_loss(self) -> float:
-        """``(2 + shape) max_loss`` of one run; for Poisson ``max_loss + mean delta(0)`` of it."""
+        """``(2 + shape) max_loss`` of one run; for Poisson ``max_loss + mean delta(0)`` of it.
+
+        The proof derives both, from the largest ratio of the two laws of one run.
+        """
         run_loss = max(self.loss.max_loss, self.loss.reversed.max_loss)
         if isinstance(self.tries, PoissonTries):
             delta_at_zero = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
@@ -133,7 +140,7 @@ class Repeated(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """An upper envelope: the worst score is not known, and the Rényi curve determines it."""
+        """An upper bound on many pairs, as the worst score is not known, from its Rényi curve."""
         return MANY_PAIRS_BY_RENYI
 
     @property
@@ -173,38 +180,51 @@ class Repeated(Loss):
         """Return the least delta over the Rényi orders that are tried, and over the pure bound."""
         e = epsilons(epsilon)
         # delta falls with epsilon, so its value at 1e100 is a bound beyond; products stay finite
-        flat = np.minimum(np.ravel(e), 1e100)[:, None]
+        flat = np.minimum(np.ravel(e), 1e100)
         tried_bounds = _tried_bounds(self)
-        tried_orders, best = tried_bounds.orders, tried_bounds.best(flat[:, 0])
-        log_delta = np.minimum(
-            _log_delta(tried_orders[best] - 1, tried_bounds.bounds[best], flat[:, 0]), 0.0
-        )
+        best = tried_bounds.best(flat)
+        log_delta = _log_delta(tried_bounds.orders[best] - 1, tried_bounds.bounds[best], flat)
         log_delta_at_valley = _log_delta(
-            np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat[:, 0]
+            np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat
         )
-        log_delta = np.minimum(log_delta, log_delta_at_valley)
-        if flat.size <= MAX_ZOOMED_EPSILONS:
-            middle = np.log(tried_orders[best] - 1)
-            step = math.log(tried_orders[1] - 1) - math.log(tried_orders[0] - 1)
-            for points in ZOOMS:
-                a = np.exp(middle[:, None] + np.linspace(-step, step, points))
-                log_deltas = _log_delta(a, self.renyi(a + 1), flat)
-                best, step = np.argmin(log_deltas, axis=1), step / (points - 1) * 2
-                middle = np.log(a[np.arange(best.size), best])
-                log_delta = np.minimum(log_delta, np.min(log_deltas, axis=1))
-        else:
-            middle = np.clip(best, 1, tried_orders.size - 2)
-            neighbours = middle[:, None] + np.arange(-1, 2)
-            a = (tried_orders - 1)[neighbours]
-            values = _log_delta(a, tried_bounds.bounds[neighbours], flat)
-            for step in PARABOLA_STEPS:
-                a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
-                values = _log_delta(a, self.renyi(a + 1), flat)
-                log_delta = np.minimum(log_delta, np.min(values, axis=1))
+        search = self._on_finer_grids if flat.size <= MAX_ZOOMED_EPSILONS else self._at_vertices
+        log_delta = np.minimum.reduce(
+            [np.minimum(log_delta, 0.0), log_delta_at_valley, search(flat, best)]
+        )
         delta = np.exp(log_delta).reshape(e.shape)
         if self._pure_loss is not None:
             delta = np.minimum(delta, self._pure_loss.profile(e))
         return delta + 0.0 if self.max_loss else np.zeros(e.shape)
+
+    def _on_finer_grids(self, epsilon: Array, best: NDArray[np.intp]) -> Array:
+        """Return ln delta over orders on ever finer grids around the best one that was tried."""
+        tried_orders, log_delta = _tried_bounds(self).orders, np.full(epsilon.shape, np.inf)
+        middle = np.log(tried_orders[best] - 1)
+        step = math.log(tried_orders[1] - 1) - math.log(tried_orders[0] - 1)
+        for points in ZOOMS:
+            a = np.exp(middle[:, None] + np.linspace(-step, step, points))
+            log_deltas = _log_delta(a, self.renyi(a + 1), epsilon[:, None])
+            best, step = np.argmin(log_deltas, axis=1), step / (points - 1) * 2
+            middle = np.log(a[np.arange(best.size), best])
+            log_delta = np.minimum(log_delta, np.min(log_deltas, axis=1))
+        return log_delta
+
+    def _at_vertices(self, epsilon: Array, best: NDArray[np.intp]) -> Array:
+        """Return ln delta over orders next to the vertices of parabolas through three orders.
+
+        The first parabola of an epsilon goes through the best order that was tried and its
+        neighbours, the next one through orders around the vertex of the first.
+        """
+        tried_bounds, log_delta = _tried_bounds(self), np.full(epsilon.shape, np.inf)
+        middle = np.clip(best, 1, tried_bounds.orders.size - 2)
+        neighbours = middle[:, None] + np.arange(-1, 2)
+        a = (tried_bounds.orders - 1)[neighbours]
+        values = _log_delta(a, tried_bounds.bounds[neighbours], epsilon[:, None])
+        for step in PARABOLA_STEPS:
+            a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
+            values = _log_delta(a, self.renyi(a + 1), epsilon[:, None])
+            log_delta = np.minimum(log_delta, np.min(values, axis=1))
+        return log_delta
 
     @property
     def _pure_loss(self) -> PureLoss | None:

@@ -252,7 +252,7 @@ class _Patterns:
         self.separation = separation  # the least distance of two uses, in steps
         self.splits = 0  # divisions that were tried so far
         # The undominated (end, value) pairs by the height, first usable leaf and number of uses.
-        self.known: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+        self.undominated_pairs: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
 
     def greatest(self, heights: Sequence[int], max_uses: int) -> int:
         """Return the greatest value of at most ``max_uses`` uses in subtrees one after another."""
@@ -284,9 +284,9 @@ class _Patterns:
         if uses == 1:  # It adds 1 in height + 1 nodes; the first usable leaf has the earliest end.
             return [(max(start + self.separation - size, 0), height + 1)]
         key = height, start, uses
-        if key not in self.known:
-            self.known[key] = self._split(height - 1, start, uses)
-        return self.known[key]
+        if key not in self.undominated_pairs:
+            self.undominated_pairs[key] = self._split(height - 1, start, uses)
+        return self.undominated_pairs[key]
 
     def _split(self, height: int, start: int, uses: int) -> list[tuple[int, int]]:
         """Return the undominated pairs of a node above two subtrees of this height.

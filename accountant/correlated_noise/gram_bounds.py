@@ -81,8 +81,8 @@ def sensitivity_by_inner_products(
     if is_integral and math.ldexp(uses * uses * longest, 2 * power) < EXACT_SUM:
         value, squared = certified_root(total, integral=True, ulps=0)
         return Sensitivity(value, greatest.exact, greatest.reason, squared)
-    # An inner product of n numbers errs by at most n ulps of the longest column's square; a sum of
-    # them takes at most 4 uses additions, besides those that numpy makes by halves.
+    # An inner product of n numbers errs by at most n ulps of the longest column's square.  A sum of
+    # them takes at most 4 uses additions, and few more where numpy adds by halves: 64 are allowed.
     round_off = (len(scaled) + 4 * uses + 64) * ULP * uses * uses * longest
     squared_upper = math.ldexp(greatest.total + round_off, 2 * power)
     value, _ = certified_root(squared_upper, integral=False, ulps=4)
@@ -243,6 +243,8 @@ def _row_bounds(gram: Array, uses: int, separation: int) -> Array:
     sides = [
         _greatest_of_side(gram_side, uses - 1, separation) for gram_side in (_by_end(gram), gram)
     ]
+    # A list ends with the most uses that fit on a side.  If both sides may have so many, no
+    # division of the uses need be tried.
     end = len(sides[0]) - 1
     best = (
         np.max(

@@ -57,8 +57,8 @@ class Decay:
         self._weight = np.empty((height.size, x.size))
         self._arg = np.empty((height.size, x.size))
         self._is_evaluated = np.zeros(height.size, dtype=bool)
-        # arg r is about height * speed at small heights; for a normal loss of this speed the best
-        # height is speed * u.
+        # arg r is about height * speed at small heights.  The bound there is about
+        # e^{height^2 / 2 - u height speed}, which is least at the height speed * u.
         self._evaluate(np.array([height.size - 1]))
         self._speed = float(ordered_dot(self._arg[-1], self._weight[-1])) / height[-1]
 

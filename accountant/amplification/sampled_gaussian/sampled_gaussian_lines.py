@@ -11,7 +11,8 @@ raised line it falls with the frequency Im s, and no oscillation is left to sum.
 
 A rule with step h errs by at most (M+ + M-) / (e^{2 pi d / h} - 1), where M+- are the integrals of
 |n r^s| on the edges Im x = eta +- d of a strip (Trefethen & Weideman 2014, Theorem 5.1).  Each
-function here bounds M by the moment itself and chooses h; proof: `docs/proofs/sampled_gaussian.md`.
+function here bounds M+- by M, a multiple of the moment itself, and chooses h.  Factors 4 stand for
+the two edges and the -1.  Proof: `docs/proofs/sampled_gaussian.md`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from accountant.numerics.quadrature import MAX_POINTS
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
 HIGHEST_LINE = 1.25  # eta: e^{eta^2 / 2} = 2.2 is what a line may add to the round-off
-# Below the power -64 the bound M <= cos(mu d / 2)^p E r^p asks for a far too short step, so that M
-# is summed instead.
+# Below the power p = -64 the bound M <= cos(mu d / 2)^p E r^p asks for a far too short step, so
+# that M is summed instead.
 SUMMED_STRIP_POWER = 64.0
 # ln of the integral of |n r^s| on a raised line, over that on the real one, at most: on a higher
 # line longer steps do, but its larger terms add to the round-off.
