@@ -49,7 +49,7 @@ class Basic(Accountant):
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Return the sum of the epsilons of one direction of the neighbours."""
         items = list(plan.losses())
-        # the number of releases without a pure epsilon
+        # A release is leaky if it has no epsilon at delta 0.
         leaky_count = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # Each release keeps its own mass at infinity as its delta.  The rest of delta is shared
         # equally by the leaky releases.
@@ -61,20 +61,21 @@ class Basic(Accountant):
         shared = float(spare)
         if leaky_count and shared < 0:
             return math.inf
-        # Where nothing is shared a leaky release has its own mass at infinity alone.
+        # What a leaky release gets beside its own mass; the factor is for the round-off of the
+        # quotient.
+        part = printed_decimal(shared / max(leaky_count, 1) * (1 - 4 * ULP))
         exact = Decimal(0)
         for item, count in items:
             if math.isfinite(_pure_epsilon(item)):
                 epsilon = _pure_epsilon(item)
             else:
-                infinity = _item_infinity(item)
-                # The factor is for the rounding of the quotient.  The sum is exact and rounded
-                # down, as its rounding may be larger than the quotient.
-                part = printed_decimal(shared / leaky_count * (1 - 4 * ULP))
-                share = float_floor(DECIMAL_CONTEXT.add(printed_decimal(infinity), part))
-                epsilon = _item_epsilon(
-                    item, min(share, LARGEST_BELOW_ONE) if shared > 0 else infinity
-                )
+                share = _item_infinity(item)  # all it has, if nothing is left to be shared
+                if shared > 0:
+                    # The sum is exact and then rounded down, as its round-off may be larger than
+                    # the part.
+                    total = DECIMAL_CONTEXT.add(printed_decimal(share), part)
+                    share = min(float_floor(total), LARGEST_BELOW_ONE)
+                epsilon = _item_epsilon(item, share)
             if math.isinf(epsilon):
                 return math.inf
             exact = DECIMAL_CONTEXT.add(
@@ -85,7 +86,7 @@ class Basic(Accountant):
 
 @functools.lru_cache(maxsize=4096)
 def _item_epsilon(item: Item, delta: float) -> float:
-    """Return the epsilon of one release at a delta.
+    """Return the epsilon of one release at a delta, of at least its mass at infinity.
 
     It is kept, because several accountants ask for this bound.
     """

@@ -6,12 +6,14 @@ and which is Q.  Its losses form a composition, whose epsilon the engines of
 
 - parts that run in parallel, of which each user is in one;
 - losses that cover several pairs of distributions, called envelopes here: their profile is an
-  upper bound that no single pair need attain;
+  upper bound that no single pair need attain, so a lower end of epsilon comes from one of the
+  pairs (``loss.attained_pair``);
 - other accountants, such as `RDP`, whose bounds are sometimes sharper for envelopes.
 
 The cumulant of a loss L is ln E e^{zL}; it is exact if it is known up to round-off, and then narrow
-intervals are possible.  A lattice above the losses is a sum of finite losses whose delta is at
-least that of the plan.  `Tight` takes the worse of the two directions.
+intervals are possible.  A lattice above the losses replaces each by a loss of finitely many values,
+evenly spaced; the delta of their sum is at least that of the plan.  `Tight` takes the worse of the
+two directions.
 """
 
 from __future__ import annotations
@@ -215,8 +217,9 @@ class Direction:
             return composed
         interval = composed
         if self.has_envelopes or self._is_numerical:
-            # The profiles are upper bounds: their lower end of epsilon is not one of the plan.  A
-            # pair of distributions that is attained gives a lower end instead, further below.
+            # The profiles are upper bounds: their lower end of epsilon is not one of the plan.  Of
+            # envelopes the pairs that they cover give one instead, further below; of numerical
+            # profiles none is known.
             interval = replace(interval, lower=0.0)
             if self.has_envelopes:
                 interval = self._within_envelopes(interval, delta)
@@ -392,21 +395,29 @@ class Direction:
         if loss is not None:
             value = float(loss.profile(epsilon))
             is_exact = not (self.has_envelopes or self._is_numerical)
-            return value * (1 - ACCURACY) * is_exact, min(1.0, value * (1 + ACCURACY))
+            lower = value * (1 - ACCURACY) if is_exact else 0.0
+            return lower, min(1.0, value * (1 + ACCURACY))
         if epsilon == 0:
             return 0.0, self._total_variation()
         if not self.is_exact:
             return 0.0, 1.0
-        return delta_interval(self.composition, epsilon, self.width, EXACT_ENGINES)
+        return delta_interval(self.composition, epsilon, width=self.width, engines=EXACT_ENGINES)
 
     def _total_variation(self) -> float:
-        """Return an upper bound on delta at an epsilon of 0."""
+        """Return an upper bound on delta at an epsilon of 0.
+
+        The total variation of several releases is at most the sum of theirs; other bounds may be
+        less.
+        """
         losses = self.composition.items
         total = math.fsum(n * float(loss.profile(0.0)) * (1 + ACCURACY) for loss, n in losses)
         if not all(loss.numerics.determined_by_rdp for loss, _ in losses):
             finite_losses = Composition(with_exact_cgf(losses, MOVED_MASS, upper=True))
             width = self.width if self.is_exact else max(self.width, INEXACT_WIDTH)
-            total = min(total, delta_interval(finite_losses, 0.0, width, ENGINES_NEAR_EPSILON)[1])
+            _, upper = delta_interval(
+                finite_losses, epsilon=0.0, width=width, engines=ENGINES_NEAR_EPSILON
+            )
+            total = min(total, upper)
         if self.has_envelopes:
             envelopes = (
                 accountant.one_way_delta(self.plan, 0.0) for accountant in ENVELOPE_ACCOUNTANTS

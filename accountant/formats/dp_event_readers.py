@@ -63,7 +63,7 @@ REFUSED = {
     "UnsupportedDpEvent": "it says itself that it has no meaning",
     "SampledWithReplacementDpEvent": "a record is drawn several times; its loss is not known",
 }
-# events whose numbers are what the presence of one record adds to the noise
+# Events whose numbers say how far the presence of one record, against none, moves the output.
 STATED_FOR_PRESENCE = {
     "DiscreteLaplaceDpEvent",
     "GaussianDpEvent",
@@ -92,7 +92,10 @@ def event_name(event: Any) -> str:
 
 
 def says_what_presence_costs(event: Any) -> bool:
-    """Return whether an event's numbers are what the presence of one record adds to the noise."""
+    """Return whether an event's numbers are for the presence of one record, against none.
+
+    Those of other events, such as an epsilon, are for the neighbours of the relation.
+    """
     name = event_name(event)
     if name == "ComposedDpEvent":
         return all(says_what_presence_costs(part) for part in event.events)
@@ -102,7 +105,7 @@ def says_what_presence_costs(event: Any) -> bool:
 
 
 def contributions_moved(relation: Adjacency) -> float:
-    """Return how far one neighbour moves a sum, in contributions of one record."""
+    """Return how far apart two neighbours move a sum, in contributions of one record."""
     return 1.0 if relation in PRESENCE_RELATIONS else 2.0
 
 
@@ -272,6 +275,7 @@ def _truncated(event: Any, relation: Adjacency) -> Plan:
     batch = COUNT.check("truncated_batch_size", event.truncated_batch_size)
     if 0 in (rate, records, batch):
         return FREE
+    # The noise is stated for one record's contribution, under each relation.
     return TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch, relation)
 
 

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 LineAndColumn = tuple[int, int]
 KeyPath = tuple[str | int, ...]
 MAX_DEPTH = 100  # of nested arrays and tables, and of the parts of a dotted key
+OPENING, CLOSING = ("[", "{"), ("]", "}")
+KEY_ENDS = ("=", "\n", ",", "[", "{")  # signs after which another key may begin
 
-# strings over several lines, then strings in a line; then a comment, a sign, or a bare word; a
-# quote that fits none of these opens a string that is never closed
+# Strings over several lines, then strings in a line; then a comment, a sign, or a bare word.  A
+# quote that fits none of these opens a string that is never closed.
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
     r"|'''(?:[^']|'(?!''))*'{3,5}"
@@ -41,9 +43,11 @@ def tokens(text: str) -> list[tuple[str, int]]:
         if match["open"]:
             break
         token, at = match[0], match.start()
-        depth += (token in "[{") - (token in "]}")
-        # the number of dots in a key, which ends at one of the other signs
-        dotted = dotted + 1 if token == "." else dotted * (token not in "=\n,[{")
+        depth += (token in OPENING) - (token in CLOSING)
+        if token == ".":
+            dotted += 1  # dots of the present key
+        elif token in KEY_ENDS:
+            dotted = 0
         if max(depth, dotted) > MAX_DEPTH:
             raise NestingTooDeep(at)
         if not token.startswith("#"):
@@ -62,11 +66,15 @@ def key_offsets(text: str) -> dict[KeyPath, int]:
 
 
 class _TokenScanner:
-    """The text's tokens, and the position of the reader."""
+    """The text's tokens, the number of the next one, and how many tables of each array were read.
+
+    Its methods read the tokens of one construct, and leave the next token to be read after it.
+    """
 
     def __init__(self, located_tokens: list[tuple[str, int]]) -> None:
+        # A line break at the end saves the question whether there is a next token.
         self._tokens, self._next = [*located_tokens, ("\n", -1)], 0
-        self._elements: dict[KeyPath, int] = {}
+        self._elements: dict[KeyPath, int] = {}  # of [[table]] headers, the number of the last one
 
     def key_paths(self) -> Iterator[tuple[KeyPath, int]]:
         """Yield paths with their offsets, in the order of the text."""
@@ -86,7 +94,7 @@ class _TokenScanner:
 
         The path of a [[table]] ends in the number of such tables before it.
         """
-        # [[a]] tells its tokens from [a] by a second bracket
+        # [[a]] begins with a second bracket, unlike [a].
         is_array = self._tokens[self._next + 1][0] == "["
         self._next += 1 + is_array
         at = self._tokens[self._next][1]
@@ -102,6 +110,7 @@ class _TokenScanner:
         return path, at
 
     def _key(self) -> list[str]:
+        """Read a key up to the sign after it, and return the parts between its dots."""
         keys: list[str] = []
         while (token := self._tokens[self._next][0]) not in ("=", "]", "\n"):
             if token[0] in "\"'":
@@ -112,9 +121,10 @@ class _TokenScanner:
         return keys
 
     def _pair(self, table: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+        """Read a key and its value, and yield the paths of the key and of all keys in the value."""
         at = self._tokens[self._next][1]
         path = (*table, *self._key())
-        self._next += 1
+        self._next += 1  # the sign =
         yield path, at
         yield from self._value(path)
 

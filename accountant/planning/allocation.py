@@ -7,8 +7,8 @@ exact accountant is that of the budget.
 Exact accountants are faster with few different losses.  So if there are many different scales, they
 are rounded to a logarithmic grid: each of its points is 9 % above the last one, so that no scale
 moves by more than 4.4 %, and not all move one way.  The error is least at the exact scales, so that
-only the squares of the moves matter: where the error is a multiple of the scale and the cost a sum
-of 1 / scale^2, as of Gaussians, it grows by 3/2 of their mean, 0.1 %.
+only the squares of the relative moves matter.  Where the error is a multiple of the scale and the
+cost a sum of 1 / scale^2, as of Gaussians, it grows by 3/2 of their mean, about 0.1 %.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ def _shared_scales(
     Requests of one kind, which agree in all but name and count, have the same scale.  A relative
     scale is over the request's unit.
     """
+    # ``kind_of`` has the number of each request's kind; the search looks at one request of a kind.
     kinds: dict[Hashable, int] = {}
     kind_of = [kinds.setdefault(request.kind, len(kinds)) for request in requests]
     counts = np.bincount(kind_of, [request.count for request in requests]).tolist()

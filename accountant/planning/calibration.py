@@ -178,7 +178,8 @@ def calibrate_near(
     case.  The search is Newton's step and then interpolation, on the logarithms of cost and
     parameter.  If it leaves its course, `calibrate` starts from the beginning.
     """
-    # ``quick`` computes intervals a quarter as wide as the tolerance, which takes far less time.
+    # Costs come first from ``rough``, if it is given, or from ``quick``; only ``sharp``, the
+    # default `Tight`, decides.  The intervals of ``quick`` are a quarter as wide as the tolerance.
     quick, sharp = Tight(TOLERANCE / 4), Tight()
     accountant: Accountant = quick if rough is None else rough
     parameter, slope = start, usual_slope(epsilon, delta)
@@ -203,8 +204,8 @@ def calibrate_near(
         if is_met or is_wide:
             accountant = sharp
         if is_met:
-            continue
-        # the aim is the middle of the interval in which the cost may lie
+            continue  # the sharp accountant looks at the same parameter
+        # The aim is the middle of the interval in which the cost may lie.
         search_points.append(
             (math.log(upper / (epsilon * (1 - TOLERANCE / 2))), math.log(parameter))
         )

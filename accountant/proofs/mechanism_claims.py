@@ -33,32 +33,38 @@ def declared_mechanisms() -> Iterator[Any]:
 def claim_of(mechanism: Any) -> dict[str, Any]:
     """Return what a mechanism claims, as `accountant.verifier.mechanisms.check` reads it.
 
-    A profile is what `Loss.profile` says, rounded up by the accuracy that it states; that of a
-    bound only from its epsilon on, where it is attained.
+    The profile is what `Loss.profile` says, rounded up by the accuracy that it states.  Where the
+    loss is only an upper bound, it is claimed from its largest epsilon on, where it is attained.
     """
     loss = mechanism.loss
     top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
-    points_beyond = int(loss.max_loss < math.inf)
-    grid = [top * i / STEPS for i in range(STEPS + 1 + points_beyond)]
+    steps_beyond = 1 if loss.max_loss < math.inf else 0
+    grid = [top * i / STEPS for i in range(STEPS + 1 + steps_beyond)]
     first, second = mechanism.worst_pair(grid[STEPS // 2])
     values = [np.asarray(value, dtype=float) for value in (first, second)]
-    numbers = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1  # not scores
+    # Whether it adds noise to one number: not to a vector, nor to the scores of candidates.
+    is_number = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1
     fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
-    plain = {k: x for k, x in fields.items() if x is None or isinstance(x, (bool, int, float))}
-    shown = [value.item() if numbers else value.tolist() for value in values]
+    plain = {
+        name: field
+        for name, field in fields.items()
+        if field is None or isinstance(field, (bool, int, float))
+    }
+    plain_values = [value.item() if is_number else value.tolist() for value in values]
     profile = []  # pairs of an epsilon, rounded up, and the delta that is claimed there
     for epsilon in grid[STEPS if mechanism.loss_is_upper_bound else 0 :]:
         delta = float(loss.profile(np.array(epsilon))) * (1 + ACCURACY)
-        rounded = math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0
-        profile.append([rounded, delta])
+        # Logarithms of the loss's masses may differ from the mechanism's by `loss.rounding`.
+        epsilon_upper = math.nextafter(epsilon + loss.rounding, math.inf) if epsilon else 0.0
+        profile.append([epsilon_upper, delta])
     densities = []
-    if not (numbers and values[0].ndim):  # one coordinate of a vector has no density of its own
-        for output in mechanism.release(first, 0, OUTPUTS):
+    if not (is_number and values[0].ndim):  # one coordinate of a vector has no density of its own
+        for output in mechanism.release(first, rng=0, size=OUTPUTS):
             logs = [float(mechanism.log_density(output, value)) for value in (first, second)]
             densities.append([np.asarray(output).tolist(), *logs])
     return {
         "kind": type(mechanism).__name__,
-        "parameters": {**plain, **mechanism.drawn_numbers, "values": shown},
+        "parameters": {**plain, **mechanism.drawn_numbers, "values": plain_values},
         "tables": mechanism.drawn_tables,
         "densities": densities,
         "profile": profile,

@@ -1,7 +1,8 @@
 """``python -m verifier FILE`` prints the verdict on a proof file in one line.
 
-The exit status is 0 if both ends of epsilon are proved, 1 if not both are, and 2 if the file cannot
-be read or is no proof.
+This works in a folder that has a copy of this package, ``verifier``, and nothing else; where the
+whole project is installed the package is ``accountant.verifier``.  The exit status is 0 if both
+ends of epsilon are proved, 1 if not both are, and 2 if the file cannot be read or is no proof.
 """
 
 import sys

@@ -3,7 +3,11 @@
 A release is a tuple of a kind and numbers (`releases`) that stands for a pair (P, Q) of laws on two
 neighbours; the loss of an outcome is ln dP/dQ.  Continuous noise is cut at the points of a rule: a
 table of the proof file with their number and distance; bad points only make the result loose.  The
-tails of the noise at these points give the masses of the parts between them.
+tails of the noise at these points, P(X > x) and Q(X > x), give the masses of the parts between
+them.  Losses grow with x.
+
+Of a symmetric pair (`symmetric_cells`) only the half with losses of at least 0 is cut: ``is_half``.
+Its rule then begins at the output of loss 0.
 """
 
 from __future__ import annotations
@@ -105,7 +109,7 @@ def cells_between_points(release: Release, rules: list[Any], *, is_half: bool) -
 
 
 def tails(release: Release, rule: Fields, *, is_half: bool) -> list[Tail]:
-    """Return P(X > x), Q(X > x) and the loss at x, for x of a rule; ``is_half``: from loss 0 on."""
+    """Return P(X > x), Q(X > x) and the loss at x, for the points x of a rule."""
     kind = release[0]
     if kind == "allocation":
         return epoch_tails(release, rule)
@@ -133,15 +137,20 @@ def range_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail
 
 
 def laplace_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail]:
-    """Return the tails of Laplace(0, 1), sampled: (1-r) Laplace(0, 1) + r Laplace(m, 1) is P.
+    """Return the tails of Laplace noise, sampled with rate r (1 where it is not).
 
-    Below 0 and beyond m losses are constant: points are moved into [0, m], or into [m/2, m] from
-    loss 0 on, and both ends are points.
+    P is (1-r) Laplace(0, 1) + r Laplace(m, 1), and Q is Laplace(0, 1).  At x in [0, m]
+
+        P(X > x) = (1-r) e^{-x} / 2 + r (1 - e^{x-m} / 2),   Q(X > x) = e^{-x} / 2,
+        loss = ln(1 - r + r e^{2x-m}),   which is 0 at x = m / 2.
+
+    Below 0 and beyond m losses are constant.  So points outside are moved to these ends, and both
+    ends are points.
     """
     _, shift, rate, *_ = release
     m, r = exact(shift), exact(rate)
     lowest = m / 2 if is_half else arb(0)
-    moved = [lowest.max(t + is_half * m / 2).min(m) for t in (arb(-1), *points, m)]
+    moved = [lowest.max(lowest + t).min(m) for t in (arb(-1), *points, m)]
     return [
         (
             (1 - r) * (-t).exp() / 2 + r * (1 - (t - m).exp() / 2),
@@ -156,7 +165,8 @@ def greatest_tails(release: Release, points: list[arb], is_half: bool) -> list[T
     """Return the tails of the greatest of n normals.
 
     Theorem (`greatest_batch`: docs/proofs/shuffled_epoch.md): one of them has the mean (s + 1) mu
-    under P and s mu under Q, the others 0.  Its losses are those of the masses of its parts.
+    under P and s mu under Q, the others 0.  The losses within a part are not known, and 0 stands
+    for them: this release only has a pair below it, which is made of the masses of the parts.
     """
     _, mu_squared, s, n = release
     mu = exact(mu_squared).sqrt()
@@ -168,13 +178,17 @@ def greatest_tails(release: Release, points: list[arb], is_half: bool) -> list[T
 
 
 def mixture_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail]:
-    """Return the tails of mixtures of normals; from loss 0 on, which is at half the last shift."""
+    """Return the tails of mixtures of normals: sum w N(s, 1) over each side's (w, s).
+
+    A symmetric pair has the loss 0 at half the last shift of P.
+    """
     kind, *numbers = release
     if kind == "gaussian":
         numbers = [*numbers, ((ONE, ONE),), STILL]
     sides = mixture_sides(*numbers)
     spend(20 * (len(points) - 1) * sum(map(len, sides)))
-    moved = [t + is_half * sides[0][-1][1] / 2 for t in points]
+    start = sides[0][-1][1] / 2 if is_half else arb(0)
+    moved = [start + t for t in points]
     losses = [(f - g).real for f, g in (log_density_ratios(sides, acb(t)) for t in moved)]
     tails_of_sides = [
         [sum((w * normal_tail(t - s) for w, s in side), arb(0)) for side in sides] for t in moved
