@@ -160,25 +160,6 @@ def private_plan(
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 
-class GradientRounds(NamedTuple):
-    """The rounds of a plan, which all release a gradient in the same way."""
-
-    part: Any  # what a round releases: the mechanism itself, or the mechanism on a sample
-    mechanism: Any  # what adds the noise
-    rate: float  # probability that a sample holds a record; 1 if a round sees all records
-    count: int
-
-    @classmethod
-    def of(cls, plan: Sequential | Repeat) -> GradientRounds:
-        """Return the rounds of a plan: its part that is repeated, or the whole plan."""
-        parts = (plan,) if isinstance(plan, Repeat) else plan.parts
-        repeat = next(part for part in parts if isinstance(part, Repeat))
-        if isinstance(repeat.part, PoissonSampled):
-            sampled = repeat.part
-            return cls(sampled, sampled.part, sampled.rate, repeat.count)
-        return cls(repeat.part, repeat.part, 1.0, repeat.count)
-
-
 def released_map(
     ledger: Any,
     x_bound: float,
