@@ -9,8 +9,9 @@ References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, final
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.planning.calibration import calibrate, calibrate_near
@@ -95,7 +96,9 @@ def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool =
     return math.sqrt(math.asinh(distance / 4) if replaced else math.log1p(distance))
 
 
-class GradientRounds(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class GradientRounds:
     """The rounds of a plan, which all release a gradient in the same way."""
 
     part: Any  # what a round releases: the mechanism itself, or the mechanism on a sample
