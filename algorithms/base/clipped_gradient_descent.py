@@ -175,7 +175,7 @@ class BlockClippedGradient:
         total = self.features.gradient(rows, residuals * factors[:, None])
         if not self.unclipped_weight:
             return total
-        last: float = np.count_nonzero(gradient_norms <= self.clip)
+        last = float(np.count_nonzero(gradient_norms <= self.clip))
         if self.squares:
             last = float(np.square(np.minimum(gradient_norms / self.clip, 1.0)).sum())
         return np.append(total, self.unclipped_weight * last)

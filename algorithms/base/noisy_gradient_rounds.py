@@ -9,11 +9,13 @@ References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, final
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.planning.calibration import calibrate, calibrate_near
-from accountant.plans.plan import Plan, Repeat
+from accountant.plans.plan import Plan, Repeat, Sequential
 from mechanisms.gaussian import Gaussian
 
 MAX_ROUNDS = 1000  # most rounds that `affordable_rounds` returns, and those without privacy
@@ -92,3 +94,24 @@ def round_mu(mu: float, rounds: int, rate: float | None = None, replaced: bool =
         return math.sqrt(mu_square)
     distance = mu_square / rate**2  # the integral
     return math.sqrt(math.asinh(distance / 4) if replaced else math.log1p(distance))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GradientRounds:
+    """The rounds of a plan, which all release a gradient in the same way."""
+
+    part: Any  # what a round releases: the mechanism itself, or the mechanism on a sample
+    mechanism: Any  # what adds the noise
+    rate: float  # probability that a sample holds a record; 1 if a round sees all records
+    count: int
+
+    @classmethod
+    def of(cls, plan: Sequential | Repeat) -> GradientRounds:
+        """Return the rounds of a plan: its part that is repeated, or the whole plan."""
+        parts = (plan,) if isinstance(plan, Repeat) else plan.parts
+        repeat = next(part for part in parts if isinstance(part, Repeat))
+        if isinstance(repeat.part, PoissonSampled):
+            sampled = repeat.part
+            return cls(sampled, sampled.part, sampled.rate, repeat.count)
+        return cls(repeat.part, repeat.part, 1.0, repeat.count)

@@ -1,5 +1,10 @@
 """Private tuning: the best of a random number of fits, at random settings, scored privately.
 
+A *try* draws one of the candidate settings, fits at it on one part of the records, and releases a
+noisy score on the other part.  The number of tries is random, from a law that is public, and only
+the try with the best score is ever shown: then the search costs two to three times one try,
+however many candidates there are (`Repeated` is its plan).
+
 References: Liu & Talwar (2019); Papernot & Steinke (2022).
 """
 
@@ -37,8 +42,8 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
 SHARE = Interval(0.0, 1.0, "()")
-PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
-MAX_TRIALS = 30  # of the search for this epsilon; it usually takes four or five
+PRECISION = 1e-3  # how close the cost comes to the budget; a smaller number takes more trials
+MAX_TRIALS = 30  # of the search for a fit's epsilon; it usually takes four or five
 
 
 class Fitted(NamedTuple):
@@ -326,7 +331,8 @@ class SearchPlan:
         """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
         target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
 
-        # The cost of the search is nearly proportional to the epsilon of a fit.
+        # The cost of the search is nearly proportional to the epsilon of a fit, so the next trial
+        # is this epsilon times target / cost, and a little less to stay below the target.
         epsilon, best = target / 2, 0.0
         for _ in range(MAX_TRIALS):
             cost = Tight().epsilon(self.plan_of(epsilon, shape), delta)
@@ -340,7 +346,11 @@ class SearchPlan:
         return best
 
     def plan_of(self, epsilon: float, shape: tuple[int, ...]) -> Repeated:
-        """Return the plan of a search whose fits and scores each have ``epsilon``."""
+        """Return the plan of a search whose fits and scores each have ``epsilon``.
+
+        A try makes one of the fits and one score, which `Parallel` says: each record pays for the
+        dearest of them alone.
+        """
         train, test = self.rows(shape)
         fits = [self.at(setting, epsilon).plan((train, shape[1])) for setting in self.settings()]
         self.adjacency(fits)
@@ -411,8 +421,8 @@ def draw_tries(tries: Any, rng: np.random.Generator) -> int:
     """Draw a number of tries from a negative binomial law, by its cumulated probabilities."""
     if tries.stop == 1:
         return 1
-    # P(1) is the generating function at a small x, divided by x.  P(k + 1) / P(k) is
-    # (1 - stop) (k + shape) / (k + 1)
+    # P(1) is the generating function P(1) x + P(2) x^2 + ... at x = 1e-8, divided by x; the further
+    # terms are about 1e-8 of it.  P(k + 1) / P(k) is (1 - stop) (k + shape) / (k + 1).
     chance, number = 1e8 * tries.generating_function(1e-8), 1
     remaining = rng.random() - chance
     while remaining > 0 and chance > 0:

@@ -155,32 +155,35 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    statistic: Statistic, sums: Array, schema: Schema, mechanism: Noise, public: int = 0
+    statistic: Statistic, sums: Array, schema: Schema, mechanism: Noise, public_rows: int = 0
 ) -> Estimate:
     """Return the statistic of every cell from its noisy sums, a row of ``sums`` for each.
 
-    ``public`` is the number of rows where it is public, else 0.
+    ``public_rows`` is the number of rows where it is public, else 0: then the sums have it.
     """
     if not isinstance(statistic, Moment):
         unit = statistic.basis(schema, NAMES[type(mechanism)]).unit
         value = possible(statistic, sums[:, 0] * unit, schema)
         return Estimate(value, np.full(len(sums), mechanism.deviation * unit))
-    _, mean, spread, error = _moments(statistic, sums, mechanism, public)
+    _, mean, spread, error = _moments(statistic, sums, mechanism, public_rows)
     middle, half = statistic.units(schema)
     if isinstance(statistic, Variance):
         return Estimate(spread * half**2, error * half**2)
     return Estimate(middle + half * mean, error * half)
 
 
-def _moments(statistic: Moment, sums: Array, mechanism: Noise, public: int) -> tuple[Array, ...]:
+def _moments(
+    statistic: Moment, sums: Array, mechanism: Noise, public_rows: int
+) -> tuple[Array, ...]:
     """Return, for every cell, about the rows, mean and variance of u, and the answer's deviation.
 
-    The deviation is that of the noise alone, in units of u or of its square.
+    u is where a number lies between its bounds, from -1 to 1.  The deviation is that of the noise
+    alone, in units of u or of its square.
     """
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total, *squares = matrix @ sums.T
-    count = count + public
+    count = count + public_rows  # one of the two is 0
     rows = np.maximum(count, 1.0)
     mean = np.where(count > 0, np.clip(total / rows, -1.0, 1.0), 0.0)
     spread = np.zeros(len(sums))
@@ -200,7 +203,7 @@ def interval(
     schema: Schema,
     mechanism: Noise,
     confidence: float,
-    public: int = 0,
+    public_rows: int = 0,
 ) -> Array:
     """Return lower and upper ends for the statistic of every cell, as the frame has it."""
     if not isinstance(statistic, Moment):
@@ -211,9 +214,9 @@ def interval(
     middle, half_range = statistic.units(schema)
     if not isinstance(statistic, Variance):
         return middle + half_range * _interval_of_ratio(
-            statistic, sums, mechanism, confidence, public
+            statistic, sums, mechanism, confidence, public_rows
         )
-    rows, mean, spread, _ = _moments(statistic, sums, mechanism, public)
+    rows, mean, spread, _ = _moments(statistic, sums, mechanism, public_rows)
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
     half_widths = quantile(mechanism, weights, confidence) / rows
     ends = np.clip(np.stack([spread - half_widths, spread + half_widths], axis=1), 0.0, 1.0)
@@ -221,23 +224,26 @@ def interval(
 
 
 def _interval_of_ratio(
-    statistic: Moment, sums: Array, mechanism: Noise, confidence: float, public: int
+    statistic: Moment, sums: Array, mechanism: Noise, confidence: float, public_rows: int
 ) -> Array:
-    """Return the means mu of u that the noise does not contradict.
+    """Return the least and the largest mean mu of u that the noise does not contradict.
 
-    S - mu N of the rows is 0 at their mean, so of the noisy sums it is noise of known law.
+    With S the sum of u and N the number of rows, S - mu N is 0 at the true mean mu.  So the same
+    number from the noisy sums is then noise of a known law, and a mu that makes it too large is
+    ruled out: Fieller's interval.
     """
     noise = NAMES[type(mechanism)]
     matrix = statistic.moments_of(noise)
     count, total = matrix @ sums.T
-    count = count + public
-    mean = _moments(statistic, sums, mechanism, public)[1]
+    count = count + public_rows
+    _, mean, _, _ = _moments(statistic, sums, mechanism, public_rows)
 
     def agrees(mu: Array) -> NDArray[np.bool_]:
-        weights = statistic.error_weights(noise, mu, mu)
-        far: NDArray[np.bool_]
-        far = tail(mechanism, weights, np.abs(total - mu * count)) >= 1 - confidence
-        return far
+        # The weights of S - mu N; those of a mean do not depend on a variance.
+        weights = statistic.error_weights(noise, mu, spread=np.zeros_like(mu))
+        likely: NDArray[np.bool_]
+        likely = tail(mechanism, weights, np.abs(total - mu * count)) >= 1 - confidence
+        return likely
 
     ends = []
     for end in (-np.ones_like(mean), np.ones_like(mean)):

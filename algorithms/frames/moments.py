@@ -1,9 +1,18 @@
 """Means and variances of a column: what rows add, so that their number costs nothing more.
 
-A mean is a ratio of two noisy sums, and a variance follows from three.  The numbers that a row adds
-are chosen so that all sums together cost no more than one: as polynomials of Bernstein for Laplace
-noise, and with weights for Gaussian noise.  Below, t is where a number lies between the bounds,
-from 0 to 1, and u = 2 t - 1.  All sums are of whole steps, `STEPS` for 1.
+Let t be where a number lies between its bounds, from 0 to 1, and u = 2 t - 1.  A mean is the ratio
+of the sum of u and the number of rows, the sum of 1; a variance also needs the sum of u^2.  What a
+row adds is chosen so that all these sums together cost no more than one sum:
+
+- for Laplace noise, which counts the L1 norm, the polynomials of Bernstein: 1 - t and t for a mean;
+  (1 - t)^2, 2 t (1 - t) and t^2 for a variance.  None is negative, and they add up to 1;
+- for Gaussian noise, which counts the L2 norm, 1, u and 2 u^2 - 1 times weights whose squares add
+  up to 1;
+- where the number of rows is public, an exchanged row moves other combinations of u and u^2 least
+  (see `Moment`).
+
+The sums of 1, u and u^2 are linear in those that are released (`Moment.moments_of`).  All sums are
+of whole steps, `STEPS` for 1.
 
 References: Farouki (2012), for the basis of Bernstein; docs/proofs/frames.md.
 """
@@ -24,32 +33,31 @@ from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.schema import Schema
 
-# Weights, in steps, of the numbers that a row adds for Gaussian noise: of 1 and u for a mean, of 1,
-# u and 2 u^2 - 1 for a variance.  Their squares add up to at most STEPS^2, so that a row adds a
-# vector of length 1 at most, and each square is that number's share of the budget.  PUBLIC_SQUARES
-# and PUBLIC_TOTAL are the weights of u^2 and u where the number of rows is public: an exchanged row
+# Weights, in steps, of what a row adds for Gaussian noise: of 1 and u for a mean, of 1, u and
+# 2 u^2 - 1 for a variance.  Their squares add up to at most STEPS^2, so that a row adds a vector of
+# length 1 at most, and each square is that number's share of the budget.  PUBLIC_SQUARES and
+# PUBLIC_TOTAL are the weights of u^2 and u where the number of rows is public: an exchanged row
 # moves u^2 by 1 and u by 2 at most, so the square of what it moves is at most .6 + 4 * .1 = 1.
 MEAN_WEIGHTS = (math.isqrt(STEPS**2 // 3), math.isqrt(2 * STEPS**2 // 3))
 PUBLIC_SQUARES, PUBLIC_TOTAL = (math.isqrt(round(share * STEPS**2)) for share in (0.6, 0.1))
-MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
 VARIANCE_WEIGHTS = tuple(math.isqrt(round(share * STEPS**2)) for share in (0.28, 0.36, 0.36))
+MAX_HALF_WIDTH = 5e149  # half the largest width of the bounds of a variance
 
 
 @dataclass(frozen=True, slots=True)
 class Moment(Statistic):
     """A statistic of moments; ``u`` is a number as its place between the bounds, -1 to 1.
 
-    For Laplace noise a row adds Bernstein polynomials of its place: none is negative and their sum
-    is 1, so they cost what one number costs.  For Gaussian noise it adds 1, u and 2 u^2 - 1 with
-    weights whose squares sum to 1.
-
-    The number of rows is public where rows are exchanged and all of them count: then a row adds u,
-    or u^2 + u/2 and u^2 - u/2 (of which one of two can change by little where the other does by
-    much), or u^2 and u with weights.
+    The number of rows is public where rows are exchanged and all of them count.  Then a row adds u
+    alone for a mean.  For a variance it adds u^2 and u with weights for Gaussian noise, and
+    u^2 + u/2 and u^2 - u/2 for Laplace noise: if an exchange moves u^2 by a and u/2 by b, both
+    together move by |a + b| + |a - b| = 2 max(|a|, |b|) <= 2 in the L1 norm.
     """
 
+    # One row for each of the moments 1, u (and u^2): what the sums of Bernstein's polynomials
+    # count for in it.
     bernstein: ClassVar[tuple[tuple[int, ...], ...]]
-    weights: ClassVar[tuple[int, ...]]
+    weights: ClassVar[tuple[int, ...]]  # for Gaussian noise, as above
     # By the noise, where the number of rows is public: vertices, and the matrix of `moments_of`.
     public_vertices: ClassVar[Mapping[str, Sequence[tuple[int, ...]]]]
     public_moments: ClassVar[Mapping[str, Array]]
@@ -67,9 +75,9 @@ class Moment(Statistic):
         return Basis([tuple(corner) for corner in corners.tolist()], 1 / STEPS)
 
     def moments_of(self, noise: str) -> Array:
-        """Return the matrix that makes the sums of 1, u (and u^2) from those of the basis.
+        """Return the matrix that makes the sums of 1, u (and u^2) from those that are released.
 
-        The sum of 1 is left at 0 where the number of rows is public.
+        Its first row is 0 where the number of rows is public: it is no sum then.
         """
         if self.public_rows:
             return self.public_moments[noise]
@@ -81,9 +89,10 @@ class Moment(Statistic):
         return matrix
 
     def error_weights(self, noise: str, mean: Array, spread: Array) -> Array:
-        """Return how noise on the sums moves the statistic of one row, cell by cell.
+        """Return by how much each released sum moves the statistic times N, cell by cell.
 
-        ``mean`` and ``spread`` are the mean and the variance of u.
+        N, S and Q are the sums of 1, u and u^2.  ``mean`` and ``spread`` are the mean and the
+        variance of u, and the weights are the derivatives at them.
         """
         count, total, *squares = self.moments_of(noise)
         mean, spread = mean[:, None], spread[:, None]
@@ -93,7 +102,10 @@ class Moment(Statistic):
         return weights
 
     def usual_error(self, noise: str) -> float:
-        """Return the norm of the error weights where u has the mean 0.25 and the variance 0.15."""
+        """Return the norm of the error weights at one typical mean and variance of u.
+
+        The kind of noise is chosen by it, before the data are read.
+        """
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
     def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
@@ -190,8 +202,8 @@ class Variance(Moment):
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
         if not self.public_rows and noise == "laplace":
             t = self.steps(values, schema, STEPS)
-            # a^2 / R is rounded to a whole number q.  Then (R - a)^2 / R = R - 2 a + q, and none of
-            # the three parts of R is negative.
+            # With R = STEPS and a = R t, a^2 / R is rounded to a whole number q.  `mixed` then
+            # makes the three parts R - 2 a + q, 2 (a - q) and q of R; none of them is negative.
             t_squared = t * t
             t_squared *= 1 / STEPS
             return [1, t, np.rint(t_squared, out=t_squared)]
@@ -212,7 +224,7 @@ class Variance(Moment):
         return np.stack([quadratic + u, quadratic - u] if noise == "laplace" else [quadratic, u])
 
     def _parts(self, noise: str) -> tuple[int, int, int]:
-        """Return what 1, u and u^2 count for, in steps."""
+        """Return what 1, u and u^2 count for in what a row adds, in steps."""
         if not self.public_rows:
             count, total, squares = self.weights
             return count, total, 2 * squares

@@ -22,7 +22,8 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 Noise = DiscreteLaplace | DiscreteGaussian
 NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "gaussian"}
 # Scales nearer to each other than this share are moved apart, because the formula for sums of
-# Laplace noise divides by their differences; a tail moves by at most as much.
+# Laplace noise divides by their differences.  A scale moves by this share of itself for each
+# number in the sum, and a tail accordingly.
 APART = 1e-3
 NORMAL_FROM = 1e4  # standard deviations above this, in whole numbers, count as continuous
 
@@ -36,7 +37,7 @@ def half_width(mechanism: Noise, confidence: float) -> int:
         return max(0, math.ceil(-scale * math.log(outside * (1 + math.exp(-1 / scale)) / 2)) - 1)
     if scale > NORMAL_FROM:
         return math.ceil(-scale * float(ndtri(outside / 2)))
-    steps = np.arange(math.ceil(40 * scale) + 1)
+    steps = np.arange(math.ceil(40 * scale) + 1)  # what is beyond has a mass below e^-800
     mass = np.exp(-((steps / scale) ** 2) / 2)
     # P(|k| <= h) for h = 0, 1, ...: both sides of 0 are summed.
     within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
@@ -53,7 +54,7 @@ def tail(mechanism: Noise, weights: Array, x: Array) -> Array:
     # c_j = prod_{i != j} b_j^2 / (b_j^2 - b_i^2): a sum of Laplace laws with weights c_j, of which
     # some are negative.
     scales = np.sort(np.abs(weights), axis=1)[:, ::-1] * mechanism.drawn_scale
-    scales = np.maximum(scales, 1e-6 * scales[:, :1])
+    scales = np.maximum(scales, 1e-6 * scales[:, :1])  # a weight may be 0
     for j in range(1, scales.shape[1]):
         scales[:, j] = np.minimum(scales[:, j], scales[:, j - 1] * (1 - APART))
     squares, total = scales**2, np.zeros(len(scales))

@@ -56,7 +56,8 @@ from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
 # Share of epsilon for the count, by the number of releases of ends: one for a single quantile,
-# whose two ends do not meet, else two.
+# whose two ends do not meet, else two.  Any share is valid: a smaller one leaves more for the
+# quantiles, and the count decides only how far ends are sought.
 COUNT_SHARES = {1: 1 / 256, 2: 1 / 64}
 SLACK = 1 + 1e-12  # factor of a scale that covers the rounding of a sum of costs
 Places = NDArray[np.int64]
@@ -371,8 +372,9 @@ class CellSearch:
         self, steps: Sequence[Any], parts: Sequence[tuple[list[EndPart], list[EndPart]]]
     ) -> list[list[list[int]]]:
         """Return the drawn indices of the lower and of the upper ends of every cell."""
-        # The two parts of a single quantile are disjoint.  Of several quantiles, the upper part of
-        # one and the lower part of the next may overlap.
+        # Parts in one release must be disjoint.  The two parts of a single quantile are.  Of
+        # several quantiles, the upper part of one and the lower part of the next may overlap, so
+        # the lower ends of all are one release, and the upper ends another.
         groups: list[list[list[EndPart]]] = (
             [[[*low, *high] for low, high in parts]]
             if len(steps) == 1

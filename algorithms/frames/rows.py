@@ -1,4 +1,10 @@
-"""Rows as a schema declares them: clipped, with labels as numbers, and cut for each person."""
+"""Rows as a schema declares them: clipped, with labels as numbers, and cut for each person.
+
+A column is read in two steps.  `raw_column` makes numbers of it: floats with NaN where a value is
+missing, or for each row the index of its label.  `declared_values` clips them to the public bounds
+and fills gaps, or drops their rows, as the schema says.  Of the rows of a person that are left, the
+first ones count (`rows_beyond`).
+"""
 
 from __future__ import annotations
 
@@ -156,14 +162,17 @@ def persons_of(table: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
 def both(
     first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_] | None:
-    """Return where both masks hold; None stands for a mask that holds everywhere."""
+    """Return where both masks are True; None stands for a mask that is True everywhere."""
     if first is None or second is None:
         return second if first is None else first
     return first & second
 
 
 def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
-    """Return numbers as floats, NaN where one is missing; or the index of every row's label."""
+    """Return numbers as floats, NaN where one is missing; or the index of every row's label.
+
+    Private keys are strings instead, empty where one is missing.
+    """
     if isinstance(kind, Key):
         return key_strings(series)
     if isinstance(kind, SelectedKeys):
@@ -198,7 +207,8 @@ def declared_values(
         column = np.clip(column, *kind.bounds, out=out)
         if isinstance(kind, Integer):
             np.rint(column, out=column)
-        # One NaN makes the whole sum NaN.  A product would start the threads of BLAS.
+        # One NaN makes the whole sum NaN, and clipped numbers have no infinite sum.  A product
+        # would start the threads of BLAS.
         if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column.sum()):
             return column, None
         gap = np.isnan(column)

@@ -127,7 +127,8 @@ class L1Estimator(PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if isinstance(plan.part, Gaussian):
-            return gradients_hidden(plan.part, plan.count, 1.0)
+            # gradients are in units of the norm to which they are clipped
+            return gradients_hidden(plan.part, plan.count, longest=1.0)
         bounds = self._bounds()
         largest = bounds.radius * bounds.lipschitz(self._loss)
         return selections_hidden(plan.part, 2 * features, largest)
@@ -183,7 +184,7 @@ class L1Estimator(PrivateRegressor):
             return run_projected_descent(ledger, bounds, self._loss, self.fit_intercept, executor)
         bounds, constant = self._bounds(), 0.0
         if self.fit_intercept:
-            constant = self._constant(ledger, np.zeros(features), 0.0, executor)
+            constant = self._constant(ledger, np.zeros(features), radius=0.0, executor=executor)
         loss = replace(self._loss, slope=ShiftedSlope(self._loss, constant))
         rounds = self._vertices_of(plan)
         if streamed:
@@ -194,13 +195,13 @@ class L1Estimator(PrivateRegressor):
             work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
             theta = work(ledger, plan.part, rounds, bounds, loss)
         if self.fit_intercept:
-            constant = self._constant(ledger, theta, bounds.radius, executor)
+            constant = self._constant(ledger, theta, radius=bounds.radius, executor=executor)
         return np.append(theta, constant)
 
     def _constant(
         self, ledger: Any, theta: Array, radius: float, executor: Executor | None
     ) -> float:
-        """Return the constant that is selected at public coefficients."""
+        """Return the constant that is selected at public coefficients of l1 norm <= ``radius``."""
         sensitivity = self._sensitivity(ledger.shape[0])
         query = ConstantScores(
             self._bounds(), self._loss, theta, radius, self.relation, sensitivity, executor
@@ -404,10 +405,11 @@ def run_projected_descent(
     records, features = ledger.shape
     constant = bounds.x if fit_intercept else 0.0
     # A gradient is the slope of the loss at <x, theta> times x, and |<x, theta>| <= the radius
-    # times the largest feature.
+    # times the largest feature.  So no gradient is longer than longest * steepest.  The first norm
+    # is the length of a gradient at theta = 0 of a row with one feature at its bound.
     longest = math.hypot(bounds.x * math.sqrt(features), constant)
     steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-    norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
+    first_norm, largest_norm = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
     query = MeanVector(
         records,
         executor,
@@ -426,11 +428,11 @@ def run_projected_descent(
         ledger,
         query,
         size,
-        longest**2,
-        norms,
-        np.zeros(size),
-        project,
-        loss.smoothness,
+        row_square=longest**2,
+        norms=(first_norm, largest_norm),
+        penalty=np.zeros(size),
+        project=project,
+        smoothness=loss.smoothness,
         bounded_slopes=loss is LOGISTIC,
     )
     return np.append(theta[:features], constant * theta[-1])

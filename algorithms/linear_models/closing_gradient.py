@@ -29,8 +29,9 @@ from scipy.special import ndtr
 from accountant.numerics import Array
 from accountant.numerics.search import geometric_mean, least_float_that
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
+from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures, Spread
-from algorithms.linear_models.mapped_plan import GradientRounds, noise_of
+from algorithms.linear_models.mapped_plan import noise_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 

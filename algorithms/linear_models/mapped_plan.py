@@ -2,7 +2,8 @@
 
 The moments are the mean of the rows x and of their squared lengths.  Where noise does not hide
 them, the products of the centred rows follow.  Both give a linear map of the features; for rows
-under this map ("mapped rows") few gradient steps are enough.  A closing gradient may come last.
+under this map ("mapped rows") few gradient steps are enough.  After the rounds a closing gradient
+may come, which clips hardly any record and serves confidence intervals (`closing_gradient`).
 
 All noise is Gaussian.  A release whose noise has the deviation s, of a value that one record moves
 by at most d, has the mu d / s of Gaussian differential privacy; the squares of several releases add
@@ -160,25 +161,6 @@ def private_plan(
     return plan_of(calibrate_near(plan_of, start, *budget))
 
 
-class GradientRounds(NamedTuple):
-    """The rounds of a plan, which all release a gradient in the same way."""
-
-    part: Any  # what a round releases: the mechanism itself, or the mechanism on a sample
-    mechanism: Any  # what adds the noise
-    rate: float  # probability that a sample holds a record; 1 if a round sees all records
-    count: int
-
-    @classmethod
-    def of(cls, plan: Sequential | Repeat) -> GradientRounds:
-        """Return the rounds of a plan: its part that is repeated, or the whole plan."""
-        parts = (plan,) if isinstance(plan, Repeat) else plan.parts
-        repeat = next(part for part in parts if isinstance(part, Repeat))
-        if isinstance(repeat.part, PoissonSampled):
-            sampled = repeat.part
-            return cls(sampled, sampled.part, sampled.rate, repeat.count)
-        return cls(repeat.part, repeat.part, 1.0, repeat.count)
-
-
 def released_map(
     ledger: Any,
     x_bound: float,
@@ -193,7 +175,7 @@ def released_map(
     Features are clipped to ``x_bound``, and rows shortened to ``moments_bound`` for the moments.
     ``loss`` says for which loss the map is: its arguments are those of `mapped_features`.
     """
-    # What the plan of `private_plan` releases before its rounds: moments, and perhaps products.
+    # What the plan of `private_plan` releases before its rounds: moments, and products or None.
     before = takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)
     for_moments, for_products = (*before, None)[:2]
     records, features = ledger.shape

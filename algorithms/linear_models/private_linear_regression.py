@@ -28,7 +28,7 @@ from accountant.plans.plan import Release, Sequential
 from algorithms.base.estimators import PrivateRegressor
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import CONFIDENCE, normal_interval
-from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
+from algorithms.base.noisy_gradient_rounds import GradientRounds, calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
@@ -41,7 +41,6 @@ from algorithms.linear_models.closing_gradient import (
     linear_part,
 )
 from algorithms.linear_models.mapped_plan import (
-    GradientRounds,
     Shares,
     Sizes,
     noise_of,

@@ -48,14 +48,13 @@ from algorithms.base.fit_data import (
     validated_data,
     validated_labelled_data,
 )
-from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.mapped_plan import (
-    GradientRounds,
     Shares,
     Sizes,
     noise_of,

@@ -21,8 +21,9 @@ import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
+from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import GradientRounds, Shares
+from algorithms.linear_models.mapped_plan import Shares
 
 # These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
 # No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of

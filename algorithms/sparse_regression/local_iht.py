@@ -51,7 +51,9 @@ from algorithms.sparse_regression.narrowing_rounds import ROUND_SHARES, Narrowin
 from mechanisms.hemisphere import HemisphereL2
 
 METHOD = OneOf(("auto", "coordinates", "gradients"))
-OWN_VARIANCE = 0.5  # variance of the users' numbers themselves, added to the variance of noise
+# The variance of the users' numbers themselves, which lie in [-1, 1], added to that of the noise.
+# It decides which measured numbers count as noise, and is a guess: it cannot be above 1.
+OWN_VARIANCE = 0.5
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
@@ -204,8 +206,9 @@ class LocalIHT(PrivateRegressor):
         """Return the protocol of reports of single numbers by this mechanism."""
         link = link_of(self.link)
         true = self.sparsity if self.true_sparsity is None else self.true_sparsity
-        # The residuals (y - f) / f' at theta = 0 are at most (b sqrt s* + C) / a.  Few of them are
-        # beyond 2 b + C, as theta lies in the unit ball.
+        # With a and b the least and largest slope of the link and C the noise bound, the residuals
+        # (y - f) / f' at theta = 0 are at most (b sqrt s* + C) / a.  Few of them are beyond
+        # (2 b + C) / a, as theta lies in the unit ball; those are clipped.
         reach = (link.high * min(math.sqrt(true), 2.0) + self.noise_bound) / link.low
         variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
         noise = self.noise_bound / link.low

@@ -50,7 +50,12 @@ from algorithms.base.fit_data import (
     validated_labelled_data,
 )
 from algorithms.base.hard_thresholding import keep_largest
-from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, affordable_rounds, calibrated_gaussian
+from algorithms.base.noisy_gradient_rounds import (
+    MAX_ROUNDS,
+    GradientRounds,
+    affordable_rounds,
+    calibrated_gaussian,
+)
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.score_classifier import binary_probabilities
@@ -59,12 +64,14 @@ from algorithms.base.signal import gradients_hidden
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
-# The bound to which slopes of the loss are clipped, chosen once on training parts
-# (docs/classification.md says how).
+# The next two were chosen once, on training parts (docs/classification.md says how): the bound to
+# which slopes of the loss are clipped, and the largest noise that all rounds together may add to a
+# coefficient, which says how many rounds there are.
 CLIP = 0.5
+NOISE = {"logistic": 2.0, "squared": 0.5}
+# The constant feature over the bound of rows: it lengthens the longest row by about an eighth.
+CONSTANT = 0.5
 ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
-CONSTANT = 0.5  # constant feature over the bound of rows: it lengthens the longest row by an eighth
-NOISE = {"logistic": 2.0, "squared": 0.5}  # noise that all rounds together add to a coefficient
 
 
 @renamed_parameters(batch_rate="rate", penalty="ridge", residual_clip="slope_bound")
@@ -186,9 +193,9 @@ class SparseERM(PrivateRegressor):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
-        part = plan.part if self.rate is None else plan.part.part
+        rounds = GradientRounds.of(plan)
         longest = self._settings()[0].steepest * math.hypot(self.row_bound, self._constant())
-        return gradients_hidden(part, plan.count, longest)
+        return gradients_hidden(rounds.mechanism, rounds.count, longest)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, and the constant last if one is fitted, from released values."""
@@ -200,13 +207,12 @@ class SparseERM(PrivateRegressor):
                 loss, self.row_bound, constant, ridge, self.sparsity, following, executor
             )
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
-        records, features = ledger.shape
-        expected = records * (1.0 if self.rate is None else self.rate)
-        gradient = MeanGradient(loss, self.row_bound, expected, executor, constant)
+        (records, features), rounds = ledger.shape, GradientRounds.of(ledger.plan)
+        gradient = MeanGradient(loss, self.row_bound, records * rounds.rate, executor, constant)
         theta = np.zeros(features + bool(constant))
-        for _ in range(ledger.plan.count):
+        for _ in range(rounds.count):
             gradient.theta = theta
-            noisy = ledger.release(ledger.plan.part, gradient, shape=theta.size)
+            noisy = ledger.release(rounds.part, gradient, shape=theta.size)
             theta = self._next(theta, noisy, step, ridge)
         theta[features:] *= constant
         return theta
@@ -285,11 +291,11 @@ class SparseERM(PrivateRegressor):
         return tags
 
     def _noise_summary(self) -> str:
-        part = self.plan_.part.part if self.rate is not None else self.plan_.part
+        scale = GradientRounds.of(self.plan_).mechanism.scale
         last_gradient = np.asarray(self.transcript_[-1].output)
-        share = min(1.0, last_gradient.size * part.scale**2 / float(last_gradient @ last_gradient))
+        share = min(1.0, last_gradient.size * scale**2 / float(last_gradient @ last_gradient))
         return (
-            f"noise of deviation {part.scale:.4g} on every coordinate of {self.rounds_} gradients: "
+            f"noise of deviation {scale:.4g} on every coordinate of {self.rounds_} gradients: "
             f"{share:.0%} of the last one's square"
         )
 

@@ -309,6 +309,7 @@ def with_ends(
             np.minimum(positions, 1 - positions),
             0.0,
         )
+        # From here on arrays have the order of `targets`: three entries for each quantile.
         own_noise, other_variance, pull, margins = (np.empty(positions.size) for _ in range(4))
         own_noise[order], other_variance[order] = noise.own / records, noise.rest
         margins[order] = margin

@@ -1,9 +1,9 @@
 """Quantiles of numbers that lie on workers: few places around each quantile are brought here.
 
 A number moves to a point of a public grid (`ValueGrid`).  A point has 2^16 places, over which equal
-numbers are spread.  Workers hold how many rows of a cell are at each point.  They are asked how
-many rows lie below some points, until the points of a window of ranks are known; then for the
-counts at the points of the window.
+numbers are spread in a fixed order (`SPREAD`).  Workers hold how many rows of a cell are at each
+point.  They are asked how many rows lie below some points, until the points of a window of ranks
+are known; then for the counts at the points of the window.  Places follow from these counts.
 
 References: docs/proofs/frames.md, section 10.
 """
@@ -39,7 +39,8 @@ MOST_ASKED = 2**13  # points in one question to workers, about
 TABLES = 16  # joined tables that stay with the workers, at most
 PLACES = 1 << PLACE_BITS  # places of one point of the grid
 Question = Callable[["PointCounts"], Any]
-# from a question to tables of points, and what joins two answers, to the answer of all tables
+# A function that asks: it takes a question to tables of points, and what joins two answers, and
+# returns the answer of all tables.
 Asking = Callable[[Question, Callable[[Any, Any], Any]], Any]
 
 
@@ -142,6 +143,7 @@ class PointRanks:
         points, offsets = places >> PLACE_BITS, places & (PLACES - 1)
         counts_below = self.below(np.tile(cells, 2), np.append(points, points + 1))
         below_point, below_next = counts_below[: cells.size], counts_below[cells.size :]
+        # of the rows at the point itself, those at lower places of it
         tied = [
             ties_below(int(ties), int(offset)) if offset and ties else 0
             for ties, offset in zip(below_next - below_point, offsets, strict=True)
@@ -153,6 +155,8 @@ class PointRanks:
     ) -> IndexArray:
         """Return the points of the rows of some ranks, that lie from ``low`` to ``high``."""
         low, high = low.copy(), high.copy()
+        # Bisection in many parts: each question cuts every range that has several points at equal
+        # distances, and keeps the part in which the row lies.
         while (active := np.flatnonzero(low < high)).size:
             steps = max(2, MOST_ASKED // active.size)
             width = -(-(high[active] - low[active] + 1) // steps)
@@ -162,9 +166,9 @@ class PointRanks:
             counts_below = self.below(repeated_cells, edges.ravel()).reshape(edges.shape)
             # The point of rank r is the last point with at most r rows below it.
             at = (counts_below <= ranks[active, None]).sum(axis=1)
-            grid = np.column_stack([low[active], edges, high[active] + 1])
-            rows = np.arange(active.size)
-            low[active], high[active] = grid[rows, at], grid[rows, at + 1] - 1
+            borders = np.column_stack([low[active], edges, high[active] + 1])
+            ranges = np.arange(active.size)
+            low[active], high[active] = borders[ranges, at], borders[ranges, at + 1] - 1
         return low
 
     def places(

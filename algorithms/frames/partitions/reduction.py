@@ -27,7 +27,7 @@ from algorithms.frames.rows import BLOCK, DeclaredRows, Rows, Values, numbered, 
 from algorithms.frames.schema import Schema
 
 TOGETHER = 8  # results that one task adds up
-FEW_PARTS = 16  # the least number of parts by the hash of persons, if as many partitions exist
+FEW_PARTS = 16  # parts by the hash of persons, at least, where there are as many partitions
 PORTION = 2**20  # rows of a lazy frame that are read at once
 Work = Callable[[Rows], Any]
 
@@ -94,7 +94,8 @@ def tasks_of(frame: Any, reading: Reading, work: Work) -> list[Any]:
             delayed(Quiet(partial(work_of_rows, reading, work)))(partition)
             for partition in partitions
         ]
-    # With more parts each part is smaller, but each takes a piece of every partition.
+    # With more parts each part is smaller.  But each takes a piece of every partition, so that n
+    # partitions and m parts need n m transfers: m grows as sqrt(n) only.
     parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
     cut = delayed(Quiet(partial(split_by_person, reading, parts)))
     split = [cut(partition) for partition in partitions]

@@ -357,3 +357,10 @@ def test_without_privacy_a_batch_rate_changes_nothing():
     settings = {"epsilon": math.inf, "delta": 1e-6, "sparsity": 2, "non_private": True}
     both = [SparseERM(rate=rate, **settings).fit(x, x[:, 0] > 0) for rate in (None, 0.5)]
     assert both[0].coef_.tobytes() == both[1].coef_.tobytes()
+
+
+@pytest.mark.parametrize(("rate", "later"), [(None, 0.1), (0.1, None)])
+def test_a_rate_that_changes_after_the_fit_does_not_change_its_summary(rate, later):
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=3, rate=rate, classes=[-1, 1])
+    said = made.fit(X, Y).summary()
+    assert made.set_params(rate=later).summary() == said
