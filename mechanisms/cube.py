@@ -96,12 +96,14 @@ class CubeLinf(FixedLengthMeanOracle):
         reported = np.empty_like(corners)
         pending = np.arange(len(corners))
         while pending.size:
-            drawn, true_corners = fair_bit_rows(pending.size, self.dimension, rng), corners[pending]
-            agreeing = 2 * np.count_nonzero(drawn == true_corners, axis=1) - self.dimension
-            agree = bernoulli(self.keep, pending.shape, rng)
-            drawn ^= ((agreeing > 0) != agree)[:, None] & (agreeing != 0)[:, None]
+            drawn = fair_bit_rows(pending.size, self.dimension, rng)
+            # The number of coordinates that agree with the user's corner, less those that do not.
+            lead = 2 * np.count_nonzero(drawn == corners[pending], axis=1) - self.dimension
+            to_own_side = bernoulli(self.keep, pending.shape, rng)
+            is_flipped = ((lead > 0) != to_own_side) & (lead != 0)
+            drawn ^= is_flipped[:, None]
             reported[pending] = drawn
-            halfway = pending[agreeing == 0]
+            halfway = pending[lead == 0]
             pending = halfway[bernoulli(2 * self.keep - 1, halfway.shape, rng)]
         return reported
 

@@ -62,7 +62,7 @@ class DiscreteGaussian(AdditiveNoise):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         integers, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 2).add_to(
+        return IntegerNoise(self.scale, power=2).add_to(
             integers, draw_shape(size, integers.shape), source
         )
 
@@ -115,7 +115,7 @@ class DiscreteGaussian(AdditiveNoise):
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
         """The table of integers that the exact draws of the noise use."""
-        return [IntegerNoise(self.scale, 2).table]
+        return [IntegerNoise(self.scale, power=2).table]
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Return two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
@@ -125,7 +125,8 @@ class DiscreteGaussian(AdditiveNoise):
     @property
     def values(self) -> Integers:
         """Integers, or vectors of the declared length."""
-        return Integers(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
+        axes = 1 if self.dimension > 1 else 0  # a declared dimension of 1 means numbers
+        return Integers(self.sensitivity, axes=axes, dimension=self.dimension)
 
     @property
     def support(self) -> Lattice:

@@ -58,7 +58,7 @@ class DiscreteLaplace(AdditiveNoise):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         integers, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.drawn_scale, 1).add_to(
+        return IntegerNoise(self.drawn_scale, power=1).add_to(
             integers, draw_shape(size, integers.shape), source
         )
 
@@ -140,7 +140,7 @@ class DiscreteLaplace(AdditiveNoise):
     @property
     def drawn_tables(self) -> list[dict[str, Any]]:
         """The table of integers that the exact draws of the noise use."""
-        return [IntegerNoise(self.drawn_scale, 1).table]
+        return [IntegerNoise(self.drawn_scale, power=1).table]
 
     @property
     def drawn_scale(self) -> float:

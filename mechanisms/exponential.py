@@ -103,7 +103,7 @@ class Exponential(SelectionMechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
-        e0 = self._score_range
+        score_range = self._score_range
         # `worst_gap` needs an epsilon below the range.
-        inside = min(abs(epsilon), e0 * (1 - 1e-9)) * np.sign(epsilon)
-        return self._pair_with_gap(worst_gap(e0, inside))
+        inside = min(abs(epsilon), score_range * (1 - 1e-9)) * np.sign(epsilon)
+        return self._pair_with_gap(worst_gap(score_range, inside))

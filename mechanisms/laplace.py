@@ -25,8 +25,9 @@ from mechanisms.families.expected_maxima import expected_max_exponential
 class Laplace(RealNoise):
     """Laplace noise: ``value + scale * Laplace(0, 1)`` in every coordinate.
 
-    Exact arithmetic rounds to a grid and adds discrete Laplace noise, wider by what rounding can
-    move: by at most 2^-40 of the scale a coordinate at sensitivity = scale.
+    Exact arithmetic rounds the value to a grid and adds discrete Laplace noise.  Its scale,
+    ``drawn_scale``, is a little wider, as rounding moves neighbours apart: at most by 2^-40 of the
+    scale for each coordinate if sensitivity and scale are equal.
 
     Examples
     --------
@@ -110,5 +111,8 @@ class Laplace(RealNoise):
 
     @property
     def loss(self) -> LaplaceLoss:
-        """The loss of Laplace distributions ``sensitivity / scale`` apart."""
+        """The loss of Laplace distributions ``sensitivity / scale`` apart.
+
+        That is `_shift`, which allows for rounding where exact noise is not widened.
+        """
         return LaplaceLoss(self._shift)

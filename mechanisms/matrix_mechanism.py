@@ -246,8 +246,8 @@ class MatrixMechanism(Mechanism):
             noisy: Array = self.strategy.times(steps) + self.scale * rng.standard_normal(shape)
             return noisy
         k = grid_exponent(self.scale)
-        noise = IntegerNoise(math.ldexp(self.drawn_scale, -k), 2).draw(math.prod(shape), rng)
-        noise = noise.reshape(shape)
+        law = IntegerNoise(math.ldexp(self.drawn_scale, -k), power=2)
+        noise = law.draw(math.prod(shape), rng).reshape(shape)
         rows = product_in_steps(self.strategy, steps, k)
         if rows.size == 0 or max(int(rows.max()), -int(rows.min())) < MAX_GRID_STEPS:
             return as_floats(rows.astype(np.int64) + noise, k)

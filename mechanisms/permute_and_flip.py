@@ -100,7 +100,7 @@ class PermuteAndFlip(SelectionMechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates with opposite order on the two sides."""
-        # P(first wins) is Laplace's distribution function of the gap, which moves from g to g - e0.
-        # The densities there have the log-ratio epsilon at g = (e0 - epsilon) / 2.
-        e0 = self._score_range
-        return self._pair_with_gap((e0 - min(max(epsilon, -e0), e0)) / 2)
+        # P(first wins) is Laplace's distribution function of the gap, which moves from g to
+        # g - range.  The densities there have the log-ratio epsilon at g = (range - epsilon) / 2.
+        score_range = self._score_range
+        return self._pair_with_gap((score_range - min(max(epsilon, -score_range), score_range)) / 2)

@@ -218,7 +218,7 @@ class UnaryEncoding(FrequencyOracle):
         users, width = labels.size, -(-self.k // 8)
         packed_bits = bernoulli_words(self.q, -(-users * width // 8), rng)
         rows = packed_bits.view(np.uint8)[: users * width].reshape(users, width)
-        rows[:, -1] &= 256 - (1 << -self.k % 8)  # no bits beyond the last label
+        rows[:, -1] &= 256 - (1 << -self.k % 8)  # the last -k mod 8 bits belong to no label
         byte, true_bit = labels >> 3, (128 >> (labels & 7)).astype(np.uint8)
         byte_index = np.arange(0, users * width, width) + byte
         flat = rows.reshape(-1)

@@ -131,8 +131,9 @@ def _integrate_on_line(
     else:
         # The density integrates to 1, so 1 / (its height at the centre) is about its width.
         width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
-        ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
-        points = np.concatenate([v + side * ladder for v in values for side in (-1, 1)])
+        near, far = np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)
+        distances = width * np.concatenate([near, far])
+        points = np.concatenate([v + side * distances for v in values for side in (-1, 1)])
     points = np.concatenate([points, *map(line.breakpoints, values)])
     points = np.unique(points if line.ends is None else np.clip(points, *line.ends))
 

@@ -48,8 +48,10 @@ LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 class Evidence:
     """What one run has shown: the coins, ranked by the scores, and how they are tested.
 
-    A hypothesis is tested by the rules of a ladder, which serve scores of any shape, and by one
-    rule that is planned for it.
+    A hypothesis is tested by the rules of a `ladder`, which serve scores of any shape, and by one
+    rule that is planned for it.  The rules of a ladder guess numbers of coins that fall from rule
+    to rule by one factor.
+
     ``alpha`` is the error allowed: with all rules together, a true hypothesis is refuted with this
     chance at most.
     ``one_way`` says whether some rules guess "in" alone, in addition to those that guess both ways.
@@ -66,25 +68,23 @@ class Evidence:
     def epsilon_lower(self, delta: float) -> float:
         """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``."""
 
-        def refuted(epsilon: float, rules: tuple[GuessRule, ...]) -> bool:
-            epsilons, deltas = np.array([epsilon]), np.array([delta])
-            return any(
-                float(
-                    tail_of_right_guesses(
-                        self.coins.right(rule),
-                        rule.guesses,
-                        epsilons,
-                        self.leaks(deltas, both=rule.both),
-                    )[0]
-                )
-                <= self.alpha * rule.share
-                for rule in rules
-            )
-
         def lines(epsilon: float) -> tuple[Array, Array]:
             return np.array([epsilon]), np.array([delta])
 
-        return self._greatest_refuted(refuted, lines, LEAST_EPSILON, MOST_EPSILON)
+        def is_refuted_by(rule: GuessRule, epsilon: float) -> bool:
+            epsilons, deltas = lines(epsilon)
+            tails = tail_of_right_guesses(
+                self.coins.right(rule),
+                rule.guesses,
+                epsilons,
+                self.leaks(deltas, both=rule.both),
+            )
+            return float(tails[0]) <= self.alpha * rule.share
+
+        def refuted(epsilon: float, rules: tuple[GuessRule, ...]) -> bool:
+            return any(is_refuted_by(rule, epsilon) for rule in rules)
+
+        return self._greatest_refuted(refuted, lines, start=LEAST_EPSILON, largest=MOST_EPSILON)
 
     def rules_at(self, epsilon: float, delta: float) -> tuple[GuessRule, ...]:
         """The rules that test the hypothesis (epsilon, delta)."""
@@ -101,7 +101,10 @@ class Evidence:
             lambda mu: curve_lines(GaussianLoss(mu), self.coins.coins, self.alpha)
         )
         return self._greatest_refuted(
-            lambda mu, rules: self._refutes_lines(lines(mu), rules), lines, LEAST_MU, MOST_MU
+            lambda mu, rules: self._refutes_lines(lines(mu), rules),
+            lines,
+            start=LEAST_MU,
+            largest=MOST_MU,
         )
 
     def _refutes_lines(self, lines: tuple[Array, Array], rules: tuple[GuessRule, ...]) -> bool:
@@ -163,7 +166,8 @@ def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:
 
     A loss has lines from the epsilon where delta is ``alpha / 1000 / coins`` more than its mass at
     infinity down to 0, a plan from that delta itself up to 0.9.  Epsilons are at most
-    `MOST_EPSILON`.
+    `MOST_EPSILON`.  Any lines make a valid test; a delta so small adds less than alpha / 1000 to a
+    chance.
     """
     negligible_delta = 1e-3 * alpha / coins
     if not isinstance(claim, Loss):

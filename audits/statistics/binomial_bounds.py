@@ -51,11 +51,11 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
     So the leaks are bounded with error ``alpha / 10`` and taken off, and the rest is one binomial
     tail with error ``0.9 alpha``; with delta = 0 that tail has all of ``alpha``.
     """
-    share = alpha if delta == 0 else 0.9 * alpha
+    error_of_tail = alpha if delta == 0 else 0.9 * alpha
     leaks = leak_count_quantile(runs, delta, alpha / 10)
-    unleaked = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
-    tried = np.maximum(np.asarray(guesses, dtype=float) - leaks, unleaked)
-    chance = clopper_pearson_lower(unleaked, tried, share)
+    unleaked_correct = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
+    unleaked_guesses = np.maximum(np.asarray(guesses, dtype=float) - leaks, unleaked_correct)
+    chance = clopper_pearson_lower(unleaked_correct, unleaked_guesses, error_of_tail)
     with np.errstate(divide="ignore"):
         bound: Array = np.maximum(np.log(chance) - np.log1p(-chance), 0.0)
         return bound

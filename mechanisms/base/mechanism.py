@@ -233,9 +233,10 @@ class Mechanism(Release):
         drawn = np.asarray(self.release(values, 0))
         # All values of users are neighbours of each other, so they have the same possible outputs.
         local = self.relation is Adjacency.LOCAL_REPLACE
-        # The outputs may be vectors of any length.
-        free = not local and self.value_axes != 0 and drawn.shape == values.shape
-        output_shape = outputs.shape[1:] if free else drawn.shape[1:]
+        # Where an output has the shape of its value, vectors may have any length, and the example
+        # does not tell which.
+        is_any_length = not local and self.value_axes != 0 and drawn.shape == values.shape
+        output_shape = outputs.shape[1:] if is_any_length else drawn.shape[1:]
         fits = self.value_axes is None or outputs.ndim == drawn.ndim
         if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *output_shape):
             return f"{drawn.dtype} of shape {(users, *output_shape)}"

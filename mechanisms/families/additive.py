@@ -157,6 +157,7 @@ class RealNoise(AdditiveNoise):
     def _shift(self) -> float:
         """Sensitivity over scale, rounded up; more where a step of the grid is more than it."""
         if self.arithmetic is EXACT:
+            # Wider noise pays for rounding, and for the round-off of this quotient.
             if self.drawn_scale > self.scale:
                 return self.sensitivity / self.scale
             # The noise is not widened, so that rounding counts as sensitivity.  The 2^-80 pays for
@@ -177,7 +178,7 @@ class RealNoise(AdditiveNoise):
         if self.arithmetic is not EXACT:
             return []
         width = math.ldexp(self.drawn_scale, -grid.grid_exponent(self.scale))
-        return [IntegerNoise(width, self.power).table]
+        return [IntegerNoise(width, power=self.power).table]
 
     def _exact_release(self, value: Array, rng: Generator, shape: tuple[int, ...]) -> Any:
         """Return the value on its grid plus exact noise, in the given shape."""
@@ -195,4 +196,5 @@ class RealNoise(AdditiveNoise):
         """Arrays of any shape; of the declared length where ``dimension`` is declared."""
         if self.dimension is None:
             return Reals(self.sensitivity)
-        return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
+        axes = 1 if self.dimension > 1 else 0  # a declared dimension of 1 means numbers
+        return Reals(self.sensitivity, axes=axes, dimension=self.dimension)

@@ -34,14 +34,14 @@ def halves_chi_squared(patch):
 
 def halves_the_correlation(patch):
     """Takes half the correlation of an estimate near the null."""
-    edit(patch, mean, "max_correlation", "/ dimension +", "/ 2 / dimension +")
+    edit(patch, mean, "max_correlation", "2 / dimension", "2 / 2 / dimension")
 
 
 def halves_the_leak(patch):
     """Takes half of what delta reveals."""
     edit(
         patch, mean, "max_correlation",
-        "by_hyperbolic_sine = math", "by_hyperbolic_sine = -grown + math",
+        "by_hyperbolic_sine = math", "by_hyperbolic_sine = -delta_of_group + math",
     )  # fmt: skip
 
 

@@ -87,29 +87,31 @@ def label_regression(
     noise_bound = TheoremDomain(SCALE, _THEOREM).number("noise_bound", noise_bound)
     rip = TheoremDomain(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
     slope = TheoremDomain(SCALE, _THEOREM).number("slope", slope)
-    # Two uniform laws of half-width C whose centres are u apart have a total variation of at most
-    # |u| / (2C), and sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2.
-    stretch = slope**2 * (1 + rip) / (4 * noise_bound**2)
+    # A label is uniform around its mean, with half-width C = noise_bound.  Two such laws whose
+    # means are u apart have a total variation of at most |u| / (2C), where |u| is at most the slope
+    # times |<x_i, theta - theta'>|.  The sum of <x_i, theta - theta'>^2 over users is at most
+    # n (1 + rip) ||theta - theta'||^2.  So the mean squared total variation is at most this factor
+    # times ||theta - theta'||^2.
+    variation_factor = slope**2 * (1 + rip) / (4 * noise_bound**2)
+    cost = n * math.expm1(epsilon) ** 2 * variation_factor
+    signs, squared_distance, log_size = _packing(p, s, cost)
 
-    def right(norm: float, log_size: float) -> float:
+    def risk(norm: float) -> float:
         # The mean of ||theta - theta'||^2 over all pairs is at most 2 norm^2.
+        mean_squared_tv = min(1.0, 2 * variation_factor * norm**2)
+        information = distance_information(n, epsilon, mean_squared_tv).sharp
         # The number of points is cut at e^600, a finite float; fewer points give a valid bound.
-        information = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
-        return most_right_given_information(information, math.exp(min(log_size, 600.0)))
+        right = most_right_given_information(information, math.exp(min(log_size, 600.0)))
+        # The square of half the separation, which is norm sqrt(squared_distance / signs), and the
+        # probability that a decoder is wrong.
+        return norm**2 * squared_distance / (4 * signs) * (1 - right)
 
-    def squared(norm: float, signs: int, squared_distance: int, log_size: float) -> float:
-        # The square of half the separation, norm sqrt(squared_distance / signs).
-        return norm**2 * squared_distance / (4 * signs) * (1 - right(norm, log_size))
-
-    signs, squared_distance, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
-    value, norm = maximum_of_one_peak(
-        lambda norm: squared(norm, signs, squared_distance, log_size), 1.0
-    )
+    value, norm = maximum_of_one_peak(risk, 1.0)
     # The packing is only known to exist; a small one of the same kind is shown.
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(
         value=round_down(value),
-        published=round_down(_published_bound(p, s, n * math.expm1(epsilon) ** 2 * stretch)),
+        published=round_down(_published_bound(p, s, cost)),
         statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} users whose labels are "
         f"{epsilon:g}-LDP, all at once, x public ({_THEOREM}, sharper constants)",
         construction=SparsePacking(shown, norm, noise_bound),
@@ -121,7 +123,10 @@ def label_regression(
 
 
 def _published_bound(p: int, s: int, cost: float) -> float:
-    """``(d^2 / 4)(1 - (8 cost d^2 + ln 2) / L)`` at its best ``d^2 <= 1/2``, 0 where L <= ln 2."""
+    """``(d^2 / 4)(1 - (8 cost d^2 + ln 2) / L)`` at its best ``d^2 <= 1/2``, 0 where L <= ln 2.
+
+    L is `log_points_printed`, d the norm of theta, and ``cost`` is that of `_packing`.
+    """
     size = log_points_printed(p, s)
     log_ratio = size - math.log(2)
     if log_ratio <= 0:
@@ -140,7 +145,7 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
     # The numbers of signs that are tried are the powers of two up to s, and s; the squared
     # distances are twelfths of 2 signs, that of vectors that share no place.
     sizes = {s, *(2**i for i in range(s.bit_length()))}
-    tried = []
+    candidates = []
     for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):
         for squared_distance in sorted({max(1, round(2 * signs * i / 12)) for i in range(1, 13)}):
             size = log_points(p, signs, squared_distance)
@@ -149,8 +154,9 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
                 # Fano's bound is (norm^2 squared_distance / (4 signs)) (log_ratio - I) / size, with
                 # I <= cost norm^2.  ``square`` is the best norm^2.
                 square = min(1.0, log_ratio / (2 * cost)) if cost > 0 else 1.0
-                worth = square * squared_distance / (4 * signs) * (log_ratio - cost * square) / size
-                tried.append((worth, signs, squared_distance, size))
-    if not tried:
+                bound = square * squared_distance / (4 * signs) * (log_ratio - cost * square) / size
+                candidates.append((bound, signs, squared_distance, size))
+    if not candidates:
         return 1, 1, log_points(p, 1, 1)
-    return max(tried)[1:]
+    _, signs, squared_distance, size = max(candidates)
+    return signs, squared_distance, size

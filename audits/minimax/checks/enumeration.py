@@ -84,7 +84,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """True if the bound holds, up to the rounding of sums."""
+        """True if the bound holds, up to 1e-9 of it and 1e-13 for the rounding of sums."""
         return self.exact <= self.bound * (1 + 1e-9) + 1e-13
 
     @property

@@ -56,7 +56,7 @@ def _greatest_within(rising: Callable[[float], float], low: float, budget: float
     """The last point of ``[low, 1]`` at which a rising function is within budget, rounded up."""
 
     def beyond(s: float) -> bool:
-        # kl is a difference of two terms of the size of s - low
+        # kl is a difference of two terms of the size of s - low: its round-off is taken off.
         return rising(s) - 1e-15 * (s - low) > budget * (1 + ROUNDING)
 
     if not beyond(LARGEST_BELOW_ONE):
