@@ -56,7 +56,7 @@ class DecisionRule(Protocol):
         ...
 
     def describe(self, first: str, second: str) -> str:
-        """The rule in words for the witness; ``first`` and ``second`` are what values are called."""
+        """The rule in words, for the witness; ``first`` and ``second`` are names of the values."""
         ...
 
 
