@@ -114,7 +114,7 @@ def audit_declared(
     best = max(objectives, key=lambda point: law.cuts(point).expected.z_score, default=None)
     # The bound is already a test at its own delta, so no other point at this delta is tested.
     if best is None or best.epsilon is None or best.delta == objective.delta:
-        bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
+        (bound,) = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
     rules.append(_threshold_rule(score, law.cuts(best)))
     bound, counts_at_point = count_correct(
