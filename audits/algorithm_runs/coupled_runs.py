@@ -138,7 +138,9 @@ class Rendezvous:
         self._answer = answer
         # What the second run asks for: a `PendingRelease`, or at its end (its error, its result).
         self._requests: SimpleQueue[Any] = SimpleQueue()
-        self._answers: SimpleQueue[Any] = SimpleQueue()  # None in it lets the second run go on
+        # Each None in it lets the second run go on until its next request.  Outputs are not sent
+        # through it: both runs read ``_output``.
+        self._answers: SimpleQueue[Any] = SimpleQueue()
         self._abandoned = False  # the first run is over
         self._output: Any = None  # of the last release, for both runs
         self._count = 0  # releases so far
@@ -149,7 +151,7 @@ class Rendezvous:
         """Run the second run in a thread that starts when the first one asks, and ends with it."""
 
         def work() -> None:
-            self._answers.get()
+            self._answers.get()  # until the first run asks, or is over
             try:
                 self._requests.put((None, None if self._abandoned else run()))
             except BaseException as error:  # raised again in the first run

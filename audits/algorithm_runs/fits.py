@@ -48,11 +48,15 @@ class AuditGates(Gates):
 def is_fitted_through_gates(algorithm: Any) -> bool:
     """Return whether an algorithm is an estimator whose ``fit`` can be driven.
 
-    A class that has another ``fit`` in place of such a one is driven by its own.  Machines send
-    votes, which the gate holds: what is fitted on machines is run on their votes.
+    A class that has another ``fit`` in place of such a one is driven by its own.  An estimator
+    whose ``fit`` takes machines is not driven by it: machines send votes, which the gate holds, so
+    it is run on their votes.
     """
     owner = _owner_of_gated_fit(type(algorithm))
-    return owner is not None and list(inspect.signature(owner.fit).parameters)[1] != "machines"
+    if owner is None:
+        return False
+    _self, first_argument, *_ = inspect.signature(owner.fit).parameters
+    return first_argument != "machines"
 
 
 def _owner_of_gated_fit(kind: type) -> Any:
@@ -92,11 +96,14 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
 def _own_run_is_called(model: Any) -> Iterator[None]:
     """Refuse a class that replaces ``run`` alone where its ``fit`` never calls ``run``.
 
-    A replay of that ``fit`` would say nothing of the new ``run``.
+    A replay of that ``fit`` would say nothing of the new ``run``.  So within this context the calls
+    of ``run`` are counted.
     """
     kinds = type(model).__mro__
-    owner = next((kind for kind in kinds if "run" in vars(kind)), None)
-    if owner is None or kinds.index(owner) >= kinds.index(_owner_of_gated_fit(type(model))):
+    owner_of_run = next((kind for kind in kinds if "run" in vars(kind)), None)
+    owner_of_fit = _owner_of_gated_fit(type(model))
+    # A subclass comes before its bases: only a ``run`` before the ``fit`` replaces another one.
+    if owner_of_run is None or kinds.index(owner_of_run) >= kinds.index(owner_of_fit):
         yield
         return
     run, calls = model.run, []

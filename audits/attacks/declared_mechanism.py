@@ -80,8 +80,10 @@ def audit_declared(
     if pair is not None:
         pairs = [pair]
     else:
-        claimed_epsilon = (claim or mechanism.loss).epsilon_at(objective.delta)
-        pairs = _worst_pairs(mechanism, min(claimed_epsilon, MAX_EPSILON))
+        epsilon = min((claim or mechanism.loss).epsilon_at(objective.delta), MAX_EPSILON)
+        candidates = [mechanism.worst_pair(share * epsilon) for share in EPSILON_SHARES]
+        # Equal pairs are tried once; their values may be arrays, so their texts are compared.
+        pairs = list({repr(candidate): candidate for candidate in candidates}.values())
     scores = [likelihood_ratio_score(mechanism, candidate) for candidate in pairs]
     known = [score_distribution(mechanism, candidate) for candidate in pairs]
     distributions = [law for law in known if law is not None]
@@ -112,7 +114,7 @@ def audit_declared(
     best = max(objectives, key=lambda point: law.cuts(point).expected.z_score, default=None)
     # The bound is already a test at its own delta, so no other point at this delta is tested.
     if best is None or best.epsilon is None or best.delta == objective.delta:
-        bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
+        (bound,) = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
         return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
     rules.append(_threshold_rule(score, law.cuts(best)))
     bound, counts_at_point = count_correct(
@@ -120,13 +122,6 @@ def audit_declared(
     )
     point = ClaimPoint(best.epsilon, best.delta, counts_at_point, decides_alone=not claims_own_loss)
     return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
-
-
-def _worst_pairs(mechanism: Mechanism, epsilon: float) -> list[tuple[Any, Any]]:
-    """The different worst pairs of a mechanism at shares of this epsilon."""
-    candidates = [mechanism.worst_pair(share * epsilon) for share in EPSILON_SHARES]
-    # Equal pairs are tried once; their values may be arrays, so their texts are compared.
-    return list({repr(candidate): candidate for candidate in candidates}.values())
 
 
 @final

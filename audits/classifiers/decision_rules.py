@@ -25,21 +25,30 @@ CUT_MARGIN = 1e-9  # a cut is so much of itself nearer to 0, see `best_cuts`
 
 
 class DecisionRule(Protocol):
-    """A rule: what it counts, what is expected of it, and its description in words."""
+    """A rule: what it counts, what is expected of it, and its description in words.
+
+    A test calls ``counts`` on its runs, and bounds epsilon by their sums.
+    """
 
     @property
     def expected(self) -> ExpectedOutcome:
-        """The outcome that was expected when the rule was chosen."""
+        """The outcome that was expected when the rule was chosen.
+
+        With a delta the bound divides its error by it among the possible numbers of leaks.
+        """
         ...
 
     @property
     def guessed_values(self) -> int:
-        """The number of values, 0 to 2, that the rule ever guesses."""
+        """The number of values, 0 to 2, that the rule ever guesses.
+
+        A rule that guesses one value profits only by leaks of that value's runs.
+        """
         ...
 
     @property
     def every_run(self) -> bool:
-        """True if the rule guesses in every run."""
+        """True if the rule guesses in every run: then the bound counts no leaks."""
         ...
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
@@ -47,7 +56,7 @@ class DecisionRule(Protocol):
         ...
 
     def describe(self, first: str, second: str) -> str:
-        """The rule in words: which value it guesses for which outputs."""
+        """The rule in words, for the witness; ``first`` and ``second`` are names of the values."""
         ...
 
 

@@ -112,6 +112,7 @@ def histogram_cells(
         minlength=edges.size + 1,
     )
     centres = total / np.maximum(ones + zeros, 1.0)
+    # Which cells are rare atoms: each is the upper end of its own cell.
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
     # ``smooth_cells`` is 1 for the cells whose runs take part in the fit, and 0 for the others: for
     # these the fit predicts the log-odds from their neighbours.  First the rare atoms are left out.

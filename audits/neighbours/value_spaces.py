@@ -117,6 +117,7 @@ class Box:
             yield f"all {name}", self.array(np.full(shape, number))
         if not shape:
             return
+        # ``rows`` has, at the place of each number, the index of its row.
         rows = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1)) + np.zeros(shape)
         last_row = max(shape[0] - 1, 1)
         yield "half low, half high", self.array(np.where(2 * rows < shape[0], low, high))
@@ -170,6 +171,7 @@ def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator)
     removed: one is added.
     """
     if relation is ValueMoves.EACH:
+        # Most numbers move by 1, since violations show at the largest moves.
         steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)
         return space.array(value + steps)
     if relation is ValueMoves.ANY or not space.shape:

@@ -13,7 +13,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -61,26 +61,28 @@ Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResul
 
 def cases() -> list[AuditCase]:
     """One case per published claim."""
+    label_noise = functools.partial(printed_label_noise, 1.0, DELTA)
+    selections = functools.partial(printed_selections, 1.0, 1e-6, iterates=50)
     claims: list[tuple[PublishedClaim, Attacker, Outcome]] = [
-        # Label noise: epsilon, delta, sparsity s* of theta, bound C on the noise of y.  It is
-        # scaled to a sensitivity of 4 C, but a label moves by 2 (sqrt(s*) + C): more if C is below
-        # sqrt(s*).
-        (printed_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
-        (printed_label_noise(1.0, DELTA, 5, 1.0), _gaussian, Outcome.FALSIFIED),
-        (printed_label_noise(1.0, DELTA, 4, 3.0), _gaussian, Outcome.SURVIVED),
-        (public_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
-        # Frank-Wolfe: epsilon, delta, number of iterates.
-        (printed_selections(1.0, 1e-6, 50), _selections, Outcome.SURVIVED),
+        # All claim epsilon 1.  With the sparsity s* of theta and the bound C on the noise of y,
+        # label noise is scaled to a sensitivity of 4 C, but a label moves by 2 (sqrt(s*) + C): more
+        # if C is below sqrt(s*).
+        (label_noise(true_sparsity=5, noise_bound=0.05), _gaussian, Outcome.FALSIFIED),
+        (label_noise(true_sparsity=5, noise_bound=1.0), _gaussian, Outcome.FALSIFIED),
+        (label_noise(true_sparsity=4, noise_bound=3.0), _gaussian, Outcome.SURVIVED),
         (
-            printed_selections(1.0, 1e-6, 50, relation=Adjacency.ADD_REMOVE),
-            _selections,
-            Outcome.SURVIVED,
+            public_label_noise(1.0, DELTA, true_sparsity=5, noise_bound=0.05),
+            _gaussian,
+            Outcome.FALSIFIED,
         ),
-        (printed_selections(1.0, 1e-6, 50, "gumbel"), _selections, Outcome.SURVIVED),
-        # Selections of features: epsilon, delta, number of features that are selected.
-        (printed_votes(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
-        (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
-        (printed_noisy_threshold(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
+        # Frank-Wolfe.
+        (selections(), _selections, Outcome.SURVIVED),
+        (selections(relation=Adjacency.ADD_REMOVE), _selections, Outcome.SURVIVED),
+        (selections(noise="gumbel"), _selections, Outcome.SURVIVED),
+        # Selections of features.
+        (printed_votes(1.0, DELTA, select=10), _not_attacked, Outcome.SURVIVED),
+        (printed_peeling(1.0, DELTA, select=10), _not_attacked, Outcome.SURVIVED),
+        (printed_noisy_threshold(1.0, DELTA, select=10), _not_attacked, Outcome.SURVIVED),
     ]
     return [
         *(
@@ -93,8 +95,9 @@ def cases() -> list[AuditCase]:
             )
             for claim, attack, expected in claims
         ),
-        _probability_case(5, 5, 0.05),
-        *(_rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))),
+        _probability_case(sparsity=5, true_sparsity=5, noise_bound=0.05),
+        _rate_case(printed_upper_rate(classes=100)),
+        _rate_case(printed_lower_rate(classes=100)),
     ]
 
 
@@ -116,21 +119,22 @@ def _published_row(
     """The row of a claim with a plan: what is provable, and what its attack shows."""
     start = time.perf_counter()
     provable, attacked = claim.true_epsilon, attack(claim, settings, rng)
-    shown = max((x for x in (attacked.computed, attacked.sampled) if x is not None), default=None)
-    false = attacked.refuted or (
-        attacked.computed is not None and attacked.computed > claim.epsilon
-    )
-    verdict = "holds" if claim.holds else "false" if false else "neither proved nor refuted"
+    bounds = [bound for bound in (attacked.computed, attacked.sampled) if bound is not None]
+    exceeds = attacked.computed is not None and attacked.computed > claim.epsilon
+    is_false = attacked.refuted or exceeds
+    verdict = "false" if is_false else "neither proved nor refuted"
+    if claim.holds:
+        verdict = "holds"
     evidence = f"{verdict}; provable {provable:.4g}{attacked.description}"
     return ReportRow(
         subject=claim.name,
         kind="paper",
         claim=(claim.epsilon, claim.delta),
         exact_epsilon=provable,
-        epsilon_lower=shown,
+        epsilon_lower=max(bounds, default=None),
         confidence=settings.confidence,
         runs=attacked.runs,
-        outcome=Outcome.FALSIFIED if false else Outcome.SURVIVED,
+        outcome=Outcome.FALSIFIED if is_false else Outcome.SURVIVED,
         expected=expected,
         witness=f"{claim.source}: {evidence}",
         evidence=evidence,
@@ -168,7 +172,11 @@ def _selections(
     del settings, rng
     epsilon_lower = attacked_epsilon(claim)
     return AttackResult(
-        epsilon_lower, None, False, 0, f", at least {epsilon_lower:.4g} by two candidates"
+        computed=epsilon_lower,
+        sampled=None,
+        refuted=False,
+        runs=0,
+        description=f", at least {epsilon_lower:.4g} by two candidates",
     )
 
 
@@ -176,7 +184,9 @@ def _not_attacked(
     claim: PublishedClaim, settings: Settings, rng: np.random.Generator
 ) -> AttackResult:
     del claim, settings, rng
-    return AttackResult(None, None, False, 0, "; not attacked")
+    return AttackResult(
+        computed=None, sampled=None, refuted=False, runs=0, description="; not attacked"
+    )
 
 
 def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> AuditCase:
@@ -190,10 +200,10 @@ def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> 
         finding = f"asks a coin to fall with probability {probability:.4g}"
         return _computed_row(
             name,
-            f"{source}: {finding}: as printed it is no mechanism",
-            finding,
-            probability > 1,
-            settings,
+            witness=f"{source}: {finding}: as printed it is no mechanism",
+            evidence=finding,
+            is_false=probability > 1,
+            settings=settings,
         )
 
     return AuditCase(name, "paper", source, Outcome.FALSIFIED, check)
@@ -207,20 +217,24 @@ def _rate_case(rate: PrintedRate) -> AuditCase:
         true_power, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"
         comparison = f"squared risk grows like epsilon^-{true_power}, printed epsilon^-{printed}"
         return _computed_row(
-            rate.name, f"{rate.source}: {comparison}", comparison, not rate.holds, settings
+            rate.name,
+            witness=f"{rate.source}: {comparison}",
+            evidence=comparison,
+            is_false=not rate.holds,
+            settings=settings,
         )
 
     return AuditCase(rate.name, "paper", rate.source, Outcome.FALSIFIED, check)
 
 
 def _computed_row(
-    subject: str, witness: str, evidence: str, false: Any, settings: Settings
+    subject: str, *, witness: str, evidence: str, is_false: bool, settings: Settings
 ) -> ReportRow:
-    """The row of a claim that is not about epsilon; ``false`` says that a computation refutes it.
+    """The row of a claim that is not about epsilon, which a computation refutes if it ``is_false``.
 
     All such claims here are expected to be false.
     """
-    outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
+    outcome = Outcome.FALSIFIED if is_false else Outcome.SURVIVED
     return ReportRow(
         subject=subject,
         kind="paper",

@@ -118,8 +118,12 @@ def _spend_call(pair: EventPair, spent: Spent) -> None:
     if distance == 0:
         return
     spent.calls[loss] += 1
-    is_within = distance is not None and sensitivity and distance < sensitivity
-    if is_within and isinstance(loss, PureLoss):
+    if (
+        isinstance(loss, PureLoss)
+        and distance is not None
+        and sensitivity
+        and distance < sensitivity
+    ):
         loss = PureLoss(loss.epsilon * distance / sensitivity)
     spent.scaled[loss] += 1
 

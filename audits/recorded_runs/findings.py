@@ -154,6 +154,8 @@ def too_far(
             yield _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
     if not declared:
         return
+    # Of a released number the first noise is looked at, in whose units its move is: a declared draw
+    # is that of one noise added to a value.
     laws = Laws(blocks)
     for pair in pairs:
         moved = pair.moved

@@ -286,7 +286,7 @@ def _matrix(
                 (k, noise_column + len(column_of), -factor / size),
             ]
         limits.append(sum(constants) / size)
-    row_index, column, factor = np.array(entries).T if entries else np.zeros((3, 0))
+    row_index, column, coefficient = np.array(entries).T if entries else np.zeros((3, 0))
     shape = (len(rows), 2 * len(column_of))
-    matrix = coo_array((-factor, (row_index.astype(int), column.astype(int))), shape=shape)
+    matrix = coo_array((-coefficient, (row_index.astype(int), column.astype(int))), shape=shape)
     return matrix, np.array(limits)

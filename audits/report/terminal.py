@@ -157,6 +157,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     }
     kinds = {row.kind for row in rows}
     shown_heads = {evidence_heads[kind] for kind in kinds if kind in evidence_heads}
+    # A table of several kinds has room for one of their words.
     table.add_column(", ".join(["subject", *sorted(shown_heads)[:1]]), overflow="fold")
     exact_head = "provable" if kinds == {"paper"} else "exact"
     for name in ("claimed", exact_head, "at least", "verdict"):

@@ -33,16 +33,16 @@ class RunnableCase(Protocol[Row_co]):
 
     @property
     def subject(self) -> str:
-        """The name of the subject."""
+        """The name of the subject, by which a worker elsewhere finds the case."""
         ...
 
     @property
     def kind(self) -> str:
-        """The kind of the subject."""
+        """The kind of the subject; cases of the kind "algorithm" begin first."""
         ...
 
     def run(self, settings: Settings) -> Row_co:
-        """Audit the subject and return its row."""
+        """Audit the subject and return its row, the same for the same settings."""
         ...
 
 

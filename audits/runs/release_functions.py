@@ -127,6 +127,7 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     if not size and generator == BY_PLACE and len(positional) > 2:
         # after a generator, a third argument without a default takes the number of runs
         size = BY_PLACE if positional[2].default is inspect.Parameter.empty else ""
+    # Whether the release can be called so is asked of the signature, before any run.
     positional_count = 1 + (generator == BY_PLACE) + (size == BY_PLACE)
     keywords = ["rng"] * (generator == BY_NAME) + ["size"] * (size == BY_NAME)
     try:
@@ -148,9 +149,10 @@ def _generator_form(parameters: list[inspect.Parameter]) -> str:
         if second.name == "rng" or (not has_rng and _is_generator(second)):
             return BY_PLACE
     elif not has_rng and inspect.Parameter.VAR_POSITIONAL in kinds:
-        return BY_PLACE
+        return BY_PLACE  # ``*arguments`` take it
     if has_rng:
         return BY_NAME
+    # ``**options`` may take it, or may pass on what they do not know and raise.
     return BY_NAME_ON_TRIAL if inspect.Parameter.VAR_KEYWORD in kinds else ""
 
 
@@ -410,8 +412,10 @@ def _draw_and_compare(release: Vectorised, value: Any, size: int) -> tuple[bool,
     last_copy = None
 
     def checked_copies() -> Iterator[Any]:
+        # A copy is compared when the next one is asked for, so that only one is kept at a time: a
+        # value may be large.  The last one is compared below.
         nonlocal last_copy
-        for last_copy in copies(value):  # one at a time: values may be large
+        for last_copy in copies(value):
             yield last_copy
             changed.append(_has_changed(last_copy, value, digest_before))
 
