@@ -3,7 +3,7 @@
 `AccountsCheck` reads along a log of charges whose hashes are right.  It has a `ChargeCheck` for
 each data set, which recomputes from the entries what was spent, and compares this with the totals
 that they state; and this one has a `TermsCheck`, which does the same with the terms of the data
-set: its budget, its end, and the quotas of authors.
+set: its budget and its end.  The quotas of authors are checked in `accountant.book.quota_check`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import START, Account, Standing
+from accountant.book.account import Account, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
@@ -20,6 +20,7 @@ from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
+from accountant.book.quota_check import QuotaCheck
 from accountant.book.time_check import TimeCheck
 from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
@@ -88,6 +89,7 @@ class AccountsCheck:
         for name, check in self._checks.items():
             if name in self._violations:
                 continue
+            check.refuse_unstated_quotas()
             indexed_charge = self._log.last_charge(name)
             if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
@@ -134,6 +136,10 @@ class ChargeCheck:
     def last_seq(self) -> int:
         """Return the number of the last charge; 0 if there is none."""
         return 0 if self._last_charge is None else self._last_charge.seq
+
+    def refuse_unstated_quotas(self) -> None:
+        """Raise `LedgerCorrupt` if the log ends before all quotas are found under keys."""
+        self._terms.quotas.refuse_unstated(self._log.head)
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check a charge, a step of a plan or a change of the terms, and take it into account."""
@@ -329,11 +335,11 @@ class ChargeCheck:
 
 
 class TermsCheck:
-    """Folds the terms of one data set in the order of its entries, and what each author charged."""
+    """Folds the terms of one data set in the order of its entries."""
 
     def __init__(self, account: Account, times: TimeCheck) -> None:
-        self._account, self._authors = account, account.uncharged_authors()
-        self._times = times
+        self._account, self._times = account, times
+        self.quotas = QuotaCheck(account)
 
     def check_change(
         self,
@@ -357,11 +363,11 @@ class TermsCheck:
         if change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
-            self._check_quota(entry, before)
+            self.quotas.check_change(entry, before.notion, old_terms, terms)
         elif change == CLOCK:
-            account.charge_author(self._authors, entry)
-            charged = self._authors.encoded(before.notion) if terms.quotas else {}
-            self._check_used(entry, before.notion, charged)
+            self.quotas.check_correction(entry, before.notion, terms)
+        else:
+            self.quotas.refuse_unstated(entry)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
@@ -390,57 +396,13 @@ class TermsCheck:
             account.terms.refuse_if_over(account.name, entry.latest)
         except DatasetClosed:
             self._refuse("was made after its data set was closed or had expired", entry)
+        self.quotas.refuse_unstated(entry)
         if entry.kind in CHARGING_KINDS:
-            self._check_own(entry)
+            self.quotas.check_charge(entry)
         elif account.window is not None:
             paid_at = self._times.window_time_now(account.log.entry(entry.facts["run"]))
             if account.window.label(paid_at) != account.window.label(entry.window_time):
                 self._refuse("was made in another window than the one that paid for it", entry)
 
-    def _check_own(self, entry: LogEntry) -> None:
-        """Check what a charge says of its author's own total, while there are quotas."""
-        account, author, facts = self._account, entry.facts["author"], entry.facts
-        # With users these sums take long, so they are made where quotas need them.
-        if account.users is None or account.terms.quotas:
-            account.charge_author(self._authors, entry)
-        if not account.terms.quotas:
-            return
-        notion, after = account.notion_in(facts), self._authors.parts(author)
-        if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
-            self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.total_of(notion, after, entry.window_time)
-        if account.terms.is_over_quota(author, notion, spent):
-            self._refuse("spends more than the quota of its author", entry)
-
-    def _check_quota(self, entry: LogEntry, before: Standing) -> None:
-        """Check that one author's quota changes; the first quota also states what all spent."""
-        account, facts, notion = self._account, entry.facts, before.notion
-        quotas = account.terms.quotas
-        whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
-        if {**quotas, **whose} != facts["quotas"]:
-            self._refuse("changes other terms than it says", entry)
-        if account.users is not None and not quotas:
-            for earlier in account.log.entries_after(START):
-                if earlier.seq >= entry.seq:
-                    break
-                if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                    account.charge_author(self._authors, earlier)
-        self._check_used(entry, notion, {} if quotas else self._authors.encoded(notion))
-
-    def _check_used(
-        self, entry: LogEntry, notion: CompositionNotion[Any], spent: dict[str, Any]
-    ) -> None:
-        """Check that an entry of terms says what each author spent, where it must."""
-        stated = entry.facts.get("used", {})
-        if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
-            self._refuse("does not say what each author spent before", entry)
-
     def _refuse(self, why: str, entry: LogEntry) -> None:
         raise LedgerCorrupt(self._account.log.name, why, entry.seq)
-
-
-def _decoded_by_author(
-    notion: CompositionNotion[Any], encoded_by_author: dict[str, Any]
-) -> dict[str, Parts]:
-    """Return the parts of each author, decoded."""
-    return {author: decoded(notion, parts) for author, parts in encoded_by_author.items()}

@@ -531,7 +531,7 @@ class Book(TableDisplay):
     def quotas(self, name: str) -> Quotas:
         """Return what each author spent of a data set, and may spend.
 
-        It reads the whole log once; `status` has those with a quota at once.
+        It reads the whole log once, and later what is new.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ class StatusFields(NamedTuple):
     expires: str | None
     closed: str | None
     reason: str
-    quotas: tuple[Quota, ...]
+    limited_authors: int
     people: str | None
     protects: str
     most: float
@@ -73,8 +73,8 @@ class Status(TableDisplay, StatusFields):
     set was closed for good, ``reason`` the stated reason of the last change of its terms.
     ``log_time`` is the log's time that counts for windows, or for the end, and ``clock`` what the
     clock says; both are None where they are less than a minute apart, or nothing depends on them.
-    ``quotas`` has the authors who have one, ``people`` is the name of those whom the data are
-    about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
+    ``limited_authors`` is how many authors have a quota, ``people`` the name of those whom the data
+    are about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
     that each plan must be opened with a proof of its cost.
     """
 
@@ -120,10 +120,6 @@ def status_of(account: Account) -> Status:
         protects = f"{account.unit} in one {account.buckets}"
     after_plan = account.counts_after_plan(notion)
     runs = account.runs_set_aside()
-    quotas = []
-    for author, quota in terms.quotas.items():
-        author_total = account.total_of(notion, account.author_parts(notion, author))
-        quotas.append(Quota(author, notion.epsilon(author_total), quota))
     return Status(
         name=account.name,
         budget=account.budget,
@@ -142,7 +138,7 @@ def status_of(account: Account) -> Status:
         expires=terms.expires,
         closed=terms.closed or None,
         reason=terms.reason,
-        quotas=tuple(quotas),
+        limited_authors=terms.limited_authors or len(terms.listed_quotas),
         people=account.people,
         protects=protects,
         most=account.shown_notion(largest_budget, after_plan).budget.epsilon,
@@ -192,14 +188,14 @@ class Quotas(TableDisplay, list[Quota]):
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    totals, quotas = account.author_totals(), account.terms.quotas
+    totals = account.author_totals()
     return Quotas(
         Quota(
             author,
             notion.epsilon(account.total_of(notion, totals.parts(author))),
-            quotas.get(author),
+            totals.quotas.get(author),
         )
-        for author in sorted({*totals.authors, *quotas})
+        for author in sorted({*totals.authors, *totals.quotas})
     )
 
 

@@ -146,5 +146,10 @@ def _status_lines(status: Status) -> Iterator[str]:
         times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
         unconfirmed = "; no later window opens until the clock is confirmed"
         yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
-    for quota in status.quotas:
-        yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"
+    if status.limited_authors:
+        authors = (
+            "1 author has"
+            if status.limited_authors == 1
+            else (f"{status.limited_authors:,} authors have")
+        )
+        yield f"  {authors} a quota: see `ledger quota`"

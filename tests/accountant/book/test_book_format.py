@@ -196,7 +196,8 @@ def test_entries_of_terms_state_what_they_need(sqlite_book):
         )
     ]
     assert stated == [
-        ["expires", "users"], ["expires", "quotas"], ["closed", "expires", "quotas"]
+        ["expires", "users"], ["expires", "limited_authors"],
+        ["closed", "expires", "limited_authors"],
     ]  # fmt: skip
     assert limits_of({"window": "month", "buckets": None, "verified": False}) == ["window"]
     assert set(limits_of(dict.fromkeys(KNOWN_LIMITS, "x"))) == KNOWN_LIMITS

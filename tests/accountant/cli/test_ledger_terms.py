@@ -51,7 +51,7 @@ def test_terms_are_changed_and_shown(url, capsys):
     assert capsys.readouterr().out.splitlines() == [
         "d: spent epsilon 0.1000 of 2 at delta 1e-06, for a person of the study",
         "  expires 2998-01-01T00:00:00 (UTC)",
-        "  quota of bob: epsilon 0 of 0.25",
+        "  1 author has a quota: see `ledger quota`",
     ]
     assert run("close", url, "d", "--reason", "over", "--json") == 0
     shown = json.loads(capsys.readouterr().out)["dataset"]
