@@ -38,6 +38,7 @@ REFUSED = {
 OLDER = "this book needs a newer version of dp-attest; this one may only read it"
 # The last version that knew no closing, no expiry, no quotas, windows or proofs.
 BEFORE_TERMS = "869df4f7"
+LISTS_QUOTAS = "830740af"  # the last version that listed all quotas in each entry of terms
 
 
 def spend(book, name):
@@ -240,15 +241,42 @@ def test_charges_against_terms_are_reported_for_their_data_set_alone(first_forma
     assert "data set 'monthly': was charged by a version that does not know windows" in shown.err
 
 
-@pytest.mark.slow
-def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
+def spends_of_an_earlier_version(commit, folder, place):
+    """What an earlier version says when it spends from each data set of a book."""
     history = subprocess.run(
-        ["git", "archive", BEFORE_TERMS, "accountant", "mechanisms"],
+        ["git", "archive", commit, "accountant", "mechanisms"],
         cwd=ROOT, capture_output=True, check=False,
     )  # fmt: skip
     if history.returncode:
         pytest.skip("no history of the repository here")
-    subprocess.run(["tar", "x", "-C", tmp_path], input=history.stdout, check=True)
+    subprocess.run(["tar", "x", "-C", folder], input=history.stdout, check=True)
+    attack = f"""
+import importlib.metadata
+importlib.metadata.entry_points = lambda **_: []  # those of today's version
+import numpy as np
+import accountant
+from accountant import Book
+from mechanisms import Laplace
+assert accountant.__file__.startswith({str(folder)!r})
+with Book.open({place.url!r}, author="ada") as book:
+    for name in book.names:
+        try:
+            with book.ledger(name, np.arange(5.0)) as ledger:
+                ledger.release(Laplace(8.0), np.sum)
+                print(name, "spent")
+        except Exception as error:
+            print(name, error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", attack], env=environment, cwd=folder, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
     place = SQLiteBookFile(tmp_path / "book.db")
     with Book.create(place.url, author="ada") as book:
         for name in ("open", "closed", "expired", "limited"):
@@ -259,27 +287,22 @@ def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
         book.expire("expired", "2026-01-01", "consent ended")
         book.set_quota("limited", "ada", 0.05, "the pilot")
         before = book.verify()
-    attack = f"""
-import importlib.metadata
-importlib.metadata.entry_points = lambda **_: []  # those of today's version
-import numpy as np
-import accountant
-from accountant import Book
-from mechanisms import Laplace
-assert accountant.__file__.startswith({str(tmp_path)!r})
-with Book.open({place.url!r}, author="ada") as book:
-    for name in book.names:
-        try:
-            with book.ledger(name, np.arange(5.0)) as ledger:
-                ledger.release(Laplace(8.0), np.sum)
-        except Exception as error:
-            print(name, error)
-"""
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", attack], env=environment, cwd=tmp_path, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.count(OLDER) == 5
+    said = spends_of_an_earlier_version(BEFORE_TERMS, tmp_path, place)
+    assert said.count(OLDER) == 5
     with Book.open(place.url) as book:
         assert book.verify() == before
+
+
+@pytest.mark.slow
+def test_the_version_that_lists_quotas_spends_from_no_data_set_with_quotas_of_today(tmp_path):
+    place = SQLiteBookFile(tmp_path / "book.db")
+    with Book.create(place.url, author="ada") as book:
+        for name in ("limited", "open"):
+            book.dataset(name, Budget(1.0))
+        book.set_quota("limited", "ada", 0.05, "the pilot")
+    said = spends_of_an_earlier_version(LISTS_QUOTAS, tmp_path, place)
+    assert "limits the data set 'limited' by 'limited_authors', 'own', 'quota'" in said
+    assert said.endswith("open spent\n")
+    with Book.open(place.url) as book:
+        assert book.spent("limited") == 0
+        book.verify()

@@ -240,9 +240,11 @@ def test_who_has_no_quota_states_none_where_others_have_one(sqlite_book):
         *rewritten(sqlite_book, last, lambda one: one["seq"] == last and one.pop("own"))
     )
     # a version that knows no quotas would charge so
-    with opened(sqlite_book, "ada") as book:
-        with pytest.raises(LedgerViolated, match="does not know quotas"):
-            spends(book)
+    with (
+        opened(sqlite_book, "ada") as book,
+        pytest.raises(LedgerViolated, match="does not know quotas"),
+    ):
+        spends(book)
 
 
 def test_an_entry_of_another_author_is_no_quota_of_this_one(sqlite_book):
@@ -256,9 +258,9 @@ def test_an_entry_of_another_author_is_no_quota_of_this_one(sqlite_book):
             facts["whose"] = "eve"  # the index still leads here for bob
 
     sqlite_book.tamper(*rewritten(sqlite_book, 3, change))
-    with opened(sqlite_book, "bob") as bob:
-        with pytest.raises(LedgerCorrupt, match="does not say what an author spent"):
-            spends(bob)
+    why = "does not say what an author spent"
+    with opened(sqlite_book, "bob") as bob, pytest.raises(LedgerCorrupt, match=why):
+        spends(bob)
 
 
 # --- books whose quotas an earlier version listed in every entry of terms
@@ -372,9 +374,9 @@ def test_a_change_over_that_loses_a_quota_is_found(listed, what):
         listed.tamper(*rewritten(
             listed, 29, lambda facts: facts["seq"] == 30 and facts.update(quota=5.0)
         ))  # fmt: skip
-    with opened(listed, "ada") as book:
-        with pytest.raises(LedgerCorrupt, match="comes before other quotas have an entry"):
-            book.verify()
+    why = "comes before other quotas have an entry"
+    with opened(listed, "ada") as book, pytest.raises(LedgerCorrupt, match=why):
+        book.verify()
 
 
 def test_a_book_written_before_takes_terms_and_quotas(tmp_path):
