@@ -7,18 +7,19 @@ that are about the same people.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
+from accountant.formatting import format_upper
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
 STATUS_COLUMNS = (
-    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
+    "data set", "epsilon", "of", "left", "delta", "counts", "users", "opened", "ends",
 )  # fmt: skip
 
 
@@ -35,6 +36,7 @@ class StatusFields(NamedTuple):
     total: float
     limit: float
     epsilon: float
+    left: float
     opened: str
     relation: str | None
     sums: tuple[str, ...]
@@ -58,7 +60,8 @@ class StatusFields(NamedTuple):
 class Status(TableDisplay, StatusFields):
     """A data set that has spent ``total`` of ``limit`` in the unit ``counts``.
 
-    ``epsilon`` is what was spent as an epsilon at the budget's delta.  ``sums`` are all sums that
+    ``epsilon`` is what was spent as an epsilon at the budget's delta, and ``left`` what is left of
+    it, as `Book.left` returns it.  ``sums`` are all sums that
     the composition ``notion`` keeps, exactly; ``after_plan`` says that epsilons are added to that
     of a certified plan.  With windows, each of them has a budget of its own: ``windows`` is their
     kind, "month" say, and ``window`` the one that is open.  With ``buckets`` each bucket has one.
@@ -80,18 +83,60 @@ class Status(TableDisplay, StatusFields):
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return "\n".join(_status_lines(self))
+
     def _table(self) -> Table:
         return statuses_table([self])
+
+
+def _status_lines(status: Status) -> Iterator[str]:
+    """Yield what was spent of a data set in one line, then the terms that apply to it."""
+    spent = f"epsilon {format_upper(status.epsilon)} of {epsilon_limit(status):.6g}"
+    other = f" ({other_sum(status)})" if other_sum(status) else ""
+    who = f"each of {status.users} users" if status.users else status.protects
+    when = "" if status.window is None else f" in {status.window}"
+    yield f"{status.name}: spent {spent} at delta {status.budget.delta:g}{other}{when}, for {who}"
+    if status.most > status.budget.epsilon:
+        yield f"  one window has at most epsilon {format_upper(status.most)}"
+    if status.runs is not None:
+        made_runs, paid_runs = status.runs
+        yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
+    if status.verified:
+        yield "  each plan is opened with a proof of its cost"
+    # the first 19 characters of a time are those up to its second
+    if status.closed is not None:
+        yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
+    elif status.expires is not None:
+        yield f"  expires {status.expires[:19]} (UTC)"
+    if status.log_time is not None and status.clock is not None:
+        times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
+        unconfirmed = "; no later window opens until the clock is confirmed"
+        yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
+    if status.limited_authors:
+        yield f"  authors with a quota: {status.limited_authors:,}"
 
 
 def statuses_table(statuses: Iterable[Status]) -> Table:
     """Return data sets as rows of a table."""
     rows = [
-        (status.name, status.total, status.limit, status.counts, status.epsilon,
-         status.budget.delta, status.users, status.opened, status.closed or status.expires)
+        (status.name, status.epsilon, epsilon_limit(status), status.left, status.budget.delta,
+         other_sum(status), status.users, status.opened, status.closed or status.expires)
         for status in statuses
     ]  # fmt: skip
-    return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
+    return Table(STATUS_COLUMNS, rows, upper=("epsilon",), lower=("of", "left"))
+
+
+def epsilon_limit(status: Status) -> float:
+    """Return the epsilon that may be spent: more than the budget where a window takes over some."""
+    return status.limit if status.counts == "epsilon" else status.budget.epsilon
+
+
+def other_sum(status: Status) -> str:
+    """Return the sum that decides what fits, in words; empty where that is the epsilon itself."""
+    if status.counts == "epsilon":
+        return ""
+    return f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
 
 
 def status_of(account: Account) -> Status:
@@ -131,6 +176,7 @@ def status_of(account: Account) -> Status:
         total=shown.amount,
         limit=shown.limit,
         epsilon=epsilon,
+        left=0.0 if terms.is_over(times.latest) else notion.epsilon_left(total),
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
         sums=tuple(notion.encode(total)),
