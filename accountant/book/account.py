@@ -201,6 +201,11 @@ class Account:
         """Note what the terms in force, or the opening, state that this version does not know."""
         self._unknown = [*self._unknown_at_opening, *unknown_terms(facts)]
 
+    @property
+    def has_unknown_terms(self) -> bool:
+        """Return whether newer code limits the data set by what this code does not know."""
+        return bool(self._unknown)
+
     def refuse_unknown_terms(self) -> None:
         """Raise `LedgerNewer` if newer code limits the data set by what this code does not know."""
         if self._unknown:

@@ -151,7 +151,8 @@ def status_of(account: Account) -> Status:
     if window is not None and notion.exceeds(total):
         shown, epsilon = notion.shown(total), notion.epsilon(total)
     times = account.log.times
-    is_windowed = window is not None and not terms.is_over(times.latest)
+    is_over = terms.is_over(times.latest)
+    is_windowed = window is not None and not is_over
     log_time = times.window if is_windowed else times.latest
     has_time = window is not None or terms.expires is not None
     differs = has_time and bool(times.difference(log_time))
@@ -176,7 +177,7 @@ def status_of(account: Account) -> Status:
         total=shown.amount,
         limit=shown.limit,
         epsilon=epsilon,
-        left=0.0 if terms.is_over(times.latest) else notion.epsilon_left(total),
+        left=0.0 if is_over or account.has_unknown_terms else notion.epsilon_left(total),
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
         sums=tuple(notion.encode(total)),

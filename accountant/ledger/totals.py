@@ -123,7 +123,9 @@ class CompositionNotion(ABC, Generic[Amount]):
         unspent = DECIMAL_CONTEXT.subtract(
             printed_decimal(self.budget.epsilon), printed_decimal(self.epsilon(total))
         )
-        # A total of which a small part is spent may still have an epsilon of 0.
+        if total == self.zero:
+            return float_floor(unspent)
+        # In Gaussian privacy a small total has an epsilon of 0, and leaves less than the budget.
         return max(0.0, min(float_floor(unspent), self.largest_epsilon(self.left(total))))
 
     def largest_epsilon(self, unspent: Amount) -> float:
