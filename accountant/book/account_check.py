@@ -47,9 +47,11 @@ class AccountsCheck:
         """Check what an entry states about the account of a data set, if it states anything."""
         self._times.check_entry(entry)
         is_counted_anew = entry.kind == TERMS and entry.facts.get("change") == CLOCK
-        if is_counted_anew and not self._to_correct:
+        # Nothing is spent any more from a data set whose terms are broken, corrected or not.
+        is_broken = is_counted_anew and entry.facts["dataset"] in self._violations
+        if is_counted_anew and not self._to_correct and not is_broken:
             self._refuse("counts windows anew where no clock was corrected", entry)
-        if self._to_correct:
+        if self._to_correct and not is_broken:
             expected = self._to_correct.pop(0)
             if not is_counted_anew or entry.facts["dataset"] != expected:
                 self._refuse("comes before all windows are counted by a corrected clock", entry)
@@ -57,7 +59,9 @@ class AccountsCheck:
             for name, check in self._checks.items():
                 self._check(name, check.check_end_after, entry)
             self._to_correct = [
-                name for name, check in self._checks.items() if check.has_moved_windows
+                name
+                for name, check in self._checks.items()
+                if check.has_moved_windows and name not in self._violations
             ]
         elif entry.kind == "dataset":
             name = entry.facts["dataset"]

@@ -26,7 +26,7 @@ from accountant.book.limits.charges import AuthorTotals
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import Parts, encoded
 from accountant.book.log import Log
-from accountant.errors import LedgerClockAhead, ParameterError
+from accountant.errors import LedgerClockAhead, LedgerViolated, ParameterError
 
 TRUSTED = "trusted"
 DAY = len("2026-11-28")
@@ -68,6 +68,7 @@ def correct_clock(log: Log, reason: str) -> ClockCorrection:
         before = log.times
         sums.refuse_unless_jumped(before)
         now = before.clock
+        sums.leave_out_broken()
         for account in sums.windowed_accounts:
             if not account.follow_terms().closed:
                 change_over_quotas(account, reason)
@@ -134,11 +135,25 @@ class WindowSums:
                     self._windowed[account.name] = account, account.uncharged_authors()
             elif entry.facts["dataset"] in self._windowed:
                 account, authors = self._windowed[entry.facts["dataset"]]
-                if entry.states_charges:
+                if entry.states_charges and "parts" in entry.facts:
                     account.note_parts(self.parts.setdefault(account.name, {}), entry)
                 if entry.states_charges or entry.kind == TERMS:
                     account.charge_author(authors, entry)
             self._head = entry.chain_head
+
+    def leave_out_broken(self) -> None:
+        """Leave out the data sets from which a version has spent that does not know their limits.
+
+        Nothing more is spent from them, so that no window of theirs opens.
+        """
+        for account in list(self.accounts):
+            try:
+                account.follow_terms()
+                account.last_charge()
+            except LedgerViolated:
+                self.accounts.remove(account)
+                self._windowed.pop(account.name, None)
+                self.parts.pop(account.name, None)
 
     @property
     def windowed_accounts(self) -> list[Account]:

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from accountant import (
     ParameterError,
 )
 from accountant.__main__ import main
+from accountant.book import log
 from accountant.book.chain.entries import FORMAT, KNOWN_LIMITS, canonical_json, limits_of, next_hash
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten
@@ -239,6 +240,34 @@ def test_charges_against_terms_are_reported_for_their_data_set_alone(first_forma
     shown = capsys.readouterr()
     assert "open: spent epsilon 0.3750 of 1" in shown.out
     assert "data set 'monthly': was charged by a version that does not know windows" in shown.err
+
+
+def test_a_broken_data_set_does_not_keep_the_clock_from_being_corrected(first_format, monkeypatch):
+    with Book.open(first_format.url, author="ada", clock="trusted") as book:
+        book.dataset("weekly", Budget(1.0), window="week")
+        spend(book, "weekly")
+    spend_before_formats(first_format, "monthly")
+    now, later = datetime.now(UTC), datetime.now(UTC) + timedelta(days=400)
+    with Book.open(first_format.url, author="ada", clock="trusted") as book:
+        monkeypatch.setattr(log, "clock_time", lambda _: later.isoformat(timespec="microseconds"))
+        spend(book, "weekly")
+        monkeypatch.setattr(log, "clock_time", lambda _: now.isoformat(timespec="microseconds"))
+        assert book.correct_clock("NTP was off").windows == ("weekly",)
+        assert book.spent("weekly") == 0.25
+        spend(book, "weekly")
+        for attempt in (lambda: spend(book, "monthly"), lambda: book.status("monthly")):
+            with pytest.raises(LedgerViolated):
+                attempt()
+        with pytest.raises(LedgerViolated) as raised:
+            book.verify()
+        assert list(raised.value.datasets) == ["monthly"]
+
+
+def spend_before_formats(place, name):
+    """Append a charge of a version before formats, in a book that refuses them by a trigger."""
+    with contextlib.closing(sqlite3.connect(place.path)) as db, db:
+        db.execute("DROP TRIGGER IF EXISTS entries_need_format")
+    spend_as_before_terms(place, name)
 
 
 def spends_of_an_earlier_version(commit, folder, place):
