@@ -21,19 +21,16 @@ Before a charge is written, `accountant.book.reservations` decides by it whether
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import (
     CLOCK,
     CLOCK_KEY,
-    FIRST_PREDECESSOR,
     PAID,
     TERMS,
-    ChainHead,
     LogEntry,
     bucket_key,
     canonical_json,
@@ -46,6 +43,7 @@ from accountant.book.limits.terms import Terms, stated_quota
 from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
+from accountant.book.running_sums import RunningSums
 from accountant.book.stored_values import decode_users
 from accountant.errors import LedgerCorrupt, LedgerNewer, LedgerViolated, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
@@ -55,10 +53,8 @@ from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion that counts after a plan
-START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
 MOST_READ_IN_LOCK = 32  # the most entries that are read in the lock of writers, while others wait
 ENTRIES_READ_AHEAD = 10_000  # the most entries read in one transaction, while other threads wait
-Sums = TypeVar("Sums")  # what charges add up to
 
 
 class Notions(NamedTuple):
@@ -88,46 +84,6 @@ class RunsSetAside(NamedTuple):
     made: int
     paid: int
     paid_by: int
-
-
-class RunningSums(Generic[Sums]):
-    """What the charges of one data set add up to, from the first entry of the log on.
-
-    It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
-    any charge, and ``add`` adds a charge or a change of the terms to them, as its account reads it.
-    The account comes with each question: sums that kept it would keep each other alive, and an open
-    file.
-    """
-
-    def __init__(
-        self,
-        log: Log,
-        dataset: str,
-        unspent: Callable[[], Sums],
-        add: Callable[[Account, Sums, LogEntry], None],
-    ) -> None:
-        self._log, self._dataset = log, dataset
-        self._unspent, self._add = unspent, add
-        self._sums, self._head = unspent(), START
-
-    def up_to_date(self, account: Account, max_entries: int | None = None) -> Sums:
-        """Add the next entries, all of them for None, and return the sums; inside a transaction."""
-        try:
-            for entry in islice(self._log.entries_after(self._head), max_entries):
-                is_counted = entry.states_charges or entry.kind == TERMS
-                if is_counted and entry.facts["dataset"] == self._dataset:
-                    self._add(account, self._sums, entry)
-                self._head = entry.chain_head
-        except BaseException:
-            # The last entry may be added without being noted, so the sums begin anew.
-            self._sums, self._head = self._unspent(), START
-            raise
-        return self._sums
-
-    @property
-    def entries_behind(self) -> int:
-        """Return how many entries the sums are behind the log; inside a transaction."""
-        return self._log.head.seq - self._head.seq
 
 
 class Account:

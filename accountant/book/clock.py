@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from accountant.book.account import START, Account
+from accountant.book.account import Account
 from accountant.book.chain.entries import (
     CLOCK,
     CLOCK_KEY,
@@ -26,6 +26,7 @@ from accountant.book.limits.charges import AuthorTotals
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import Parts, encoded
 from accountant.book.log import Log
+from accountant.book.running_sums import START
 from accountant.errors import LedgerClockAhead, LedgerViolated, ParameterError
 
 TRUSTED = "trusted"
