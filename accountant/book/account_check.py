@@ -1,9 +1,26 @@
 """Verification of accounts: each stated total is the one before plus the cost, within the terms.
 
-`AccountsCheck` reads along a log of charges whose hashes are right.  It has a `ChargeCheck` for
-each data set, which recomputes from the entries what was spent, and compares this with the totals
-that they state; and this one has a `TermsCheck`, which does the same with the terms of the data
-set: its budget and its end.  The quotas of authors are checked in `accountant.book.quota_check`.
+A book is a log of entries, each a dictionary of facts.  `AccountsCheck` reads along a log whose
+hashes are right.  It gives each entry to the `ChargeCheck` of its data set, which adds up anew what
+was spent and compares this with what the entry states.  Each `ChargeCheck` has a `TermsCheck` for
+the budget and the end of its data set, and this one a `QuotaCheck` for the quotas of authors.
+
+These kinds of entries say something about an account:
+
+- "dataset" opens a data set: its terms, and as "aside" a plan whose runs are paid for at once.
+- "reserve" charges one release, by its "loss" (what the mechanism may reveal).  It states the
+  "cost" and the "total" after it, and what else its data set counts: the "parts" of time, the
+  total of each of the "buckets" that paid, and as "own" what its author has charged.
+- "plan" charges a whole plan, and states the same without a cost.  With "runs" it pays for the runs
+  that were set aside.  With `PAID`, the number of that entry, it is one of these runs and costs
+  nothing; "nth" counts them.  With "certified" the plan was charged its exact epsilon.
+- "step" records a release that its plan, of entry "run", has paid for.
+- "terms" states all terms anew; "change" says which of them is another one.
+- "clock" sets the log's time back.  A "terms" entry of the change "clock" follows for each data set
+  with windows: it states what was spent in each of them by the corrected time.
+
+A *notion* says how costs add up (pure privacy, zCDP, ...).  A *standing* is the notion and the
+total that hold after an entry.
 """
 
 from __future__ import annotations
@@ -27,8 +44,8 @@ from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 
-# Relative difference that a recomputed epsilon may have: other versions of the libraries may
-# compute a slightly different one.
+# Relative difference that a recomputed epsilon may have, since other versions of the libraries may
+# compute a slightly different one.  A false entry can hide at most this share of a plan's epsilon.
 CERTIFIED_ROUND_OFF = 1e-6
 
 
@@ -73,7 +90,7 @@ class AccountsCheck:
             self._check(name, self._checks[name].check_entry, entry)
 
     def _check(self, name: str, check: Callable[[LogEntry], None], entry: LogEntry) -> None:
-        """Check what an entry means for a data set, unless terms of it are broken already."""
+        """Check what an entry means for a data set, and note the first that breaks its terms."""
         if name in self._violations:
             return
         try:
@@ -128,10 +145,12 @@ class ChargeCheck:
         self._users: UserTotals | None = None
         if account.users is not None:
             self._users = UserTotals(account.users, account.notion.zero)
-        self._bucket_totals: dict[str, Total[Any]] = {}
+        self._bucket_totals: dict[str, Total[Any]] = {}  # by bucket
         self._all_parts: Parts = {}  # what was spent in every part of time since the opening
         # the entry that set runs aside, and how many runs were made since
         self._runs: tuple[LogEntry | None, int] = None, 0
+        # The costs of losses, as entries state them and as totals, and that of the last entry: many
+        # entries in a row have the same loss.
         self._costs: dict[tuple[str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last_loss_key: Any = None
         self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
@@ -148,6 +167,8 @@ class ChargeCheck:
     def check_entry(self, entry: LogEntry) -> None:
         """Check a charge, a step of a plan or a change of the terms, and take it into account."""
         self._seq = entry.seq
+        # Logs without an index of keys do not name the charge before.  Who leaves it out gains
+        # nothing: the totals below are compared with that charge, named or not.
         if entry.states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
             self._refuse("does not name the charge before it")
         if entry.kind == TERMS:
@@ -177,7 +198,7 @@ class ChargeCheck:
             self._refuse("brings an expired data set back to life")
 
     def check_counted_anew(self, entry: LogEntry) -> None:
-        """Check what a correction of the clock says of parts of time: all charges count in one."""
+        """Check what a corrected clock makes of parts of time: later ones count in the open one."""
         account, notion = self._account, self._account.notion
         if account.window is None:
             return
@@ -191,16 +212,24 @@ class ChargeCheck:
             self._refuse("its total is not that of the open window by the corrected clock")
 
     def _add(self, entry: LogEntry) -> None:
-        """Check that the total an entry states is the previous total plus its cost."""
+        """Check that the total an entry states is the previous total plus its cost.
+
+        Where users or buckets have budgets of their own, the stated total is the largest one of
+        any of them so far.
+        """
         account, facts = self._account, entry.facts
         before_notion, before = self._standing
         if account.window is not None:  # what was spent in the window of the entry's time
             before_notion, before = account.standing_after(self._last_charge, entry.window_time)
         notion = before_notion if account.window else account.notion_in(facts)
-        changes = notion is not before_notion
-        if changes != ("certified" in facts) or (changes and before != before_notion.zero):
+        # The notion changes once, if the first charge of all is a plan at its certified epsilon:
+        # the epsilons of later charges are added to it.
+        is_certified = notion is not before_notion
+        if is_certified != ("certified" in facts) or (
+            is_certified and before != before_notion.zero
+        ):
             self._refuse("counts what was spent in another way than the entry before")
-        if changes:
+        if is_certified:
             before = notion.zero
             self._check_certified(facts)
         cost = self._cost(facts) if facts["kind"] == "reserve" else notion.zero
@@ -278,7 +307,10 @@ class ChargeCheck:
         self._all_parts.update(ends)
 
     def _check_runs(self, facts: dict[str, Any], entry: LogEntry) -> None:
-        """Check that only as many runs of a plan were free as were set aside and paid for."""
+        """Check that only as many runs of a plan were free as were set aside and paid for.
+
+        An entry with "runs" pays for all runs, and one with `PAID` is one of them.
+        """
         set_aside_entry, runs_made = self._runs
         aside = self._account.aside
         if "runs" in facts:
@@ -311,13 +343,21 @@ class ChargeCheck:
             self._refuse("opens a plan without a proof, which its data set does not take")
 
     def _check_certified(self, facts: dict[str, Any]) -> None:
-        """Check the epsilon that a plan was charged, up to the round-off of another machine."""
+        """Check the epsilon that a plan was charged, at the delta of the budget at this entry.
+
+        It may be less than the one that is computed here by the round-off of another machine.
+        """
         stated = float(facts["certified"]) * (1 + CERTIFIED_ROUND_OFF)
+        # an epsilon that is not a number is refused too
         if not Tight().epsilon(from_dict(facts["plan"]), self._account.budget.delta) <= stated:
             self._refuse("its total is less than what its plan costs")
 
     def _cost(self, facts: dict[str, Any]) -> Total[Any]:
-        """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
+        """Return the cost of an entry's loss, as entries round it.
+
+        The loss of a class that no package declares is stated by its repr alone.  It cannot be
+        computed anew, so that its stated cost is believed.
+        """
         notion, loss = self._account.notion_in(facts), facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
@@ -339,7 +379,7 @@ class ChargeCheck:
 
 
 class TermsCheck:
-    """Folds the terms of one data set in the order of its entries."""
+    """Follows the terms of one data set from entry to entry, and checks that spends kept them."""
 
     def __init__(self, account: Account, times: TimeCheck) -> None:
         self._account, self._times = account, times
@@ -352,7 +392,10 @@ class TermsCheck:
         class_totals: list[Total[Any]] | None,
         last_charge: LogEntry | None,
     ) -> Standing:
-        """Check an entry that changes the terms, adopt them, and return the standing under them."""
+        """Check an entry that changes the terms, adopt them, and return the standing under them.
+
+        ``class_totals`` are the totals of users or buckets that have budgets of their own.
+        """
         account = self._account
         account.note_unknown_terms(entry.facts)
         account.refuse_unknown_terms()
@@ -360,11 +403,10 @@ class TermsCheck:
         if old_terms.closed:
             self._refuse("changes the terms of a data set that was closed", entry)
         change = entry.facts["change"]
-        unchanged_facts = [
-            version.facts() | dict.fromkeys(CHANGES.get(change, ()))
-            for version in (old_terms, terms)
-        ]
-        if change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]:
+        changed_facts = dict.fromkeys(CHANGES.get(change, ()))
+        # the facts of both terms, without values where this change may set others
+        before_facts, after_facts = (one.facts() | changed_facts for one in (old_terms, terms))
+        if change not in CHANGES or before_facts != after_facts:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
             self.quotas.check_change(entry, before.notion, old_terms, terms)
@@ -376,9 +418,10 @@ class TermsCheck:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
-        if account.window is not None and terms.largest != max(
-            old_terms.largest, terms.budget.epsilon
-        ):
+        # An earlier window may have spent a larger budget than the present one: people are told
+        # the largest of all.
+        largest = max(old_terms.largest, terms.budget.epsilon)
+        if account.window is not None and terms.largest != largest:
             self._refuse("does not say the largest budget that a window had", entry)
         after_plan = account.counts_after_plan(before.notion)
         if account.window is not None:
