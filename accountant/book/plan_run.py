@@ -46,9 +46,9 @@ class ReservedRelease(NamedTuple):
 class PlanRun:
     """The state of one run of a plan: its position, earlier releases and public coins.
 
-    A step is one release of the plan.  A run with a ``name`` whose plan was paid for is resumed:
-    recorded steps give their stored answers, and the public coins (the words that seed the public
-    random choices of the program) are those of the first process.
+    ``coins`` are the words that seed the public random choices of the program: in a run with a
+    ``name`` that is resumed, those of the first process.  ``stated`` are further facts of the entry
+    that pays for the plan, and ``proof`` is one of its cost, which ``verified`` asks for.
     """
 
     def __init__(
@@ -142,35 +142,37 @@ class PlanRun:
                 mechanism, who, facts, freshness_check, named=False
             )
             return ReservedRelease(entry)
-        keys = step_key(self._seq, step), answer_key(self._seq, step)
-        give_up, seen_over = time.monotonic() + self._log.wait, ""
+        key, key_of_answer = step_key(self._seq, step), answer_key(self._seq, step)
+        # the time from which on nobody is waited for, and the hash of an entry whose process has
+        # ended without an answer, as the last look found
+        give_up, hash_of_abandoned = time.monotonic() + self._log.wait, ""
         while True:
             last_entry, answer = self._recorded(step)
             try:
-                if last_entry is None:
+                if last_entry is None:  # nobody has made the step yet
                     entry = self._reservations.reserve_step(
                         mechanism, who, facts, freshness_check, named=True
                     )
-                    return ReservedRelease(entry, keys[1], keys[0])
+                    return ReservedRelease(entry, key_of_answer, key)
                 self._refuse_another_step(last_entry, mechanism, who)
                 if answer is not None and self.waits:
-                    return ReservedRelease(last_entry, keys[1], stored=answer)
+                    return ReservedRelease(last_entry, key_of_answer, stored=answer)
                 is_late = time.monotonic() >= give_up
                 if answer is None and (is_late or self._is_over(last_entry)):
                     # The answer may have come after the look, so a second look decides.
-                    if is_late or seen_over == last_entry.hash:
+                    if is_late or hash_of_abandoned == last_entry.hash:
                         # The data may have been read for no answer, so a second read is paid.
-                        claim = LabelClaim("", keys[0], last_entry.seq, process_here(os.getpid()))
+                        claim = LabelClaim("", key, last_entry.seq, process_here(os.getpid()))
                         entry = self._reservations.reserve(
                             mechanism, who, facts, freshness_check, claim
                         )
-                        return ReservedRelease(entry, keys[1], keys[0])
-                    seen_over = last_entry.hash
+                        return ReservedRelease(entry, key_of_answer, key)
+                    hash_of_abandoned = last_entry.hash
                 elif not self.waits:
                     raise OffPlan(mechanism, None, "this run goes on in another process")
                 else:
                     time.sleep(random.uniform(1e-3, 2e-2))  # seconds, as for labels
-            except LabelTaken:
+            except LabelTaken:  # another process was first to make the step
                 if not self.waits:
                     raise OffPlan(mechanism, None, "this run goes on in another process") from None
             self._look_again()
