@@ -1,5 +1,6 @@
-"""The durable ledger beside what the disk allows: spends a second, live totals, many users."""
+"""The durable ledger beside what the disk allows: spends, live totals, many users and authors."""
 
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -7,6 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from accountant import Book, Budget
+from accountant.book.account import Account
+from accountant.book.chain.entries import dataset_key
+from accountant.book.dataset_terms import state_quota
+from accountant.book.log import Log, Make
 from benchmarks.ledgers import DATA, PROCESSES, WIDE, disk, flushes_per_second, spends_per_second
 from benchmarks.measure import beside, median_seconds, options, seconds_of
 from mechanisms import Gaussian, Laplace
@@ -57,9 +62,34 @@ def many_users(folder, users, times=5):
           f"all totals again in {opening:.2f} s")  # fmt: skip
 
 
+def many_authors(folder, authors, times=100):
+    """Print what a spend takes where many authors have a quota; all are set in one transaction."""
+    url, processor = f"sqlite:///{folder / 'authors.db'}", []
+    with Book.create(url) as book:
+        book.dataset("d", WIDE)
+    start, log = time.perf_counter(), Log.open(url, None, "curator", 30.0, Make.NEVER, None)
+    with log.writing():
+        account = Account(log, log.entry_with_key(dataset_key("d")))
+        account.follow_terms()
+        for k in range(authors):
+            state_quota(account, f"author {k}", 5.0, "the plan of the year")
+    log.close()
+    built = time.perf_counter() - start
+    with Book.open(url, author=f"author {authors // 2}") as book, book.ledger("d", DATA) as ledger:
+        for _ in range(times):
+            before = time.process_time()
+            ledger.spend(Laplace(1e4))
+            processor.append(time.process_time() - before)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{authors:,} authors with a quota, set in {built:.0f} s: "
+          f"{1e3 * np.median(processor):.2f} ms of the processor a spend, and one flush (aim 5); "
+          f"{memory:.0f} MiB at most in this process so far")  # fmt: skip
+
+
 def main():
-    given = options(__doc__, spends=1_000, users=1_000_000)
+    given = options(__doc__, spends=1_000, users=1_000_000, authors=100_000)
     with tempfile.TemporaryDirectory(dir=disk()) as name:
+        many_authors(Path(name), 200 if given.quick else given.authors)
         writers(Path(name), 10 if given.quick else given.spends)
         many_users(Path(name), 2_000 if given.quick else given.users)
 

@@ -89,6 +89,7 @@ FIGURES = {
         "audits_in_reverse", "Tracing: algorithms without their noise"),
     "intervals": Figure("intervals", "How often intervals cover, on simulated and real data"),
     "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
+    "book-attacks": Figure("book_attacks", "How often flips, cuts and kills break a book"),
 }  # fmt: skip
 
 

@@ -6,8 +6,8 @@ and which total the budget allows; the *terms* are the budget and what else limi
 
 Some data sets have more totals than one.  With ``users``, each of them has the budget; with
 ``buckets``, such as regions, the people of each have it.  With a window, such as a month, an entry
-states *parts*: what was spent in each month, or on each day.  While there are quotas, it also
-states what its author has charged.
+states *parts*: what was spent in each month, or on each day.  What an author may spend is in
+`accountant.book.quotas`.
 
 A plan can be *set aside* when the data set is opened: one entry pays for all its runs, and the
 runs themselves cost nothing more.  The first plan may be charged at its *certified* epsilon, which
@@ -21,20 +21,17 @@ Before a charge is written, `accountant.book.reservations` decides by it whether
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import (
+    CLOCK,
     CLOCK_KEY,
-    FIRST_PREDECESSOR,
     PAID,
     TERMS,
-    ChainHead,
     LogEntry,
-    author_key,
     bucket_key,
     canonical_json,
     checked_name,
@@ -42,10 +39,11 @@ from accountant.book.chain.entries import (
     unknown_terms,
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
-from accountant.book.limits.terms import Terms
+from accountant.book.limits.terms import Terms, stated_quota
 from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
+from accountant.book.running_sums import RunningSums
 from accountant.book.stored_values import decode_users
 from accountant.errors import LedgerCorrupt, LedgerNewer, LedgerViolated, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
@@ -55,10 +53,8 @@ from accountant.plans.plan import Plan
 from accountant.serialisation.plan_json import from_dict, to_dict
 
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion that counts after a plan
-START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
 MOST_READ_IN_LOCK = 32  # the most entries that are read in the lock of writers, while others wait
 ENTRIES_READ_AHEAD = 10_000  # the most entries read in one transaction, while other threads wait
-Sums = TypeVar("Sums")  # what charges add up to
 
 
 class Notions(NamedTuple):
@@ -90,44 +86,6 @@ class RunsSetAside(NamedTuple):
     paid_by: int
 
 
-class RunningSums(Generic[Sums]):
-    """What the charges of one data set add up to, from the first entry of the log on.
-
-    It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
-    any charge, and ``add`` adds a charging entry to them, as its account reads it.  The account
-    comes with each question: sums that kept it would keep each other alive, and an open file.
-    """
-
-    def __init__(
-        self,
-        log: Log,
-        dataset: str,
-        unspent: Callable[[], Sums],
-        add: Callable[[Account, Sums, LogEntry], None],
-    ) -> None:
-        self._log, self._dataset = log, dataset
-        self._unspent, self._add = unspent, add
-        self._sums, self._head = unspent(), START
-
-    def up_to_date(self, account: Account, max_entries: int | None = None) -> Sums:
-        """Add the next entries, all of them for None, and return the sums; inside a transaction."""
-        try:
-            for entry in islice(self._log.entries_after(self._head), max_entries):
-                if entry.states_charges and entry.facts["dataset"] == self._dataset:
-                    self._add(account, self._sums, entry)
-                self._head = entry.chain_head
-        except BaseException:
-            # The last entry may be added without being noted, so the sums begin anew.
-            self._sums, self._head = self._unspent(), START
-            raise
-        return self._sums
-
-    @property
-    def entries_behind(self) -> int:
-        """Return how many entries the sums are behind the log; inside a transaction."""
-        return self._log.head.seq - self._head.seq
-
-
 class Account:
     """The terms of one data set, and the totals that its entries in the log add up to."""
 
@@ -156,9 +114,9 @@ class Account:
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
             self._user_totals = RunningSums(log, self.name, unspent, Account.charge_users)
-        self._author_totals = RunningSums(
-            log, self.name, partial(AuthorTotals, self.users, self.window), Account.charge_author
-        )
+        uncharged = self.uncharged_authors
+        self._author_totals = RunningSums(log, self.name, uncharged, Account.charge_author)
+        self._own_totals = RunningSums(log, self.name, uncharged, Account.charge_own)
         self._bucket_totals = RunningSums(
             log, self.name, dict[str, Total[Any]], Account.charge_buckets
         )
@@ -198,6 +156,11 @@ class Account:
     def note_unknown_terms(self, facts: dict[str, Any]) -> None:
         """Note what the terms in force, or the opening, state that this version does not know."""
         self._unknown = [*self._unknown_at_opening, *unknown_terms(facts)]
+
+    @property
+    def has_unknown_terms(self) -> bool:
+        """Return whether newer code limits the data set by what this code does not know."""
+        return bool(self._unknown)
 
     def refuse_unknown_terms(self) -> None:
         """Raise `LedgerNewer` if newer code limits the data set by what this code does not know."""
@@ -261,7 +224,7 @@ class Account:
             for limit, fact, is_set in (
                 ("windows", "parts", self.window is not None),
                 ("buckets", "buckets", self.buckets is not None),
-                ("quotas", "own", bool(self.terms.quotas) and last_charge.seq > self._terms_seq),
+                ("quotas", "own", self.terms.has_quotas and last_charge.seq > self._terms_seq),
             )
             if is_set and fact not in last_charge.facts
         ]
@@ -398,8 +361,9 @@ class Account:
 
     def charge_users(self, users: UserTotals, entry: LogEntry) -> None:
         """Add a charge to the totals of the users who pay it, without checking the limit."""
-        charge = self.charge_of(entry)
-        users.add(charge.who, charge.spend)
+        if entry.kind != TERMS:
+            charge = self.charge_of(entry)
+            users.add(charge.who, charge.spend)
 
     def user_totals(self) -> UserTotals:
         """Bring every user's total up to date and return them; call it inside a transaction."""
@@ -422,29 +386,10 @@ class Account:
                 if is_behind:
                     self._user_totals.up_to_date(self, ENTRIES_READ_AHEAD)
         with self.log.reading():
-            if self.follow_terms().quotas:
-                self.author_totals()
+            if self.follow_terms().has_quotas:
+                self.own_totals()
 
-    # --- what each author charged, which quotas limit
-
-    def author_parts(self, notion: CompositionNotion[Any], author: str) -> Parts:
-        """Return what an author charged, as the author's last entry states it while quotas hold.
-
-        It is the author's last charge, or a change of terms, which states this for all authors.
-        """
-        last_entry = self.log.entry_with_key(author_key(self.name, author))
-        if last_entry is None:
-            return {}
-        if last_entry.facts["dataset"] != self.name or (
-            last_entry.kind != TERMS and "own" not in last_entry.facts
-        ):
-            raise LedgerCorrupt(self.log.name, "does not say what an author spent", last_entry.seq)
-        encoded_parts = (
-            last_entry.facts["used"][author]
-            if last_entry.kind == TERMS
-            else last_entry.facts["own"]
-        )
-        return decoded(notion, encoded_parts)
+    # --- what each author charged
 
     def uncharged_authors(self) -> AuthorTotals:
         """Return the totals of authors before any charge."""
@@ -453,21 +398,35 @@ class Account:
     def charge_author(self, authors: AuthorTotals, entry: LogEntry) -> None:
         """Add a charge to its author's totals; a plan that was set aside counts for no author.
 
-        An entry of a corrected clock moves those of all authors to other windows.
+        An entry of terms may set a quota, or move the totals of all authors to other windows by a
+        corrected clock.
         """
+        facts = entry.facts
         if entry.kind == TERMS:
-            authors.correct(self.notion, entry.window_time)
+            if facts["change"] == "quota":
+                authors.quotas[facts["whose"]] = stated_quota(facts)
+            elif facts["change"] == CLOCK:
+                authors.correct(self.notion, entry.window_time)
             return
         charge = (
-            Charge(self.notion_in(entry.facts), unchanged, None, entry.window_time)
-            if "runs" in entry.facts
+            Charge(self.notion_in(facts), unchanged, None, entry.window_time)
+            if "runs" in facts
             else self.charge_of(entry)
         )
-        authors.add(entry.facts["author"], charge)
+        authors.add(facts["author"], charge)
+
+    def charge_own(self, authors: AuthorTotals, entry: LogEntry) -> None:
+        """Do what `charge_author` does, for the author who has opened the book alone."""
+        if entry.kind == TERMS or entry.facts["author"] == self.log.author:
+            self.charge_author(authors, entry)
 
     def author_totals(self) -> AuthorTotals:
         """Return what every author charged, from all entries; call it inside a transaction."""
         return self._author_totals.up_to_date(self)
+
+    def own_totals(self) -> AuthorTotals:
+        """Return what the author who has opened the book charged; inside a transaction."""
+        return self._own_totals.up_to_date(self)
 
     # --- what the people of each bucket spent
 
@@ -499,7 +458,8 @@ class Account:
 
     def charge_buckets(self, totals: dict[str, Total[Any]], entry: LogEntry) -> None:
         """Take the totals that a charge states, of each bucket that paid it."""
-        for bucket, encoded_total in entry.facts["buckets"].items():
+        stated = {} if entry.kind == TERMS else entry.facts["buckets"]
+        for bucket, encoded_total in stated.items():
             totals[bucket] = self.notion.decode(encoded_total)
 
     def bucket_totals(self) -> dict[str, Total[Any]]:

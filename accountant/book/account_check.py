@@ -1,9 +1,26 @@
 """Verification of accounts: each stated total is the one before plus the cost, within the terms.
 
-`AccountsCheck` reads along a log of charges whose hashes are right.  It has a `ChargeCheck` for
-each data set, which recomputes from the entries what was spent, and compares this with the totals
-that they state; and this one has a `TermsCheck`, which does the same with the terms of the data
-set: its budget, its end, and the quotas of authors.
+A book is a log of entries, each a dictionary of facts.  `AccountsCheck` reads along a log whose
+hashes are right.  It gives each entry to the `ChargeCheck` of its data set, which adds up anew what
+was spent and compares this with what the entry states.  Each `ChargeCheck` has a `TermsCheck` for
+the budget and the end of its data set, and this one a `QuotaCheck` for the quotas of authors.
+
+These kinds of entries say something about an account:
+
+- "dataset" opens a data set: its terms, and as "aside" a plan whose runs are paid for at once.
+- "reserve" charges one release, by its "loss" (what the mechanism may reveal).  It states the
+  "cost" and the "total" after it, and what else its data set counts: the "parts" of time, the
+  total of each of the "buckets" that paid, and as "own" what its author has charged.
+- "plan" charges a whole plan, and states the same without a cost.  With "runs" it pays for the runs
+  that were set aside.  With `PAID`, the number of that entry, it is one of these runs and costs
+  nothing; "nth" counts them.  With "certified" the plan was charged its exact epsilon.
+- "step" records a release that its plan, of entry "run", has paid for.
+- "terms" states all terms anew; "change" says which of them is another one.
+- "clock" sets the log's time back.  A "terms" entry of the change "clock" follows for each data set
+  with windows: it states what was spent in each of them by the corrected time.
+
+A *notion* says how costs add up (pure privacy, zCDP, ...).  A *standing* is the notion and the
+total that hold after an entry.
 """
 
 from __future__ import annotations
@@ -12,7 +29,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accountant.accountants.tight import Tight
-from accountant.book.account import START, Account, Standing
+from accountant.book.account import Account, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
@@ -20,14 +37,15 @@ from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
+from accountant.book.quota_check import QuotaCheck
 from accountant.book.time_check import TimeCheck
 from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 
-# Relative difference that a recomputed epsilon may have: other versions of the libraries may
-# compute a slightly different one.
+# Relative difference that a recomputed epsilon may have, since other versions of the libraries may
+# compute a slightly different one.  A false entry can hide at most this share of a plan's epsilon.
 CERTIFIED_ROUND_OFF = 1e-6
 
 
@@ -46,9 +64,11 @@ class AccountsCheck:
         """Check what an entry states about the account of a data set, if it states anything."""
         self._times.check_entry(entry)
         is_counted_anew = entry.kind == TERMS and entry.facts.get("change") == CLOCK
-        if is_counted_anew and not self._to_correct:
+        # Nothing is spent any more from a data set whose terms are broken, corrected or not.
+        is_broken = is_counted_anew and entry.facts["dataset"] in self._violations
+        if is_counted_anew and not self._to_correct and not is_broken:
             self._refuse("counts windows anew where no clock was corrected", entry)
-        if self._to_correct:
+        if self._to_correct and not is_broken:
             expected = self._to_correct.pop(0)
             if not is_counted_anew or entry.facts["dataset"] != expected:
                 self._refuse("comes before all windows are counted by a corrected clock", entry)
@@ -56,7 +76,9 @@ class AccountsCheck:
             for name, check in self._checks.items():
                 self._check(name, check.check_end_after, entry)
             self._to_correct = [
-                name for name, check in self._checks.items() if check.has_moved_windows
+                name
+                for name, check in self._checks.items()
+                if check.has_moved_windows and name not in self._violations
             ]
         elif entry.kind == "dataset":
             name = entry.facts["dataset"]
@@ -68,7 +90,7 @@ class AccountsCheck:
             self._check(name, self._checks[name].check_entry, entry)
 
     def _check(self, name: str, check: Callable[[LogEntry], None], entry: LogEntry) -> None:
-        """Check what an entry means for a data set, unless terms of it are broken already."""
+        """Check what an entry means for a data set, and note the first that breaks its terms."""
         if name in self._violations:
             return
         try:
@@ -88,6 +110,7 @@ class AccountsCheck:
         for name, check in self._checks.items():
             if name in self._violations:
                 continue
+            check.refuse_unstated_quotas()
             indexed_charge = self._log.last_charge(name)
             if check.last_seq != (0 if indexed_charge is None else indexed_charge.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
@@ -122,10 +145,12 @@ class ChargeCheck:
         self._users: UserTotals | None = None
         if account.users is not None:
             self._users = UserTotals(account.users, account.notion.zero)
-        self._bucket_totals: dict[str, Total[Any]] = {}
+        self._bucket_totals: dict[str, Total[Any]] = {}  # by bucket
         self._all_parts: Parts = {}  # what was spent in every part of time since the opening
         # the entry that set runs aside, and how many runs were made since
         self._runs: tuple[LogEntry | None, int] = None, 0
+        # The costs of losses, as entries state them and as totals, and that of the last entry: many
+        # entries in a row have the same loss.
         self._costs: dict[tuple[str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last_loss_key: Any = None
         self._last_cost: tuple[list[str], Total[Any]] = ([], Total(0, 0))
@@ -135,9 +160,15 @@ class ChargeCheck:
         """Return the number of the last charge; 0 if there is none."""
         return 0 if self._last_charge is None else self._last_charge.seq
 
+    def refuse_unstated_quotas(self) -> None:
+        """Raise `LedgerCorrupt` if the log ends before all quotas are found under keys."""
+        self._terms.quotas.refuse_unstated(self._log.head)
+
     def check_entry(self, entry: LogEntry) -> None:
         """Check a charge, a step of a plan or a change of the terms, and take it into account."""
         self._seq = entry.seq
+        # Logs without an index of keys do not name the charge before.  Who leaves it out gains
+        # nothing: the totals below are compared with that charge, named or not.
         if entry.states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
             self._refuse("does not name the charge before it")
         if entry.kind == TERMS:
@@ -167,7 +198,7 @@ class ChargeCheck:
             self._refuse("brings an expired data set back to life")
 
     def check_counted_anew(self, entry: LogEntry) -> None:
-        """Check what a correction of the clock says of parts of time: all charges count in one."""
+        """Check what a corrected clock makes of parts of time: later ones count in the open one."""
         account, notion = self._account, self._account.notion
         if account.window is None:
             return
@@ -181,16 +212,24 @@ class ChargeCheck:
             self._refuse("its total is not that of the open window by the corrected clock")
 
     def _add(self, entry: LogEntry) -> None:
-        """Check that the total an entry states is the previous total plus its cost."""
+        """Check that the total an entry states is the previous total plus its cost.
+
+        Where users or buckets have budgets of their own, the stated total is the largest one of
+        any of them so far.
+        """
         account, facts = self._account, entry.facts
         before_notion, before = self._standing
         if account.window is not None:  # what was spent in the window of the entry's time
             before_notion, before = account.standing_after(self._last_charge, entry.window_time)
         notion = before_notion if account.window else account.notion_in(facts)
-        changes = notion is not before_notion
-        if changes != ("certified" in facts) or (changes and before != before_notion.zero):
+        # The notion changes once, if the first charge of all is a plan at its certified epsilon:
+        # the epsilons of later charges are added to it.
+        is_certified = notion is not before_notion
+        if is_certified != ("certified" in facts) or (
+            is_certified and before != before_notion.zero
+        ):
             self._refuse("counts what was spent in another way than the entry before")
-        if changes:
+        if is_certified:
             before = notion.zero
             self._check_certified(facts)
         cost = self._cost(facts) if facts["kind"] == "reserve" else notion.zero
@@ -268,7 +307,10 @@ class ChargeCheck:
         self._all_parts.update(ends)
 
     def _check_runs(self, facts: dict[str, Any], entry: LogEntry) -> None:
-        """Check that only as many runs of a plan were free as were set aside and paid for."""
+        """Check that only as many runs of a plan were free as were set aside and paid for.
+
+        An entry with "runs" pays for all runs, and one with `PAID` is one of them.
+        """
         set_aside_entry, runs_made = self._runs
         aside = self._account.aside
         if "runs" in facts:
@@ -301,13 +343,21 @@ class ChargeCheck:
             self._refuse("opens a plan without a proof, which its data set does not take")
 
     def _check_certified(self, facts: dict[str, Any]) -> None:
-        """Check the epsilon that a plan was charged, up to the round-off of another machine."""
+        """Check the epsilon that a plan was charged, at the delta of the budget at this entry.
+
+        It may be less than the one that is computed here by the round-off of another machine.
+        """
         stated = float(facts["certified"]) * (1 + CERTIFIED_ROUND_OFF)
+        # an epsilon that is not a number is refused too
         if not Tight().epsilon(from_dict(facts["plan"]), self._account.budget.delta) <= stated:
             self._refuse("its total is less than what its plan costs")
 
     def _cost(self, facts: dict[str, Any]) -> Total[Any]:
-        """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
+        """Return the cost of an entry's loss, as entries round it.
+
+        The loss of a class that no package declares is stated by its repr alone.  It cannot be
+        computed anew, so that its stated cost is believed.
+        """
         notion, loss = self._account.notion_in(facts), facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
@@ -329,11 +379,11 @@ class ChargeCheck:
 
 
 class TermsCheck:
-    """Folds the terms of one data set in the order of its entries, and what each author charged."""
+    """Follows the terms of one data set from entry to entry, and checks that spends kept them."""
 
     def __init__(self, account: Account, times: TimeCheck) -> None:
-        self._account, self._authors = account, account.uncharged_authors()
-        self._times = times
+        self._account, self._times = account, times
+        self.quotas = QuotaCheck(account)
 
     def check_change(
         self,
@@ -342,7 +392,10 @@ class TermsCheck:
         class_totals: list[Total[Any]] | None,
         last_charge: LogEntry | None,
     ) -> Standing:
-        """Check an entry that changes the terms, adopt them, and return the standing under them."""
+        """Check an entry that changes the terms, adopt them, and return the standing under them.
+
+        ``class_totals`` are the totals of users or buckets that have budgets of their own.
+        """
         account = self._account
         account.note_unknown_terms(entry.facts)
         account.refuse_unknown_terms()
@@ -350,25 +403,25 @@ class TermsCheck:
         if old_terms.closed:
             self._refuse("changes the terms of a data set that was closed", entry)
         change = entry.facts["change"]
-        unchanged_facts = [
-            version.facts() | dict.fromkeys(CHANGES.get(change, ()))
-            for version in (old_terms, terms)
-        ]
-        if change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]:
+        changed_facts = dict.fromkeys(CHANGES.get(change, ()))
+        # the facts of both terms, without values where this change may set others
+        before_facts, after_facts = (one.facts() | changed_facts for one in (old_terms, terms))
+        if change not in CHANGES or before_facts != after_facts:
             self._refuse("changes other terms than it says", entry)
         if change == "quota":
-            self._check_quota(entry, before)
+            self.quotas.check_change(entry, before.notion, old_terms, terms)
         elif change == CLOCK:
-            account.charge_author(self._authors, entry)
-            charged = self._authors.encoded(before.notion) if terms.quotas else {}
-            self._check_used(entry, before.notion, charged)
+            self.quotas.check_correction(entry, before.notion, terms)
+        else:
+            self.quotas.refuse_unstated(entry)
         if not terms.reason:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
-        if account.window is not None and terms.largest != max(
-            old_terms.largest, terms.budget.epsilon
-        ):
+        # An earlier window may have spent a larger budget than the present one: people are told
+        # the largest of all.
+        largest = max(old_terms.largest, terms.budget.epsilon)
+        if account.window is not None and terms.largest != largest:
             self._refuse("does not say the largest budget that a window had", entry)
         after_plan = account.counts_after_plan(before.notion)
         if account.window is not None:
@@ -390,57 +443,13 @@ class TermsCheck:
             account.terms.refuse_if_over(account.name, entry.latest)
         except DatasetClosed:
             self._refuse("was made after its data set was closed or had expired", entry)
+        self.quotas.refuse_unstated(entry)
         if entry.kind in CHARGING_KINDS:
-            self._check_own(entry)
+            self.quotas.check_charge(entry)
         elif account.window is not None:
             paid_at = self._times.window_time_now(account.log.entry(entry.facts["run"]))
             if account.window.label(paid_at) != account.window.label(entry.window_time):
                 self._refuse("was made in another window than the one that paid for it", entry)
 
-    def _check_own(self, entry: LogEntry) -> None:
-        """Check what a charge says of its author's own total, while there are quotas."""
-        account, author, facts = self._account, entry.facts["author"], entry.facts
-        # With users these sums take long, so they are made where quotas need them.
-        if account.users is None or account.terms.quotas:
-            account.charge_author(self._authors, entry)
-        if not account.terms.quotas:
-            return
-        notion, after = account.notion_in(facts), self._authors.parts(author)
-        if facts["own"] != encoded(notion, after) and decoded(notion, facts["own"]) != after:
-            self._refuse("what its author spent is not the sum of it", entry)
-        spent = account.total_of(notion, after, entry.window_time)
-        if account.terms.is_over_quota(author, notion, spent):
-            self._refuse("spends more than the quota of its author", entry)
-
-    def _check_quota(self, entry: LogEntry, before: Standing) -> None:
-        """Check that one author's quota changes; the first quota also states what all spent."""
-        account, facts, notion = self._account, entry.facts, before.notion
-        quotas = account.terms.quotas
-        whose = {facts["whose"]: facts["quotas"][facts["whose"]]}
-        if {**quotas, **whose} != facts["quotas"]:
-            self._refuse("changes other terms than it says", entry)
-        if account.users is not None and not quotas:
-            for earlier in account.log.entries_after(START):
-                if earlier.seq >= entry.seq:
-                    break
-                if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                    account.charge_author(self._authors, earlier)
-        self._check_used(entry, notion, {} if quotas else self._authors.encoded(notion))
-
-    def _check_used(
-        self, entry: LogEntry, notion: CompositionNotion[Any], spent: dict[str, Any]
-    ) -> None:
-        """Check that an entry of terms says what each author spent, where it must."""
-        stated = entry.facts.get("used", {})
-        if _decoded_by_author(notion, stated) != _decoded_by_author(notion, spent):
-            self._refuse("does not say what each author spent before", entry)
-
     def _refuse(self, why: str, entry: LogEntry) -> None:
         raise LedgerCorrupt(self._account.log.name, why, entry.seq)
-
-
-def _decoded_by_author(
-    notion: CompositionNotion[Any], encoded_by_author: dict[str, Any]
-) -> dict[str, Parts]:
-    """Return the parts of each author, decoded."""
-    return {author: decoded(notion, parts) for author, parts in encoded_by_author.items()}

@@ -493,6 +493,45 @@ class Book(TableDisplay):
             notion, _ = account.standing()
             return account.user_totals().per_user(notion.epsilon)
 
+    def left(self, name: str) -> float:
+        """Return the epsilon at the budget's delta that is left of a data set.
+
+        It is what `spent` leaves of the budget: a further plan of this epsilon, as the notion of
+        the data set adds it up, still fits.  `remaining` says it for a plan.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        float
+            Rounded down; 0 after its end.  Of users or buckets with own budgets it is what all of
+            them have left, and with a window what is left of the open one.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from accountant import Book, Budget
+        >>> from mechanisms import Laplace
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
+        >>> status = book.dataset("visits", budget=Budget(1.0))
+        >>> with book.ledger("visits", np.arange(50.0)) as ledger:
+        ...     answer = ledger.release(Laplace(4.0), np.sum)
+        >>> book.left("visits")
+        0.75
+        >>> book.close(); folder.cleanup()
+        """
+        account = self._account(name)
+        with self._log.reading():
+            notion, total = account.standing()
+            account.refuse_unknown_terms()
+            is_over = account.terms.is_over(self._log.times.latest)
+        return 0.0 if is_over else notion.epsilon_left(total)
+
     def remaining(self, name: str, plan: Plan) -> int:
         """Return how many more times a release, or a whole plan, fits what a data set has left.
 
@@ -531,7 +570,7 @@ class Book(TableDisplay):
     def quotas(self, name: str) -> Quotas:
         """Return what each author spent of a data set, and may spend.
 
-        It reads the whole log once; `status` has those with a quota at once.
+        It reads the whole log once, and later what is new.
 
         Parameters
         ----------

@@ -10,22 +10,24 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from accountant.book.account import START, Account
+from accountant.book.account import Account
 from accountant.book.chain.entries import (
     CLOCK,
     CLOCK_KEY,
     EVERY_CLOCK,
+    TERMS,
     LogEntry,
     LogTimes,
     checked_name,
     is_jump,
 )
-from accountant.book.dataset_terms import append_change
+from accountant.book.dataset_terms import append_change, change_over_quotas, state_quota
 from accountant.book.limits.charges import AuthorTotals
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import Parts, encoded
 from accountant.book.log import Log
-from accountant.errors import LedgerClockAhead, ParameterError
+from accountant.book.running_sums import START
+from accountant.errors import LedgerClockAhead, LedgerViolated, ParameterError
 
 TRUSTED = "trusted"
 DAY = len("2026-11-28")
@@ -67,6 +69,11 @@ def correct_clock(log: Log, reason: str) -> ClockCorrection:
         before = log.times
         sums.refuse_unless_jumped(before)
         now = before.clock
+        sums.leave_out_broken()
+        for account in sums.windowed_accounts:
+            if not account.follow_terms().closed:
+                change_over_quotas(account, reason)
+        sums.read_on()
         # What has expired by the log's time, and has not by the clock's, expires now.
         expired = [
             account
@@ -91,6 +98,9 @@ def correct_clock(log: Log, reason: str) -> ClockCorrection:
         ]
         for account in windowed:
             append_change(account, CLOCK, sums.corrected(account, now), reason)
+        for account in windowed:
+            for author, quota in sums.changed_quotas(account, now).items():
+                state_quota(account, author, quota, reason)
     names = (tuple(account.name for account in accounts) for accounts in (windowed, expired))
     return ClockCorrection(before.latest, now, *names)
 
@@ -124,11 +134,32 @@ class WindowSums:
                 self.accounts.append(account)
                 if account.window is not None:
                     self._windowed[account.name] = account, account.uncharged_authors()
-            elif entry.states_charges and entry.facts["dataset"] in self._windowed:
+            elif entry.facts["dataset"] in self._windowed:
                 account, authors = self._windowed[entry.facts["dataset"]]
-                account.note_parts(self.parts.setdefault(account.name, {}), entry)
-                account.charge_author(authors, entry)
+                if entry.states_charges and "parts" in entry.facts:
+                    account.note_parts(self.parts.setdefault(account.name, {}), entry)
+                if entry.states_charges or entry.kind == TERMS:
+                    account.charge_author(authors, entry)
             self._head = entry.chain_head
+
+    def leave_out_broken(self) -> None:
+        """Leave out the data sets from which a version has spent that does not know their limits.
+
+        Nothing more is spent from them, so that no window of theirs opens.
+        """
+        for account in list(self.accounts):
+            try:
+                account.follow_terms()
+                account.last_charge()
+            except LedgerViolated:
+                self.accounts.remove(account)
+                self._windowed.pop(account.name, None)
+                self.parts.pop(account.name, None)
+
+    @property
+    def windowed_accounts(self) -> list[Account]:
+        """Return the data sets with windows."""
+        return [account for account, _ in self._windowed.values()]
 
     def note_time(self, entry: LogEntry) -> None:
         """Note a jump of the time for windows; a correction takes back what came later."""
@@ -170,13 +201,14 @@ class WindowSums:
             raise ValueError("no charge of a data set with windows")
         window.correct(notion, parts, now)
         live_parts = window.live(parts, now)
-        facts = {
+        return {
             "total": notion.encode(window.spent(notion, live_parts, now)),
             "parts": encoded(notion, live_parts),
             "relation": last_charge.facts["relation"],
         }
-        if account.terms.quotas:
-            authors = self._windowed[account.name][1]
-            authors.correct(notion, now)
-            facts["used"] = authors.encoded(notion)
-        return facts
+
+    def changed_quotas(self, account: Account, now: str) -> dict[str, float]:
+        """Return the quotas of the authors whose charges count in other parts of time now."""
+        _, authors = self._windowed[account.name]
+        changed = authors.correct(account.notion, now)
+        return {author: authors.quotas[author] for author in changed if author in authors.quotas}

@@ -20,8 +20,9 @@ from accountant.book.account import Account
 from accountant.book.chain.entries import TERMS, checked_name, dataset_key
 from accountant.book.limits.plan_proofs import proof_for
 from accountant.book.limits.terms import Terms, exceeds_every_way, utc_time
-from accountant.book.limits.windows import checked_window
+from accountant.book.limits.windows import checked_window, encoded
 from accountant.book.log import Log
+from accountant.book.quotas import author_limit
 from accountant.book.reservations import Reservations
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
@@ -294,12 +295,33 @@ def set_quota(account: Account, author: str, quota: object, reason: str) -> None
     with account.log.reading():
         account.author_totals()  # most entries are read before the lock, for which others wait
     with account.log.writing():
-        quotas = account.follow_terms().quotas
+        account.follow_terms()
         epsilon = _checked_quota(account, quota)
-        facts = {"quotas": {**quotas, author: epsilon}, "whose": author}
-        if not quotas:  # from now on each charge states its author's total
-            facts["used"] = account.author_totals().encoded(account.standing().notion)
-        append_change(account, "quota", facts, reason)
+        change_over_quotas(account, reason)
+        state_quota(account, author, epsilon, reason)
+
+
+def state_quota(account: Account, author: str, quota: float, reason: str) -> None:
+    """Append an author's quota, under the author's key, with what the author has charged."""
+    notion, _ = account.standing()
+    is_listed = bool(account.terms.listed_quotas)
+    is_new = is_listed or author_limit(account, notion, author) is None
+    # After a correction of the clock the last entry under the key may state other sums than these.
+    parts = account.author_totals().parts(author)
+    facts = {
+        "whose": author,
+        "quota": quota,
+        "own": encoded(notion, parts),
+        "quotas": {},
+        "limited_authors": account.terms.limited_authors + is_new,
+    }
+    append_change(account, "quota", facts, reason)
+
+
+def change_over_quotas(account: Account, reason: str) -> None:
+    """Give each quota that an earlier version listed in the terms an entry under a key."""
+    for author, quota in account.follow_terms().listed_quotas.items():
+        state_quota(account, author, quota, reason)
 
 
 def _checked_quota(account: Account, quota: object) -> float:

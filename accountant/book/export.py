@@ -52,9 +52,8 @@ def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
 
 def status_facts(status: Status) -> dict[str, Any]:
     """Return a status as plain values."""
-    quotas = [quota._asdict() for quota in status.quotas]
     budget = {"epsilon": status.budget.epsilon, "delta": status.budget.delta}
-    return {**status._asdict(), "budget": budget, "quotas": quotas}
+    return {**status._asdict(), "budget": budget}
 
 
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:

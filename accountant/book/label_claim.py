@@ -1,6 +1,6 @@
 """Which process may release under a label: it is charged once, and others wait for the answer.
 
-The steps of a named run are awaited in the same way (`PlanRun`).
+The steps of a named run are awaited in the same way (`accountant.book.plan_run`).
 
 The last entry under the key of a label says how it stands.  A release answers all.  A reservation
 is waited for as long as its process lives, but at most for the book's ``wait``; then the next one

@@ -27,7 +27,8 @@ from accountant.book.limits.plan_proofs import (
     refuse_unplanned,
     refuse_unproved,
 )
-from accountant.book.limits.windows import WHOLE, encoded
+from accountant.book.limits.windows import encoded
+from accountant.book.quotas import own_facts
 from accountant.book.stored_values import encode_users
 from accountant.errors import (
     BudgetExceeded,
@@ -104,7 +105,7 @@ class Reservations:
                 "relation": self._relation(last_charge, mechanism),
                 "cost": notion.encode(cost),
                 **stated,
-                **self._within_quota(
+                **self._own_facts(
                     Charge(
                         notion, lambda total: notion.add(total, cost), who, self._log.times.window
                     )
@@ -207,7 +208,7 @@ class Reservations:
                 return total
             return account.total_after_plan(notion, total, plan, entry_facts)
 
-        entry_facts |= self._within_quota(Charge(notion, spend, None, self._log.times.window))
+        entry_facts |= self._own_facts(Charge(notion, spend, None, self._log.times.window))
         return self._log.append("plan", entry_facts, account.name, key)
 
     def reserve_step(
@@ -375,29 +376,12 @@ class Reservations:
                 raise
             return account.after_plan, {"total": account.after_plan.encode(plan_total)}
 
-    def _within_quota(self, charge: Charge) -> dict[str, Any]:
-        """Return the fact "own", what the author has charged after a charge; refuse above a quota.
-
-        It is empty while no author of the data set has a quota.
-        """
-        account, notion = self.account, charge.notion
-        if not account.terms.quotas:
-            return {}
-        author = self._log.author
-        if account.users is None:
-            own_parts = account.author_parts(notion, author)
-            parts = charge.parts_after(account.window, own_parts)
-            before, after = account.total_of(notion, own_parts), account.total_of(notion, parts)
-        else:
-            authors = account.author_totals()
-            before = account.total_of(notion, authors.parts(author))
-            after = largest_total([before, *authors.user_totals_after(author, charge)])
-            parts = {WHOLE: after}
+    def _own_facts(self, charge: Charge) -> dict[str, Any]:
+        """Return what a charge states of its author; refuse one above the author's quota."""
         try:
-            account.terms.refuse_over_quota(author, notion, before, after)
+            return own_facts(self.account, charge)
         except BudgetExceeded as refusal:
             raise self._refusal(refusal) from None
-        return {"own": encoded(notion, parts)}
 
     def _refusal(self, refusal: RuntimeError) -> RuntimeError:
         """Return a refusal which says, with windows, where the log's time and the clock differ."""

@@ -7,18 +7,19 @@ that are about the same people.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
+from accountant.formatting import format_upper
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
 STATUS_COLUMNS = (
-    "data set", "spent", "of", "counts", "epsilon", "delta", "users", "opened", "ends",
+    "data set", "epsilon", "of", "left", "delta", "counts", "users", "opened", "ends",
 )  # fmt: skip
 
 
@@ -35,6 +36,7 @@ class StatusFields(NamedTuple):
     total: float
     limit: float
     epsilon: float
+    left: float
     opened: str
     relation: str | None
     sums: tuple[str, ...]
@@ -42,7 +44,7 @@ class StatusFields(NamedTuple):
     expires: str | None
     closed: str | None
     reason: str
-    quotas: tuple[Quota, ...]
+    limited_authors: int
     people: str | None
     protects: str
     most: float
@@ -58,7 +60,8 @@ class StatusFields(NamedTuple):
 class Status(TableDisplay, StatusFields):
     """A data set that has spent ``total`` of ``limit`` in the unit ``counts``.
 
-    ``epsilon`` is what was spent as an epsilon at the budget's delta.  ``sums`` are all sums that
+    ``epsilon`` is what was spent as an epsilon at the budget's delta, and ``left`` what is left of
+    it, as `Book.left` returns it.  ``sums`` are all sums that
     the composition ``notion`` keeps, exactly; ``after_plan`` says that epsilons are added to that
     of a certified plan.  With windows, each of them has a budget of its own: ``windows`` is their
     kind, "month" say, and ``window`` the one that is open.  With ``buckets`` each bucket has one.
@@ -73,25 +76,67 @@ class Status(TableDisplay, StatusFields):
     set was closed for good, ``reason`` the stated reason of the last change of its terms.
     ``log_time`` is the log's time that counts for windows, or for the end, and ``clock`` what the
     clock says; both are None where they are less than a minute apart, or nothing depends on them.
-    ``quotas`` has the authors who have one, ``people`` is the name of those whom the data are
-    about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
+    ``limited_authors`` is how many authors have a quota, ``people`` the name of those whom the data
+    are about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
     that each plan must be opened with a proof of its cost.
     """
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return "\n".join(_status_lines(self))
+
     def _table(self) -> Table:
         return statuses_table([self])
+
+
+def _status_lines(status: Status) -> Iterator[str]:
+    """Yield what was spent of a data set in one line, then the terms that apply to it."""
+    spent = f"epsilon {format_upper(status.epsilon)} of {epsilon_limit(status):.6g}"
+    other = f" ({other_sum(status)})" if other_sum(status) else ""
+    who = f"each of {status.users} users" if status.users else status.protects
+    when = "" if status.window is None else f" in {status.window}"
+    yield f"{status.name}: spent {spent} at delta {status.budget.delta:g}{other}{when}, for {who}"
+    if status.most > status.budget.epsilon:
+        yield f"  one window has at most epsilon {format_upper(status.most)}"
+    if status.runs is not None:
+        made_runs, paid_runs = status.runs
+        yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
+    if status.verified:
+        yield "  each plan is opened with a proof of its cost"
+    # the first 19 characters of a time are those up to its second
+    if status.closed is not None:
+        yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
+    elif status.expires is not None:
+        yield f"  expires {status.expires[:19]} (UTC)"
+    if status.log_time is not None and status.clock is not None:
+        times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
+        unconfirmed = "; no later window opens until the clock is confirmed"
+        yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
+    if status.limited_authors:
+        yield f"  authors with a quota: {status.limited_authors:,}"
 
 
 def statuses_table(statuses: Iterable[Status]) -> Table:
     """Return data sets as rows of a table."""
     rows = [
-        (status.name, status.total, status.limit, status.counts, status.epsilon,
-         status.budget.delta, status.users, status.opened, status.closed or status.expires)
+        (status.name, status.epsilon, epsilon_limit(status), status.left, status.budget.delta,
+         other_sum(status), status.users, status.opened, status.closed or status.expires)
         for status in statuses
     ]  # fmt: skip
-    return Table(STATUS_COLUMNS, rows, upper=("spent", "epsilon"), lower=("of",))
+    return Table(STATUS_COLUMNS, rows, upper=("epsilon",), lower=("of", "left"))
+
+
+def epsilon_limit(status: Status) -> float:
+    """Return the epsilon that may be spent: more than the budget where a window takes over some."""
+    return status.limit if status.counts == "epsilon" else status.budget.epsilon
+
+
+def other_sum(status: Status) -> str:
+    """Return the sum that decides what fits, in words; empty where that is the epsilon itself."""
+    if status.counts == "epsilon":
+        return ""
+    return f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
 
 
 def status_of(account: Account) -> Status:
@@ -106,7 +151,8 @@ def status_of(account: Account) -> Status:
     if window is not None and notion.exceeds(total):
         shown, epsilon = notion.shown(total), notion.epsilon(total)
     times = account.log.times
-    is_windowed = window is not None and not terms.is_over(times.latest)
+    is_over = terms.is_over(times.latest)
+    is_windowed = window is not None and not is_over
     log_time = times.window if is_windowed else times.latest
     has_time = window is not None or terms.expires is not None
     differs = has_time and bool(times.difference(log_time))
@@ -120,10 +166,6 @@ def status_of(account: Account) -> Status:
         protects = f"{account.unit} in one {account.buckets}"
     after_plan = account.counts_after_plan(notion)
     runs = account.runs_set_aside()
-    quotas = []
-    for author, quota in terms.quotas.items():
-        author_total = account.total_of(notion, account.author_parts(notion, author))
-        quotas.append(Quota(author, notion.epsilon(author_total), quota))
     return Status(
         name=account.name,
         budget=account.budget,
@@ -135,6 +177,7 @@ def status_of(account: Account) -> Status:
         total=shown.amount,
         limit=shown.limit,
         epsilon=epsilon,
+        left=0.0 if is_over or account.has_unknown_terms else notion.epsilon_left(total),
         opened=account.opened,
         relation=None if last_charge is None else last_charge.facts["relation"],
         sums=tuple(notion.encode(total)),
@@ -142,7 +185,7 @@ def status_of(account: Account) -> Status:
         expires=terms.expires,
         closed=terms.closed or None,
         reason=terms.reason,
-        quotas=tuple(quotas),
+        limited_authors=terms.limited_authors or len(terms.listed_quotas),
         people=account.people,
         protects=protects,
         most=account.shown_notion(largest_budget, after_plan).budget.epsilon,
@@ -192,14 +235,14 @@ class Quotas(TableDisplay, list[Quota]):
 def quotas_of(account: Account) -> Quotas:
     """Return what every author spent of a data set; call it inside a transaction."""
     notion, _ = account.standing()
-    totals, quotas = account.author_totals(), account.terms.quotas
+    totals = account.author_totals()
     return Quotas(
         Quota(
             author,
             notion.epsilon(account.total_of(notion, totals.parts(author))),
-            quotas.get(author),
+            totals.quotas.get(author),
         )
-        for author in sorted({*totals.authors, *quotas})
+        for author in sorted({*totals.authors, *totals.quotas})
     )
 
 

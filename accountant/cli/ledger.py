@@ -102,12 +102,12 @@ def remaining(
     json: JsonFlag = False,
     pin: PinFile = None,
 ) -> None:
-    """Say how many more times each line of a plan, and all of it, fits what is left.
+    """Say how many more of each line of a plan alone, or of all of it, fit what is left.
 
     Example: python -m accountant ledger remaining book.db survey plan.toml
     """
+    from accountant.cli.plan import room_in_words
     from accountant.formats.plan_toml import read_file, read_plan
-    from accountant.formatting import escape_control
 
     whole_plan, file = read_plan(plan), read_file(plan)
     with open_book(book, pin) as opened_book:
@@ -116,13 +116,14 @@ def remaining(
             for release in file.releases
         ]
         times = opened_book.remaining(name, whole_plan)
+        runs = opened_book.status(name).runs
     if json:
         lines = [{"release": label, "count": count} for label, count in counts]
         print_json({"dataset": name, "lines": lines, "whole": times})
         return
-    for label, count in counts:
-        print(escape_control(f"{count:,} more of {label} would fit"))
-    print(f"the whole plan would fit {times:,} more times")
+    made_runs, paid_runs = runs or (0, 0)
+    paid = " (runs that are paid for count)" if times and made_runs < paid_runs else ""
+    print(wrapped(room_in_words([*counts, (f"the whole plan{paid}", times)])))
 
 
 def verify(

@@ -95,7 +95,7 @@ def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
         if as_json:
             sys.stdout.writelines(history_json(status, []))
         else:
-            print("\n".join(map(wrapped, _status_lines(status))))
+            print("\n".join(map(wrapped, str(status).splitlines())))
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -118,33 +118,3 @@ def wrapped(text: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _status_lines(status: Status) -> Iterator[str]:
-    """Yield what was spent of a data set in one line, then the terms that apply to it."""
-    from accountant.formatting import format_upper
-
-    spent = f"epsilon {format_upper(status.epsilon)} of {status.budget.epsilon:g}"
-    total = f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
-    total = "" if total == spent else f" ({total})"
-    who = f"each of {status.users} users" if status.users else status.protects
-    when = "" if status.window is None else f" in {status.window}"
-    yield f"{status.name}: spent {spent} at delta {status.budget.delta:g}{total}{when}, for {who}"
-    if status.most > status.budget.epsilon:
-        yield f"  one window has at most epsilon {format_upper(status.most)}"
-    if status.runs is not None:
-        made_runs, paid_runs = status.runs
-        yield f"  {made_runs:,} of {paid_runs:,} runs of the plan that was set aside are made"
-    if status.verified:
-        yield "  each plan is opened with a proof of its cost"
-    # the first 19 characters of a time are those up to its second
-    if status.closed is not None:
-        yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
-    elif status.expires is not None:
-        yield f"  expires {status.expires[:19]} (UTC)"
-    if status.log_time is not None and status.clock is not None:
-        times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
-        unconfirmed = "; no later window opens until the clock is confirmed"
-        yield f"  {times} (UTC)" + (unconfirmed if status.log_time < status.clock else "")
-    for quota in status.quotas:
-        yield f"  quota of {quota.author}: epsilon {format_upper(quota.epsilon)} of {quota.quota:g}"

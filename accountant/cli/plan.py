@@ -57,8 +57,8 @@ def plan(
 
     Names and errors are for the table: "deviation" is the noise's standard deviation,
     { maximum = 30 } the expected largest noise of 30 coordinates, { selection = 100 } how far
-    the winner of 100 candidates is expected to lie below the best. The last lines say how many
-    more releases of one line would fit, if nothing else is added.
+    the winner of 100 candidates is expected to lie below the best. The last line says how many
+    more releases of each line alone would fit beside the plan.
 
     Examples: python -m accountant plan plan.toml;
     python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
@@ -107,5 +107,15 @@ def _remaining_lines(whole_plan: Plan, table: Allocation, facts: dict[str, Any])
         for release in table.releases
     ]
     facts["more"] = [{"release": label, "count": count} for label, count in capacities]
-    lines = [f"{count} more of {label} would fit" for label, count in capacities]
-    return [f"fits the budget; {shown} is left", *lines]
+    return [f"fits the budget; {shown} is left", room_in_words(capacities)]
+
+
+def room_in_words(counts: list[tuple[str, int]]) -> str:
+    """Return one sentence on how many more of each release fit, if nothing else is added."""
+    fits = [f"{count:,} more of {label}" for label, count in counts if count]
+    misfits = [label for label, count in counts if not count]
+    clauses = [f"there is room for {', or else '.join(fits)}"] if fits else []
+    if misfits:
+        verb = "" if fits else "there is "
+        clauses.append(f"{verb}no room for one more of {', or of '.join(misfits)}")
+    return "; ".join(clauses)

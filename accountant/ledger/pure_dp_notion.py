@@ -14,7 +14,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import final
 
-from accountant.accountants.basic import DECIMAL_CONTEXT, float_ceiling, printed_decimal
+from accountant.accountants.basic import (
+    DECIMAL_CONTEXT,
+    float_ceiling,
+    float_floor,
+    printed_decimal,
+)
 from accountant.accountants.budget import Budget
 from accountant.errors import UnsupportedPlan
 from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
@@ -78,6 +83,10 @@ class PureDPNotion(CompositionNotion[Decimal]):
     def left(self, total: Total[Decimal]) -> Decimal:
         """Return what remains of the sum of epsilons, exactly."""
         return max(DECIMAL_CONTEXT.subtract(self.full, total.spent), Decimal(0))
+
+    def largest_epsilon(self, unspent: Decimal) -> float:
+        """Return the epsilon that is left, rounded down."""
+        return float_floor(unspent)
 
     def with_more(self, increase: Decimal) -> PureDPNotion:
         """Return the notion whose epsilon is larger by ``increase``.

@@ -167,6 +167,14 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
             self.rdp.left(Total(sums.renyi, 0.0)),
         )
 
+    def largest_epsilon(self, unspent: Sums) -> float:
+        """Return the largest of the epsilons that what is left of one sum has."""
+        return max(
+            self.pure.largest_epsilon(unspent.pure),
+            self.zcdp.largest_epsilon(unspent.rho),
+            self.rdp.largest_epsilon(unspent.renyi),
+        )
+
     def with_more(self, increase: Sums) -> PureOrRenyiNotion:
         """Return the notion with three larger limits; its budget is the largest of theirs."""
         pure = self.pure.with_more(increase.pure)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from accountant.accountants.basic import DECIMAL_CONTEXT, float_floor, printed_decimal
 from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.losses.loss import Loss, single_loss
@@ -112,6 +113,27 @@ class CompositionNotion(ABC, Generic[Amount]):
     @abstractmethod
     def left(self, total: Total[Amount]) -> Amount:
         """Return what remains of each sum, without the tolerance, rounded down; at least 0."""
+
+    def epsilon_left(self, total: Total[Amount]) -> float:
+        """Return the epsilon at the budget's delta that a further plan may have; at least 0.
+
+        It is what the epsilon of the total leaves of the budget, rounded down.  Where more than
+        this could be spent, the epsilons of both parts would add up to more than the budget.
+        """
+        unspent = DECIMAL_CONTEXT.subtract(
+            printed_decimal(self.budget.epsilon), printed_decimal(self.epsilon(total))
+        )
+        if total == self.zero:
+            return float_floor(unspent)
+        # In Gaussian privacy a small total has an epsilon of 0, and leaves less than the budget.
+        return max(0.0, min(float_floor(unspent), self.largest_epsilon(self.left(total))))
+
+    def largest_epsilon(self, unspent: Amount) -> float:
+        """Return the largest epsilon of a plan that spends what `left` returned.
+
+        The round-off of this epsilon is within the tolerance, which `left` leaves out.
+        """
+        return self.epsilon(Total(unspent, self.zero.infinity))
 
     @abstractmethod
     def with_more(self, increase: Amount) -> CompositionNotion[Amount]:

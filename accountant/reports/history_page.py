@@ -66,11 +66,13 @@ def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
         "history.html",
         status=status,
         history=history,
-        shares=shares,
+        # A single group would only repeat the total.
+        shares={name: groups for name, groups in shares.items() if len(groups) > 1},
+        saved_shares=bool(shares),
         book=book,
         used=spending,
         left=format_remaining(spending.limit, spending.amount),
-        capacity=lambda kind: _capacity(status, kind.first_line),
+        capacity=lambda kind: _capacity(status, kind.last_line),
         percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
         to_come=_to_come(status, history),
         saved=csv_address(share_rows),
@@ -99,16 +101,16 @@ def _to_come(status: Status, history: HistoryFigures) -> list[tuple[str, str]]:
 @final
 @dataclass(slots=True)
 class ReleaseKind:
-    """One kind of release, with the first line of it: how many were answered, and how many not."""
+    """One kind of release, with the last line of it: how many were answered, and how many not."""
 
-    first_line: Line
+    last_line: Line
     answered: int = 0
     failed: int = 0
 
     @property
     def what(self) -> str:
         """Return the question that they answer, or the mechanism in words."""
-        return self.first_line.title
+        return self.last_line.title
 
     @property
     def requested(self) -> int:
@@ -151,6 +153,7 @@ class HistoryFigures:
             if line.kind not in ("plan", "terms"):
                 self.released += 1
                 kind = self._kinds.setdefault(line.title, ReleaseKind(line))
+                kind.last_line = line  # it may have more or less noise than those before
                 is_answered = line.outcome == "answered"
                 kind.answered += is_answered
                 kind.failed += not is_answered

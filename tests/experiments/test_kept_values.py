@@ -26,7 +26,7 @@ SLOW = {
     "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
     "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
     "sign-votes-signals", "frank-wolfe-width", "sparse-regression-whole", "intervals",
-    "planning-gap", "lower-bounds-tracing",
+    "planning-gap", "lower-bounds-tracing", "book-attacks",
 }  # fmt: skip
 # exact ties, of steps without noise, are decided by the last bit, and so by the processor
 TIES = {"lower-bounds-tracing"}

@@ -28,6 +28,7 @@ from tests.laws import (
     test_agreement,
     test_audit_arguments,
     test_book_clocks,
+    test_book_quotas,
     test_book_terms,
     test_books,
     test_calibration,
@@ -577,6 +578,13 @@ PATCHED = {
         books.gives_back_what_a_wrong_clock_spent: ("7 days", 0),
         books.corrects_what_the_last_charge_states: ("month", 0),
     },
+    test_book_quotas.test_a_book_keeps_quotas_as_a_dictionary_does: {
+        books.forgets_the_last_charge: ("plain", 0),
+        books.forgets_what_was_before_quotas: ("users", 0),
+        books.forgets_quotas_at_the_change_over: ("listed quota", 0),
+        books.counts_quotas_by_a_wrong_clock: ("month", 1),
+        books.counts_users_of_a_quota_together: ("users", 1),
+    },
     test_book_terms.test_each_bucket_pays_for_what_touches_it_and_for_nothing_else: {
         books.charges_one_bucket: (0,), books.adds_up_buckets: (0,),
         books.forgets_what_a_bucket_spent: (1,),
@@ -714,6 +722,9 @@ PATCHED = {
         power_cuts.pins_nothing: ("dataset",),
         books.forgets_the_users_of_a_step: ("release_blocks",),
     },
+    test_power_cuts.test_a_cut_within_a_flush_loses_nothing_that_was_known: {
+        power_cuts.flushes_too_early: (0,), power_cuts.flushes_another_file: (0,),
+    },
     test_power_cuts.test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew: {
         power_cuts.checkpoints_unflushed: (),
     },
@@ -743,8 +754,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_audit_arguments, test_book_clocks, test_book_terms, test_books, test_directions,
-        test_early_stops,
+        test_audit_arguments, test_book_clocks, test_book_quotas, test_book_terms, test_books,
+        test_directions, test_early_stops,
         test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")

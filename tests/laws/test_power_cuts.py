@@ -6,6 +6,7 @@ sure.  Nothing is injected, so a flush that is left out, or made too early, is s
 
 import fcntl
 import os
+import random
 import sqlite3
 import tempfile
 from concurrent.futures import Executor, Future
@@ -99,6 +100,89 @@ def step(book, query):
         ledger.release(TENTH, query)
 
 
+SECTOR = 512  # bytes that a disk writes as a whole
+
+
+class TornDisk:
+    """Keeps what a disk may hold if the power is cut within each flush of the log ahead.
+
+    Of the sectors that were written since the flush before, it holds some at random.
+    """
+
+    def __init__(self, file, patch, rng):
+        self.file, self.log, self._rng = file, Path(f"{file}-wal"), rng
+        self.known = 0  # entries whose spends were looked at or answered
+        self._flushed = self.log.read_bytes()
+        self.states = []  # the bytes of both files, and how many entries were known
+        real = os.fdatasync
+
+        def fdatasync(handle):
+            if os.path.samestat(os.fstat(handle), self.log.stat()):
+                written = self.log.read_bytes()
+                self.states.append((self.file.read_bytes(), self._torn(written), self.known))
+                self._flushed = written
+            return real(handle)
+
+        patch.setattr(os, "fdatasync", fdatasync)
+
+    def _torn(self, written):
+        held = bytearray(self._flushed)
+        for start in range(0, len(written), SECTOR):
+            if self._rng.random() < 0.5:
+                held[len(held) :] = bytes(max(start - len(held), 0))
+                held[start : start + SECTOR] = written[start : start + SECTOR]
+        return bytes(held)
+
+    def note(self):
+        """Somebody has seen what was written so far."""
+        self.known = entries(self.file)
+
+
+def states_after_cuts(folder, rng):
+    """The hash of each entry of a random history of a book, and what cuts leave of its files."""
+    file = folder / "book.db"
+    with pytest.MonkeyPatch.context() as patch, Book.create(file, author="ada") as book:
+        for name in "de":
+            book.dataset(name, Budget(1e6))
+        disk = TornDisk(file, patch, rng)
+        disk.note()
+
+        def query(rows):
+            disk.note()
+            return rows.sum()
+
+        for k in range(20):
+            deed = rng.randrange(4)
+            with book.ledger(rng.choice("de"), DATA) as ledger:
+                if deed < 2:
+                    ledger.release(TENTH, query, label=f"sum {k}" if deed else None)
+                elif deed == 2:
+                    ledger.spend(TENTH)
+                else:
+                    book.set_quota("d", f"author {k}", 1.0, "some")
+            disk.note()
+        with book._log.reading():
+            hashes = dict(book._log.storage.ask("SELECT seq, hash FROM entries"))
+    return hashes, disk.states
+
+
+def check_state(folder, hashes, state):
+    """What a cut left is the begin of the same log, with all that was known, and is spent from."""
+    file, log, known = state
+    path = folder / "cut.db"
+    path.with_name("cut.db-shm").unlink(missing_ok=True)
+    path.write_bytes(file)
+    path.with_name("cut.db-wal").write_bytes(log)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DP_ATTEST_PINS", "")  # the pin of this machine is of the book that went on
+        with Book.open(path, author="ada") as book:
+            checked = book.verify()
+            assert checked.entries >= known
+            assert checked.head == f"{checked.entries}:{hashes[checked.entries]}"
+            with book.ledger("d", DATA) as ledger:
+                ledger.spend(TENTH)
+
+
 class InTurn(Executor):
     """Does its work at once, in this thread: nothing is committed meanwhile."""
 
@@ -189,3 +273,12 @@ def test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew():
         with book._log.storage.reading():
             found = [book._log.storage.ask(f"PRAGMA {name}")[0][0] for name in asked]
         assert found == ["wal", 1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_a_cut_within_a_flush_loses_nothing_that_was_known(seed):
+    with tempfile.TemporaryDirectory() as name:
+        hashes, states = states_after_cuts(Path(name), random.Random(seed))
+        assert len(states) > 20
+        for state in states:
+            check_state(Path(name), hashes, state)

@@ -8,12 +8,14 @@ from accountant.book import (
     clock,
     dataset_terms,
     log,
+    quota_check,
+    quotas,
     reservations,
     time_check,
 )
 from accountant.book.account import Account
 from accountant.book.chain import entries
-from accountant.book.limits import terms, user_totals, windows
+from accountant.book.limits import charges, user_totals, windows
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation
 from tests.mutants.edits import edit
@@ -147,27 +149,47 @@ def reads_a_line_twice(patch):
 
 def spends_over_the_quota(patch):
     """Notes what an author spent and refuses nothing."""
-    patch.setattr(terms.Terms, "refuse_over_quota", lambda *_: None)
+    patch.setattr(quotas.AuthorLimit, "refuse_above", lambda *_: None)
 
 
 def forgets_the_last_charge(patch):
     """Begins an author's total anew with each charge."""
-    patch.setattr(Account, "author_parts", lambda *_: {})
+    edit(
+        patch, quotas, "author_limit", 'facts["quota"], decoded(notion, own)', 'facts["quota"], {}'
+    )
+    patch.setattr(reservations, "own_facts", quotas.own_facts)
 
 
 def forgets_what_was_before_quotas(patch):
     """Counts an author's spends from the first quota on."""
     edit(
-        patch, book, "set_quota", "account.author_totals().encoded",
-        "account.uncharged_authors().encoded",
+        patch, dataset_terms, "state_quota", "account.author_totals().parts",
+        "account.uncharged_authors().parts",
+    )  # fmt: skip
+
+
+def forgets_quotas_at_the_change_over(patch):
+    """Goes on with the quota that is set, and without those that were listed."""
+    patch.setattr(dataset_terms, "change_over_quotas", lambda *_: None)
+
+
+def counts_quotas_by_a_wrong_clock(patch):
+    """Corrects the clock, and leaves what authors charged in the windows it had opened."""
+    patch.setattr(clock.WindowSums, "changed_quotas", lambda *_: {})
+
+
+def counts_users_of_a_quota_together(patch):
+    """Adds a charge to what the user with the largest total has paid, whoever pays."""
+    edit(
+        patch, charges.AuthorTotals, "largest_of_payers", "charge.who, charge.spend",
+        "None, charge.spend",
     )  # fmt: skip
 
 
 def verifies_no_quota(patch):
     """Recomputes an author's total and forgets the quota."""
     edit(
-        patch, account_check.TermsCheck, "_check_own",
-        "account.terms.is_over_quota(author, notion, spent)", "False",
+        patch, quota_check.QuotaCheck, "check_charge", "is_over(quota, notion, after)", "False",
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ that is right; "index", which adds the key of an old entry to the index of keys.
 
 The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
 entry may have several keys, and many entries may have the same key.  The last entry under a key
-states the present values: what a data set has spent, its terms, or what an author or a bucket (a
-public part of the users, such as a region) has spent.
+states the present values: what a data set has spent, its terms, what a bucket (a public part of the
+users, such as a region) has spent, or what an author has spent and may spend.
 
 Every entry states the *format* of its writer.  A version that does not know the format of a book
 reads the book and writes nothing.  The entries that open a data set, or change its terms, state
@@ -55,13 +55,17 @@ PAID = "paid"
 FORMAT = 2  # what this version writes; it reads formats 1 and 2
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
-    {"aside", "buckets", "closed", "expires", "idealised", "quotas", "users", "verified", "window"}
-)
+    {
+        "aside", "buckets", "closed", "expires", "idealised", "limited_authors", "quotas", "users",
+        "verified", "window",
+    }
+)  # fmt: skip
 # All facts that an entry of terms, or of an opening, may state.
 KNOWN_TERMS = KNOWN_LIMITS | {
     "author", "before", "carry", "change", "dataset", "delta", "epsilon", "format", "index", "key",
-    "kind", "largest", "latest", "mac", "needs", "notion", "order", "parts", "people", "reason",
-    "relation", "root", "seq", "time", "total", "unit", "used", "whose", "window_time",
+    "kind", "largest", "latest", "mac", "needs", "notion", "order", "own", "parts", "people",
+    "quota", "reason", "relation", "root", "seq", "time", "total", "unit", "used", "whose",
+    "window_time",
 }  # fmt: skip
 # What the database says to a version that states no format.
 OLDER_VERSION = "this book needs a newer version of dp-attest; this one may only read it"
@@ -127,13 +131,17 @@ class LogEntry(NamedTuple):
         # Keys of noise are only in the index of the database, not in that of the log.
         keys = [] if key is None or key.startswith("noise:") else [key]
         if self.kind in CHARGING_KINDS:
-            author_keys = [author_key(dataset, self.facts["author"])] if "own" in self.facts else []
+            states_own = self.facts.get("own") is not None
+            author_keys = [author_key(dataset, self.facts["author"])] if states_own else []
             bucket_keys = [bucket_key(dataset, bucket) for bucket in self.facts.get("buckets", ())]
             is_set_aside = "runs" in self.facts or PAID in self.facts
             set_aside_keys = [set_aside_key(dataset)] if is_set_aside else []
             return [charge_key(dataset), *author_keys, *bucket_keys, *set_aside_keys, *keys]
         if self.kind == TERMS:
-            author_keys = [author_key(dataset, author) for author in self.facts.get("used", ())]
+            # Earlier versions stated as "used" what every author had spent.
+            authors = [*self.facts.get("used", ())]
+            authors += [self.facts["whose"]] if "own" in self.facts else []
+            author_keys = [author_key(dataset, author) for author in authors]
             charge_keys = [charge_key(dataset)] if self.states_charges else []
             return [terms_key(dataset), *charge_keys, *author_keys, *keys]
         return [CLOCK_KEY] if self.kind == CLOCK else keys

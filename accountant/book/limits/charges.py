@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, Window, encoded
 from accountant.ledger.private_data import Users
-from accountant.ledger.totals import CompositionNotion, Total
+from accountant.ledger.totals import CompositionNotion, Total, largest_total
 
 
 class Charge(NamedTuple):
@@ -41,7 +41,7 @@ def unchanged(total: Total[Any]) -> Total[Any]:
 
 
 class AuthorTotals:
-    """What each author of one data set has charged.
+    """What each author of one data set has charged, and the ``quotas`` of those who have one.
 
     ``users`` is the number of users who have budgets of their own, None where they have none.
     """
@@ -52,6 +52,7 @@ class AuthorTotals:
         # what each author charged in the parts that count, and in all parts since the opening
         self._parts: dict[str, Parts] = {}
         self._all_parts: dict[str, Parts] = {}
+        self.quotas: dict[str, float] = {}
 
     @property
     def authors(self) -> list[str]:
@@ -62,18 +63,27 @@ class AuthorTotals:
         """Add a charge to those of its author."""
         if self._users is None:
             self._parts[author] = charge.parts_after(self._window, self._parts.get(author, {}))
-            self._all_parts.setdefault(author, {}).update(self._parts[author])
+            if self._window is not None:
+                self._all_parts.setdefault(author, {}).update(self._parts[author])
             return
         if author not in self._user_totals:
             self._user_totals[author] = UserTotals(self._users, charge.notion.zero)
         self._user_totals[author].add(charge.who, charge.spend)
 
-    def correct(self, notion: CompositionNotion[Any], now: str) -> None:
-        """Let every author's charges count by a corrected clock: later ones count now."""
+    def correct(self, notion: CompositionNotion[Any], now: str) -> list[str]:
+        """Let every author's charges count by a corrected clock: later ones count now.
+
+        Return the authors who have charged something else in the parts that count than before.
+        """
+        changed: list[str] = []
         if self._window is not None:
             for author, parts in self._all_parts.items():
+                before = self._window.live(self._parts[author], now)
                 self._window.correct(notion, parts, now)
                 self._parts[author] = self._window.live(parts, now)
+                if self._parts[author] != before:
+                    changed.append(author)
+        return changed
 
     def parts(self, author: str) -> Parts:
         """Return what an author charged in each part of time: none where there is no charge.
@@ -84,12 +94,17 @@ class AuthorTotals:
             return {WHOLE: self._user_totals[author].worst_total()}
         return self._parts.get(author, {})
 
-    def user_totals_after(self, author: str, charge: Charge) -> list[Total[Any]]:
-        """Return the different totals of the users who pay after one more charge of an author."""
-        if self._users is None:
-            return []
-        totals = self._user_totals.get(author) or UserTotals(self._users, charge.notion.zero)
-        return list(totals.totals_after(charge.who, charge.spend).values())
+    def largest_of_payers(self, author: str, charge: Charge) -> tuple[Total[Any], Total[Any]]:
+        """Return the largest total of the users who pay a charge of an author, before and after it.
+
+        Only what the author has charged counts; both are zero where no user pays.
+        """
+        zero, totals = charge.notion.zero, self._user_totals.get(author)
+        if totals is None:
+            totals = UserTotals(self._users or 0, zero)
+        before = totals.totals_after(charge.who, unchanged).values()
+        after = totals.totals_after(charge.who, charge.spend).values()
+        return largest_total(before or [zero]), largest_total(after or [zero])
 
     def encoded(self, notion: CompositionNotion[Any]) -> dict[str, Any]:
         """Return what each author charged, as an entry of terms states it."""

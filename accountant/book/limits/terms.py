@@ -1,8 +1,9 @@
-"""The terms of a data set: its budget, when it ends, and what each author may use of it.
+"""The terms of a data set: its budget, when it ends, and how many authors have a quota.
 
 They are written when the data set is opened.  An entry of kind "terms" states the whole of them
 anew, with a reason, and is the last one under the data set's key of terms: a spend finds the terms
-in force in O(log n), in the transaction that charges.
+in force in O(log n), in the transaction that charges.  Each quota is found under a key of its own
+(`accountant.book.quotas`).
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from accountant.accountants.budget import TOLERANCE, Budget
+from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import CLOCK
-from accountant.errors import BudgetExceeded, DatasetClosed, ParameterError
+from accountant.errors import DatasetClosed, ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
 # what each kind of change may set
@@ -20,7 +21,7 @@ CHANGES = {
     "closed": (),
     "raised": ("epsilon", "delta"),
     "expires": ("expires",),
-    "quota": ("quotas",),
+    "quota": ("quotas", "limited_authors"),
     CLOCK: (),
 }
 
@@ -28,12 +29,15 @@ CHANGES = {
 class Terms(NamedTuple):
     """The terms in force; ``expires`` is a UTC time, from which on nothing is spent.
 
+    ``limited_authors`` is the number of authors who have a quota under a key of their own, and
+    ``listed_quotas`` has the quotas that earlier versions listed in each entry of terms.
     ``largest`` is the largest epsilon of a budget so far: a window before may have had it.
     """
 
     budget: Budget
     expires: str | None
-    quotas: dict[str, float]
+    listed_quotas: dict[str, float]
+    limited_authors: int = 0
     closed: str = ""  # when it was closed
     reason: str = ""  # why the terms were changed last
     largest: float = 0.0
@@ -45,6 +49,7 @@ class Terms(NamedTuple):
             Budget(facts["epsilon"], facts["delta"]),
             facts.get("expires"),
             facts.get("quotas", {}),
+            facts.get("limited_authors", 0),
             facts["time"] if facts.get("change") == "closed" else "",
             facts.get("reason", ""),
             facts.get("largest", facts["epsilon"]),
@@ -56,8 +61,14 @@ class Terms(NamedTuple):
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "expires": self.expires,
-            "quotas": self.quotas,
+            "quotas": self.listed_quotas,
+            **({"limited_authors": self.limited_authors} if self.limited_authors else {}),
         }
+
+    @property
+    def has_quotas(self) -> bool:
+        """Return whether any author of the data set has a quota."""
+        return bool(self.limited_authors or self.listed_quotas)
 
     def is_over(self, now: str) -> bool:
         """Return whether nothing may be spent any more."""
@@ -74,29 +85,16 @@ class Terms(NamedTuple):
             why = f"expired at {str(self.expires)[:19]} (UTC); Book.expire can move that time"
             raise DatasetClosed(dataset, f"{why} ({times})" if times else why)
 
-    def is_over_quota(
-        self, author: str, notion: CompositionNotion[Any], own_total: Total[Any]
-    ) -> bool:
-        """Return whether an author's own spends cost more than the author's quota."""
-        quota = self.quotas.get(author)
-        return quota is not None and not notion.epsilon(own_total) <= quota * (1 + TOLERANCE)
-
-    def refuse_over_quota(
-        self, author: str, notion: CompositionNotion[Any], before: Total[Any], after: Total[Any]
-    ) -> None:
-        """Raise `BudgetExceeded` if a spend is more than what remains of an author's quota."""
-        if after == before or not self.is_over_quota(author, notion, after):
-            return
-        spent, quota = notion.epsilon(before), self.quotas[author]
-        remedy = f"it is the quota of {author!r}, which Book.set_quota changes"
-        raise BudgetExceeded(
-            spent, notion.epsilon(after) - spent, self.budget, "epsilon", quota, remedy
-        )
-
     def refuse_if_closed(self, dataset: str) -> None:
         """Raise `DatasetClosed` if the data set was closed for good."""
         if self.closed:
             raise DatasetClosed(dataset, f"was closed at {self.closed[:19]} ({self.reason})")
+
+
+def stated_quota(facts: dict[str, Any]) -> float:
+    """Return the quota that an entry sets; earlier versions stated it in a list of all quotas."""
+    quota: float = facts["quota"] if "quota" in facts else facts["quotas"][facts["whose"]]
+    return quota
 
 
 def changed_words(facts: dict[str, Any]) -> str:
@@ -108,7 +106,7 @@ def changed_words(facts: dict[str, Any]) -> str:
         CLOCK: f"windows counted anew by the corrected clock, {facts['time'][:19]}",
     }.get(change, "closed")
     if change == "quota":
-        description = f"quota of {facts['whose']}: epsilon {facts['quotas'][facts['whose']]:g}"
+        description = f"quota of {facts['whose']}: epsilon {stated_quota(facts):g}"
     return f"{description} ({facts['reason']})"
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
 from accountant.book.log import Log
 from mechanisms import Laplace
+from tests.test_public_names import SNAPSHOTS
 
 DATA = np.arange(6.0)
 TENTH = Laplace(10.0)
@@ -101,6 +103,11 @@ def write_corrected(path, key=None):
             book.ledger("month", DATA).spend(TENTH)  # in May, by the log
             book.correct_clock("NTP was off again")
             return book.verify().head
+
+
+def write_listed(path, _=None):
+    """Write a book of 830740af, which listed all quotas in every entry of terms."""
+    shutil.copy(SNAPSHOTS / "book-listed-quotas.db", path)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from accountant import (
     ParameterError,
 )
 from accountant.__main__ import main
+from accountant.book import log
 from accountant.book.chain.entries import FORMAT, KNOWN_LIMITS, canonical_json, limits_of, next_hash
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten
@@ -38,6 +39,7 @@ REFUSED = {
 OLDER = "this book needs a newer version of dp-attest; this one may only read it"
 # The last version that knew no closing, no expiry, no quotas, windows or proofs.
 BEFORE_TERMS = "869df4f7"
+LISTS_QUOTAS = "830740af"  # the last version that listed all quotas in each entry of terms
 
 
 def spend(book, name):
@@ -196,7 +198,8 @@ def test_entries_of_terms_state_what_they_need(sqlite_book):
         )
     ]
     assert stated == [
-        ["expires", "users"], ["expires", "quotas"], ["closed", "expires", "quotas"]
+        ["expires", "users"], ["expires", "limited_authors"],
+        ["closed", "expires", "limited_authors"],
     ]  # fmt: skip
     assert limits_of({"window": "month", "buckets": None, "verified": False}) == ["window"]
     assert set(limits_of(dict.fromkeys(KNOWN_LIMITS, "x"))) == KNOWN_LIMITS
@@ -239,15 +242,70 @@ def test_charges_against_terms_are_reported_for_their_data_set_alone(first_forma
     assert "data set 'monthly': was charged by a version that does not know windows" in shown.err
 
 
-@pytest.mark.slow
-def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
+def test_a_broken_data_set_does_not_keep_the_clock_from_being_corrected(first_format, monkeypatch):
+    with Book.open(first_format.url, author="ada", clock="trusted") as book:
+        book.dataset("weekly", Budget(1.0), window="week")
+        spend(book, "weekly")
+    spend_before_formats(first_format, "monthly")
+    now, later = datetime.now(UTC), datetime.now(UTC) + timedelta(days=400)
+    with Book.open(first_format.url, author="ada", clock="trusted") as book:
+        monkeypatch.setattr(log, "clock_time", lambda _: later.isoformat(timespec="microseconds"))
+        spend(book, "weekly")
+        monkeypatch.setattr(log, "clock_time", lambda _: now.isoformat(timespec="microseconds"))
+        assert book.correct_clock("NTP was off").windows == ("weekly",)
+        assert book.spent("weekly") == 0.25
+        spend(book, "weekly")
+        for attempt in (lambda: spend(book, "monthly"), lambda: book.status("monthly")):
+            with pytest.raises(LedgerViolated):
+                attempt()
+        with pytest.raises(LedgerViolated) as raised:
+            book.verify()
+        assert list(raised.value.datasets) == ["monthly"]
+
+
+def spend_before_formats(place, name):
+    """Append a charge of a version before formats, in a book that refuses them by a trigger."""
+    with contextlib.closing(sqlite3.connect(place.path)) as db, db:
+        db.execute("DROP TRIGGER IF EXISTS entries_need_format")
+    spend_as_before_terms(place, name)
+
+
+def spends_of_an_earlier_version(commit, folder, place):
+    """What an earlier version says when it spends from each data set of a book."""
     history = subprocess.run(
-        ["git", "archive", BEFORE_TERMS, "accountant", "mechanisms"],
+        ["git", "archive", commit, "accountant", "mechanisms"],
         cwd=ROOT, capture_output=True, check=False,
     )  # fmt: skip
     if history.returncode:
         pytest.skip("no history of the repository here")
-    subprocess.run(["tar", "x", "-C", tmp_path], input=history.stdout, check=True)
+    subprocess.run(["tar", "x", "-C", folder], input=history.stdout, check=True)
+    attack = f"""
+import importlib.metadata
+importlib.metadata.entry_points = lambda **_: []  # those of today's version
+import numpy as np
+import accountant
+from accountant import Book
+from mechanisms import Laplace
+assert accountant.__file__.startswith({str(folder)!r})
+with Book.open({place.url!r}, author="ada") as book:
+    for name in book.names:
+        try:
+            with book.ledger(name, np.arange(5.0)) as ledger:
+                ledger.release(Laplace(8.0), np.sum)
+                print(name, "spent")
+        except Exception as error:
+            print(name, error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", attack], env=environment, cwd=folder, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
     place = SQLiteBookFile(tmp_path / "book.db")
     with Book.create(place.url, author="ada") as book:
         for name in ("open", "closed", "expired", "limited"):
@@ -258,27 +316,22 @@ def test_the_version_before_terms_spends_from_no_book_of_today(tmp_path):
         book.expire("expired", "2026-01-01", "consent ended")
         book.set_quota("limited", "ada", 0.05, "the pilot")
         before = book.verify()
-    attack = f"""
-import importlib.metadata
-importlib.metadata.entry_points = lambda **_: []  # those of today's version
-import numpy as np
-import accountant
-from accountant import Book
-from mechanisms import Laplace
-assert accountant.__file__.startswith({str(tmp_path)!r})
-with Book.open({place.url!r}, author="ada") as book:
-    for name in book.names:
-        try:
-            with book.ledger(name, np.arange(5.0)) as ledger:
-                ledger.release(Laplace(8.0), np.sum)
-        except Exception as error:
-            print(name, error)
-"""
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", attack], env=environment, cwd=tmp_path, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout.count(OLDER) == 5
+    said = spends_of_an_earlier_version(BEFORE_TERMS, tmp_path, place)
+    assert said.count(OLDER) == 5
     with Book.open(place.url) as book:
         assert book.verify() == before
+
+
+@pytest.mark.slow
+def test_the_version_that_lists_quotas_spends_from_no_data_set_with_quotas_of_today(tmp_path):
+    place = SQLiteBookFile(tmp_path / "book.db")
+    with Book.create(place.url, author="ada") as book:
+        for name in ("limited", "open"):
+            book.dataset(name, Budget(1.0))
+        book.set_quota("limited", "ada", 0.05, "the pilot")
+    said = spends_of_an_earlier_version(LISTS_QUOTAS, tmp_path, place)
+    assert "limits the data set 'limited' by 'limited_authors', 'own', 'quota'" in said
+    assert said.endswith("open spent\n")
+    with Book.open(place.url) as book:
+        assert book.spent("limited") == 0
+        book.verify()

@@ -16,6 +16,7 @@ from accountant import (
     PureLoss,
 )
 from accountant.book import log
+from accountant.book.chain.entries import author_key
 from accountant.book.limits.windows import Window, window_kind
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -258,9 +259,11 @@ def test_what_a_wrong_clock_spent_counts_in_the_window_that_is_open(any_book, cl
             spend(book, loss=PureLoss(1.5))
         made = book.correct_clock("NTP was off")
         assert made == (noon("2027-03-01"), noon("2026-11-12"), ("d",), ())
-        facts = facts_of(book)
+        with book._log.reading():
+            facts = book._log.last_charge("d").facts
+            stated = book._log.entry_with_key(author_key("d", "ada")).facts
         assert facts["parts"] == {"2026-11": ["1.5", "0.0"]}
-        assert facts["used"] == {"ada": {"2026-11": ["1.5", "0.0"]}}
+        assert (stated["own"], stated["quota"]) == ({"2026-11": ["1.5", "0.0"]}, 5.0)
         assert not {"latest", "window_time"} & facts.keys()
         status = book.status("d")
         assert (status.epsilon, status.total, status.limit) == (1.5, 1.5, 1.0)
@@ -268,9 +271,11 @@ def test_what_a_wrong_clock_spent_counts_in_the_window_that_is_open(any_book, cl
         assert book.remaining("d", HALF) == book.remaining("d", PureLoss(1e-6)) == 0
         with pytest.raises(BudgetExceeded):
             spend(book, loss=PureLoss(1e-6))
-        assert [line.outcome for line in book.history("d", last=1)] == ["clock"]
-        assert "by the corrected clock" in book.history("d", last=1)[0].what
-        assert book.history("d", last=1)[0].spent == ["1.5", "0.0"]
+        corrected, quota = book.history("d", last=2)
+        assert (corrected.outcome, quota.outcome) == ("clock", "quota")
+        assert "by the corrected clock" in corrected.what
+        assert quota.what == "quota of ada: epsilon 5 (NTP was off)"
+        assert corrected.spent == quota.spent == ["1.5", "0.0"]
         book.close_dataset("unspent", "never used")
         book.set_quota("d", "ada", 4.0, "less")  # other terms may still change
         with pytest.raises(ParameterError, match="holds what was spent"):
@@ -280,7 +285,7 @@ def test_what_a_wrong_clock_spent_counts_in_the_window_that_is_open(any_book, cl
         assert book.remaining("d", HALF) == 2  # November left nothing
         spend(book)
         assert book.quotas("d") == [("ada", 0.5, 4.0)]
-        assert [line.total for line in book.history("d", since=facts["seq"])] == [1.5, 0.5]
+        assert [line.total for line in book.history("d", since=facts["seq"])] == [1.5, 1.5, 0.5]
         with pytest.raises(ParameterError, match="one whose time is ahead of the clock's"):
             book.correct_clock("once more")
         book.verify()

@@ -72,24 +72,28 @@ def sweep(template, url, renew, times, kills, seed, **given):
     rng = random.Random(seed)
     borders, _, _ = killed(url(renew(template)), 10**9, times, given)
     for _ in range(kills // 2):
-        where = url(renew(template))
-        looked, answers = 0, set()
-        for _ in range(2):  # the second one wakes up to what the first left
-            _, more, released = killed(where, rng.randrange(1, borders + 1), times, given)
-            looked, answers = looked + more, answers | released
-            check(where, looked, answers)
-        with Book.open(where) as book, book.ledger("d", DATA, **given) as ledger:
-            for line in book.history("d"):
-                if line.outcome == "answered":  # released once, and never anew
-                    again = ledger.release(FIFTH, unlooked, label=line.label)
-                    assert again == book.answer(line)
-            left = 5 - len(charges(book))
-            for _ in range(left):
-                ledger.spend(FIFTH)
-            with pytest.raises(BudgetExceeded):
-                ledger.spend(FIFTH)
-            assert book.spent("d") == 1.0
+        kill_twice(url(renew(template)), times, borders, rng, given)
     return borders
+
+
+def kill_twice(where, times, borders, rng, given):
+    """Kill two spends from a book that is new, and look at what each left."""
+    looked, answers = 0, set()
+    for _ in range(2):  # the second one wakes up to what the first left
+        _, more, released = killed(where, rng.randrange(1, borders + 1), times, given)
+        looked, answers = looked + more, answers | released
+        check(where, looked, answers)
+    with Book.open(where) as book, book.ledger("d", DATA, **given) as ledger:
+        for line in book.history("d"):
+            if line.outcome == "answered":  # released once, and never anew
+                again = ledger.release(FIFTH, unlooked, label=line.label)
+                assert again == book.answer(line)
+        left = 5 - len(charges(book))
+        for _ in range(left):
+            ledger.spend(FIFTH)
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(FIFTH)
+        assert book.spent("d") == 1.0
 
 
 SWEEP = [pytest.param(2500, seed, marks=pytest.mark.slow) for seed in range(1, 5)]

@@ -132,7 +132,7 @@ def test_quotas_and_changes_of_a_budget_count_the_window_that_is_open(sqlite_boo
         book.raise_budget("d", Budget(0.5), "half")
         clock("2026-03-01")
         assert spends(book) == 2
-        assert book.status("d").quotas == (("ada", 0.5, 0.5),)
+        assert book.quotas("d") == [("ada", 0.5, 0.5)]
         book.verify()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -12,14 +13,17 @@ from accountant import (
     BudgetExceeded,
     DatasetClosed,
     LedgerCorrupt,
+    LedgerViolated,
     ParameterError,
     Tight,
 )
+from accountant.book import log
 from accountant.book.chain.entries import author_key
 from accountant.book.chain.key_index import descend
 from accountant.book.export import history_json
+from accountant.book.quotas import author_limit
 from mechanisms import Gaussian, Laplace
-from tests.accountant.book.throwaway_books import rewritten, unlooked
+from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten, unlooked
 from tests.test_public_names import SNAPSHOTS
 
 DATA = np.arange(20.0)
@@ -34,9 +38,9 @@ def opened(place, author):
         return Book.open(place.url, author=author)
 
 
-def spends(book, mechanism=TENTH, name="d"):
+def spends(book, mechanism=TENTH, name="d", data=DATA):
     """Spend until it is refused; how often that was possible."""
-    with book.ledger(name, DATA) as ledger:
+    with book.ledger(name, data) as ledger:
         for count in range(100):
             try:
                 ledger.release(mechanism, np.sum)
@@ -70,10 +74,9 @@ def test_an_author_spends_the_quota_and_no_more(any_book):
         found = bob.quotas("d")
         assert found == [("ada", 0.7, None), ("bob", 0.3, 0.3)]
         assert [one.left for one in found] == [None, 0.0]
-        assert bob.status("d").quotas == (("bob", 0.3, 0.3),)
-        assert json.loads("".join(history_json(bob.status("d"), [])))["dataset"]["quotas"] == [
-            {"author": "bob", "epsilon": 0.3, "quota": 0.3}
-        ]
+        assert bob.status("d").limited_authors == 1
+        exported = json.loads("".join(history_json(bob.status("d"), [])))
+        assert exported["dataset"]["limited_authors"] == 1
         ada.raise_budget("d", Budget(2.0), "more")
         ada.set_quota("d", "ada", Budget(0.8), "one more")
         bob.set_quota("d", "bob", 0.4, "one more")
@@ -97,7 +100,7 @@ def test_own_spends_add_up_in_the_notion_of_the_data_set(sqlite_book, notion):
             ledger.spend(noise)
         made = spends(ada, noise)
         assert made >= 2
-        [(_, epsilon, quota)] = ada.status("d").quotas
+        [(_, epsilon, quota)] = [one for one in ada.quotas("d") if one.quota is not None]
         assert epsilon <= quota == 0.1
         more = ada._account("d").notion
         cost = more.cost(noise.loss)
@@ -176,22 +179,30 @@ def test_an_author_s_total_is_found_without_reading_the_log(sqlite_book):
                 ledger.spend(TENTH)
         read = set()
         with ada._log.reading():
-            log = ada._log
+            entries = ada._log
             descend(
-                author_key("d", "ada"), log.head.index_root,
-                lambda seq: read.add(seq) or log.nodes_of(seq),
+                author_key("d", "ada"), entries.head.index_root,
+                lambda seq: read.add(seq) or entries.nodes_of(seq),
             )  # fmt: skip
+            account = ada._account("d")
+            account.follow_terms()
+            limit = author_limit(account, account.notion, "ada")
         assert len(read) <= 12
-        assert ada.status("d").quotas == (("ada", 0.1, 900.0),)
+        assert limit == ("ada", 900, {"": (Decimal("0.1"), 0)})
 
 
 FORGED = {
-    "own": ("what its author spent is not the sum", lambda f: {"own": ["0.05", "0"]}),
-    "own left out": ("KeyError|not under its keys", lambda f: f.pop("own") and ()),
-    "used": ("what each author spent before", lambda f: {"used": {"ada": ["0.01", "0"]}}),
-    "quota": ("more than the quota", lambda f: {"quotas": {"ada": 0.15}}),
-    "whose": ("other terms than it says|does not say what", lambda f: {"whose": "bob"}),
-    "others": ("other terms than it says", lambda f: {"quotas": {"ada": 0.3, "bob": 0.1}}),
+    "own": ("what its author spent is not the sum", lambda _: {"own": ["0.05", "0"]}),
+    "own left out": ("is not under its keys|does not say what its", lambda f: f.pop("own") and ()),
+    "own of nobody": ("is not under its keys|does not say what its", lambda _: {"own": None}),
+    "own quota": ("does not say the quota of its author", lambda _: {"quota": 0.5}),
+    "own quota left out": ("the quota of its author", lambda f: f.pop("quota") and ()),
+    "before": ("what its author spent before", lambda _: {"own": ["0.01", "0"]}),
+    "used": ("what each author spent before", lambda _: {"used": {"bob": ["0.01", "0"]}}),
+    "quota": ("more than the quota|the quota of its author", lambda _: {"quota": 0.15}),
+    "whose": ("what its author spent before|not under its", lambda _: {"whose": "bob"}),
+    "listed": ("other terms than it says", lambda _: {"quotas": {"ada": 0.3}}),
+    "count": ("other terms than it says", lambda _: {"limited_authors": 2}),
 }
 
 
@@ -212,6 +223,159 @@ def test_quotas_that_were_not_kept_are_found(sqlite_book, name):
 
     sqlite_book.tamper(*rewritten(sqlite_book, 3, changed))
     with opened(sqlite_book, "ada") as book, pytest.raises(LedgerCorrupt, match=match):
+        book.verify()
+
+
+def test_who_has_no_quota_states_none_where_others_have_one(sqlite_book):
+    with opened(sqlite_book, "ada") as ada, opened(sqlite_book, "bob") as bob:
+        ada.dataset("d", Budget(1.0))
+        ada.set_quota("d", "ada", 0.3, "three")
+        with bob.ledger("d", DATA) as ledger:
+            ledger.spend(TENTH)
+        last = ada.history("d")[-1].seq
+        ada.verify()
+    bodies = sqlite_book.fetch(f"SELECT body FROM entries WHERE seq = {last}")
+    assert json.loads(bodies[0][0])["own"] is None
+    sqlite_book.tamper(
+        *rewritten(sqlite_book, last, lambda one: one["seq"] == last and one.pop("own"))
+    )
+    # a version that knows no quotas would charge so
+    with (
+        opened(sqlite_book, "ada") as book,
+        pytest.raises(LedgerViolated, match="does not know quotas"),
+    ):
+        spends(book)
+
+
+def test_an_entry_of_another_author_is_no_quota_of_this_one(sqlite_book):
+    with opened(sqlite_book, "ada") as ada, opened(sqlite_book, "bob") as bob:
+        ada.dataset("d", Budget(1.0))
+        ada.set_quota("d", "ada", 0.3, "three")
+        bob.set_quota("d", "bob", 0.1, "one")
+
+    def change(facts):
+        if facts["kind"] == "terms" and facts["whose"] == "bob":
+            facts["whose"] = "eve"  # the index still leads here for bob
+
+    sqlite_book.tamper(*rewritten(sqlite_book, 3, change))
+    why = "does not say what an author spent"
+    with opened(sqlite_book, "bob") as bob, pytest.raises(LedgerCorrupt, match=why):
+        spends(bob)
+
+
+# --- books whose quotas an earlier version listed in every entry of terms
+
+
+@pytest.fixture
+def listed(tmp_path, monkeypatch):
+    """A book of 830740af: quotas of ada and bob, and eve without one, in three data sets."""
+    monkeypatch.setattr(log, "clock_time", lambda _: "2026-11-14T12:00:00.000000+00:00")
+    shutil.copy(SNAPSHOTS / "book-listed-quotas.db", tmp_path / "book.db")
+    return SQLiteBookFile(tmp_path / "book.db")
+
+
+def charged(book, name):
+    return {one.author: (round(one.epsilon, 6), one.quota) for one in book.quotas(name)}
+
+
+def charges_of(place, name, author):
+    """Spend a tenth each time, until it is refused; how often that was possible."""
+    with opened(place, author) as book:
+        return spends(book, name=name, data=DATA[:6])
+
+
+@pytest.mark.parametrize("name", ["quota", "users", "month"])
+@pytest.mark.parametrize("first", ["spends", "quota"])
+def test_listed_quotas_hold_and_change_over(listed, name, first):
+    ada_spent = 0.3 if name == "month" else 0.2
+    with opened(listed, "ada") as book:
+        assert book.verify().entries == 28
+        known = {"ada": (ada_spent, 0.75), "bob": (0.1, 0.5), "eve": (0.2, None)}
+        assert charged(book, name) == known
+        assert book.status(name).limited_authors == 2
+        if first == "quota":
+            book.set_quota(name, "eve", 0.3, "a little")
+            assert book.verify().entries == 31  # one for each author
+            assert charged(book, name) == known | {"eve": (0.2, 0.3)}
+    assert charges_of(listed, name, "bob") == 4
+    assert charges_of(listed, name, "ada") == (4 if name == "month" else 5)
+    with opened(listed, "eve") as book:
+        if first == "spends":
+            book.verify()  # charges went on as the earlier version wrote them
+            book.set_quota(name, "eve", 0.3, "a little")
+    assert charges_of(listed, name, "eve") == 1
+    with opened(listed, "ada") as book:
+        assert book.status(name).limited_authors == 3
+        changes = [one.what for one in book.history(name) if one.outcome == "quota"]
+        assert changes[2:] == [
+            "quota of ada: epsilon 0.75 (a little)", "quota of bob: epsilon 0.5 (a little)",
+            "quota of eve: epsilon 0.3 (a little)",
+        ]  # fmt: skip
+        book.set_quota(name, "ada", 0.9, "more")
+        assert charges_of(listed, name, "ada") == 2
+        book.verify()
+
+
+def test_a_corrected_clock_changes_listed_quotas_over(listed, monkeypatch):
+    def clock(day):
+        monkeypatch.setattr(log, "clock_time", lambda _: f"{day}T12:00:00.000000+00:00")
+
+    clock("2027-02-01")
+    for author in ("ada", "eve"):
+        with Book.open(listed.url, author=author, clock="trusted") as book:
+            book.ledger("month", DATA).spend(TENTH)
+    clock("2026-11-14")
+    with opened(listed, "ada") as book:
+        book.correct_clock("NTP was off")
+        known = {"ada": (0.4, 0.75), "bob": (0.1, 0.5), "eve": (0.3, None)}
+        assert charged(book, "month") == known
+        assert [one.what[:24] for one in book.history("month", last=4)] == [
+            "quota of ada: epsilon 0.", "quota of bob: epsilon 0.", "windows counted anew by ",
+            "quota of ada: epsilon 0.",
+        ]  # fmt: skip
+        book.verify()
+    assert charges_of(listed, "month", "ada") == 3
+    assert charges_of(listed, "month", "bob") == 4
+    with opened(listed, "ada") as book:
+        book.verify()
+
+
+LISTED = {
+    "own": ("what its author spent is not the sum", ("reserve", 3), {"own": ["0.05", "0"]}),
+    "own left out": ("its author spent|not under its keys", ("reserve", 3), {"own": None}),
+    "a quota": ("does not say the quota", ("reserve", 3), {"quota": 0.75}),
+    "used": ("what each author spent before", ("terms", 0), {"used": {"ada": ["0.01", "0"]}}),
+    "quota": ("more than the quota", ("terms", 0), {"quotas": {"ada": 0.15}}),
+    "whose": ("KeyError|other terms than it says", ("terms", 1), {"whose": "eve"}),
+    "others": ("other terms than it says", ("terms", 1), {"quotas": {"ada": 0.9, "bob": 0.5}}),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_listed_quotas_that_were_not_kept_are_found(listed, name):
+    match, (kind, nth), change = LISTED[name]
+    numbers = [seq for (seq,) in listed.fetch(
+        f"SELECT seq FROM entries WHERE dataset = 'quota' AND kind = '{kind}' ORDER BY seq"
+    )]  # fmt: skip
+    listed.tamper(*rewritten(
+        listed, 2, lambda facts: facts["seq"] == numbers[nth] and facts.update(change)
+    ))  # fmt: skip
+    with opened(listed, "ada") as book, pytest.raises(LedgerCorrupt, match=match):
+        book.verify()
+
+
+@pytest.mark.parametrize("what", ["is missing", "is another"])
+def test_a_change_over_that_loses_a_quota_is_found(listed, what):
+    with opened(listed, "ada") as book:
+        book.set_quota("quota", "eve", 0.3, "a little")
+    if what == "is missing":
+        listed.tamper("DELETE FROM entries WHERE seq > 29", "PRAGMA user_version = 29")
+    else:
+        listed.tamper(*rewritten(
+            listed, 29, lambda facts: facts["seq"] == 30 and facts.update(quota=5.0)
+        ))  # fmt: skip
+    why = "comes before other quotas have an entry"
+    with opened(listed, "ada") as book, pytest.raises(LedgerCorrupt, match=why):
         book.verify()
 
 
@@ -247,9 +411,30 @@ def test_with_users_a_quota_is_of_each_user(any_book, first):
             assert any_book.hash_rows() == before
             ledger.spend(TENTH, slice(10, 20, 1))
         assert ada.quotas("d") == [("ada", 0.2, 0.2), ("bob", 0.5, None)]
-        assert ada.status("d").quotas == (("ada", 0.2, 0.2),)
+        assert ada.status("d").limited_authors == 1
         assert ada.spent_each("d").tolist() == pytest.approx([0.7] * 10 + [0.2] * 5 + [0.1] * 5)
         ada.verify()
+
+
+def test_a_quota_below_what_was_spent_refuses_all_that_costs(sqlite_book):
+    plan = 2 * TENTH
+    with opened(sqlite_book, "ada") as book:
+        book.dataset("each", Budget(2.0), users=20)
+        book.dataset("aside", Budget(2.0), plan=plan, runs=2)
+        for name in ("each", "aside"):
+            with book.ledger(name, DATA) as ledger:
+                ledger.spend(Laplace(2.0), *([slice(0, 5, 1)] if name == "each" else []))
+            book.set_quota(name, "ada", 0.2, "less")
+        with book.ledger("each", DATA) as ledger:
+            with pytest.raises(BudgetExceeded, match="quota of 'ada'"):
+                ledger.spend(Laplace(2.5), slice(10, 15, 1))  # users of whom nothing was spent
+            ledger.spend(TENTH, slice(10, 15, 1))
+            with pytest.raises(BudgetExceeded, match="quota of 'ada'"):
+                ledger.spend(TENTH, slice(4, 15, 1))
+        assert book.quotas("each") == [("ada", 0.5, 0.2)]
+        with book.ledger("aside", DATA, plan, run="paid before") as ledger:
+            ledger.release(TENTH, np.sum)
+        book.verify()
 
 
 def test_a_users_quota_that_was_not_kept_does_not_verify(sqlite_book):

@@ -29,6 +29,7 @@ from tests.accountant.book.forged_books import (
     said,
     write_corrected,
     write_honest,
+    write_listed,
 )
 from tests.accountant.book.test_index_check import checked
 
@@ -36,7 +37,7 @@ SOURCES = Path(accountant.book.__file__).parent
 # the modules that `verify` runs through
 MODULES = (
     "verification.py", "account_check.py", "time_check.py",
-    "log.py", "chain/entries.py", "account.py", "reservations.py",
+    "log.py", "chain/entries.py", "account.py", "reservations.py", "quotas.py", "quota_check.py",
 )  # fmt: skip
 
 
@@ -144,7 +145,8 @@ CASES = [
     Case(TERMS_OTHER, ("terms", "terms", 2), {"expires": None}),
     Case(TERMS_OTHER, ("terms", "terms", 0), {"quotas": {"ada": 1.0}}),
     Case(TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"ada": 0.9, "bob": 0.5}}),
-    Case(TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"bob": 0.5}}),
+    Case(TERMS_OTHER, ("quota", "terms", 1), {"limited_authors": 1}),
+    Case(TERMS_OTHER, ("quota", "terms", 1), {"quota": ..., "quotas": {"bob": 0.5}}),
     Case("changes the terms without a reason", ("terms", "terms", 0), {"reason": ""}),
     Case("lowers a delta that spends relied on", ("terms", "terms", 0), {"delta": 1e-7}),
     Case("does not say the largest budget", ("window", "terms", 0), {"largest": 1.0}),
@@ -156,15 +158,33 @@ CASES = [
          {"own": ["0.1", "0.0"]}),
     Case("what its author spent is not the sum of it", ("users with a quota", "reserve", 1),
          {"own": ["0.1", "0.0"]}),
-    Case("spends more than the quota of its author", ("quota", "terms", 0),
-         {"quotas": {"ada": 0.15}}),
-    Case("does not say what each author spent before", ("quota", "terms", 0),
-         {"used": {"ada": ["0.0", "0.0"]}}),
-    Case("does not say what each author spent before", ("quota", "terms", 0), {"used": {}}),
-    Case("does not say what each author spent before", ("users with a quota", "terms", 0),
-         {"used": {}}),
+    Case("spends more than the quota of its author", ("quota", "terms", 0), lambda forged: (
+        forged.find("quota", "reserve", 1).update(quota=0.15), {"quota": 0.15})[1]),
+    Case("does not say the quota of its author", ("quota", "terms", 0), {"quota": 0.15}),
+    Case("does not say the quota of its author", ("quota", "reserve", 0), {"quota": 0.15}),
+    Case("does not say what its author spent", ("quota", "reserve", 1), {"own": None}),
+    Case("does not say what its author spent", ("plain", "reserve", 0), {"own": ["0.1", "0.0"]}),
+    Case("does not say what its author spent before", ("quota", "terms", 0),
+         {"own": ["0.0", "0.0"]}),
+    Case("does not say what its author spent before", ("users with a quota", "terms", 0),
+         {"own": {}}),
     Case("does not say what each author spent before", ("quota", "terms", 1),
          {"used": {"ada": ["0.2", "0.0"]}}),
+    # quotas as an earlier version listed them
+    *(Case(says, where, change, write_listed) for says, where, change in (
+        (TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"ada": 0.9, "bob": 0.5}}),
+        (TERMS_OTHER, ("quota", "terms", 1), {"quotas": {"bob": 0.5}}),
+        (TERMS_OTHER, ("quota", "terms", 1), {"limited_authors": 1}),
+        ("what its author spent is not the sum of it", ("quota", "reserve", 2),
+         {"own": ["0.1", "0.0"]}),
+        ("spends more than the quota of its author", ("quota", "terms", 0),
+         {"quotas": {"ada": 0.15}}),
+        ("does not say what its author spent", ("quota", "reserve", 3), {"own": None}),
+        ("does not say what each author spent before", ("quota", "terms", 0),
+         {"used": {"ada": ["0.0", "0.0"]}}),
+        ("does not say what each author spent before", ("users", "terms", 0), {"used": {}}),
+        ("does not say what each author spent before", ("month", "terms", 2), {"used": {}}),
+    )),
     Case("was made in another window than the one that paid for it", ("window", "step", 0),
          {"time": "2999-01-01T00:00:00.000000+00:00"}),
     # clocks
@@ -198,9 +218,13 @@ CASES = [
         ("its total is not that of the open window", ("month", "terms", 1),
          {"total": ["0.1", "0.0"]}),
         ("does not name the charge before it", ("month", "terms", 1), {"before": 0}),
-        ("does not say what each author spent before", ("month", "terms", 1), {"used": {}}),
         ("does not say what each author spent before", ("month", "terms", 1), {"used": {
             "ada": {"2027-03": ["0.1", "0.0"]}}}),
+        ("does not say what its author spent before", ("month", "terms", 2), lambda forged: {
+            "own": forged.find("month", "reserve", 2)["own"]}),
+        ("comes before other quotas have an entry", ("month", "terms", 2), {"quota": 5.0}),
+        ("comes before other quotas have an entry", ("month", "terms", 2), {"change": "expires"}),
+        ("comes before other quotas have an entry", ("month", "terms", 2), {"kind": "seed"}),
         ("changes the terms without a reason", ("month", "terms", 1), {"reason": ""}),
         (TERMS_OTHER, ("month", "terms", 1), {"epsilon": 3.0}),
     )),
@@ -396,7 +420,8 @@ def test_rows_of_an_index_are_refused_in_words(sentence):
 SPENDS = {
     "the index of keys leads nowhere": (("users with a quota", "terms", 1), lambda facts: {
         "index": [[key, [facts["seq"] - 1] * len(path)] for key, path in facts["index"]]}),
-    "does not say what an author spent": (("quota", "reserve", 1), lambda facts: {"own": ...}),
+    "does not say what an author spent": (("quota", "reserve", 1), lambda facts: {
+        "author": "eve"}),
     "does not say what a bucket spent": (("buckets", "reserve", 1), lambda facts: {
         "buckets": {"b": ["0.1", "0.0"]}}),
     "does not say what was set aside": (("aside", "plan", 0), lambda facts: {"runs": ...}),

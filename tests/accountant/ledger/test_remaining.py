@@ -55,8 +55,8 @@ def test_a_book_says_what_fits(tmp_path, capsys):
     )
     words = ["ledger", "remaining", str(path), "survey", str(plan)]
     assert main(words) == 0
-    shown = "9 more of ages would fit\n27 more of Laplace would fit\n"
-    assert capsys.readouterr().out == f"{shown}the whole plan would fit 2 more times\n"
+    shown = "there is room for 9 more of ages, or else 27 more of Laplace, or else 2 more of"
+    assert capsys.readouterr().out == f"{shown}\n    the whole plan\n"
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "dataset": "survey", "whole": 2,

@@ -61,6 +61,21 @@ def test_an_empty_ledger_has_a_page(tmp_path):
     harmless(html, {})
 
 
+def test_kinds_are_questions_and_room_is_for_more_like_the_last(tmp_path):
+    with Book.create(f"sqlite:///{tmp_path}/b.db", author="ann") as book:
+        book.dataset("x", Budget(1.0))
+        with book.ledger("x", [1.0]) as ledger:
+            for scale, question in ((10.0, "mean"), (5.0, "mean"), (20.0, "median")):
+                with ledger.answering(question):
+                    ledger.release(Laplace(scale=scale), lambda rows: 0.0)
+        html = history_page(book.status("x"), book.history("x"), "b.db")
+    cells = [cell.strip() for cell in Checked(html).cells]
+    at = [cells.index(question) for question in ("mean", "median")]
+    rows = [cells[start + 1 : start + 5] for start in at]
+    assert rows == [["2", "2", "0", "3"], ["1", "1", "0", "13"]]  # 0.65 left of 0.2 and 0.05
+    assert "By author" not in html  # there is one, who spent all
+
+
 def test_totals_by_run_author_and_month_add_up(tmp_path):
     plan = 10 * Gaussian(scale=40.0)
     with Book.create(f"sqlite:///{tmp_path}/b.db", author="ann") as book:

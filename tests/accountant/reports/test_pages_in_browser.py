@@ -273,7 +273,7 @@ def test_axe_finds_no_violation(opened, name):
 def test_without_a_script_the_tables_are_there(opened, summary, name):
     page = opened(name, java_script_enabled=False)
     tables = page.locator("table")
-    assert tables.count() == (4 if name == "plan.html" else 5)
+    assert tables.count() == (4 if name == "plan.html" else 2)
     for k in range(tables.count()):
         assert tables.nth(k).is_visible()
     if name == "plan.html":
