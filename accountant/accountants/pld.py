@@ -201,11 +201,11 @@ class PLD(Accountant):
             first_index, last_index = -math.ceil(low / step), max(math.ceil(high / step), 1)
             if upper:
                 mass, infinity = dominating_masses(
-                    profile, infinity=None, low=first_index, high=last_index, interval=step
+                    profile, infinity=None, low=first_index, high=last_index, step=step
                 )
             else:
                 mass, infinity = dominated_masses(
-                    profile, infinity=item_infinity, low=first_index, high=last_index, interval=step
+                    profile, infinity=item_infinity, low=first_index, high=last_index, step=step
                 )
             place = first_index + np.arange(mass.size)
             laws.append(LawOnGrid(place, mass, count, infinity))
