@@ -118,27 +118,27 @@ class TruncatedLoss(Protocol):
 
     @property
     def points(self) -> int:
-        """The number of points of the quadratures that give the cumulant."""
+        """The number of quadrature points of the cumulant: a node costs as many exponentials."""
         ...
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
-        """Return the cumulant of all releases, and a bound on its error."""
+        """Return the cumulant K of all releases, and a bound on its error, to scale delta by."""
         ...
 
     def rough_cgf(self, a: Array) -> Array:
-        """Return an estimate of the cumulant at real ``a``: quick, but not a bound."""
+        """Return an estimate of the cumulant at real ``a``, from which searches start."""
         ...
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
-        """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and a bound on its error."""
+        """Return ``e^{K(z) - K(a)}`` on equidistant nodes, the terms, and a bound on its error."""
         ...
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
-        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``, to end the contour."""
         ...
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower and an upper bound on the delta of the certain violations."""
+        """Return a lower and an upper bound on the delta of the certain violations, to be added."""
         ...
 
 

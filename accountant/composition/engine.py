@@ -39,7 +39,10 @@ Answer = TypeVar("Answer")
 
 
 class DeltaBounds(Protocol):
-    """Bounds on the delta that finite losses cause, valid near the epsilon they were made for."""
+    """Bounds on the delta that finite losses cause, sharp near the epsilon they were made for.
+
+    Root finding on the upper one gives the upper end of epsilon, on the lower one the lower end.
+    """
 
     @property
     def name(self) -> str:
@@ -48,7 +51,7 @@ class DeltaBounds(Protocol):
 
     @property
     def nodes(self) -> float:
-        """The number of terms of the sum that the bounds are computed from."""
+        """The number of terms of the sum that gives the bounds; a certificate shows it."""
         ...
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
