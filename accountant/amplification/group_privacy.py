@@ -254,7 +254,10 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
-    return levels, powers
+    # Round-off may leave corners that are not concave.  The slopes of the hull fall, as
+    # `GroupLoss.profile`, which searches them, needs; it is nowhere below the corners.
+    hull = lower_hull(levels, -powers)
+    return levels[hull], powers[hull]
 
 
 def _test_corners(loss: Loss) -> tuple[Array, Array]:

@@ -2,10 +2,10 @@
 
 A record is used in one of t = ``steps`` releases with noise N(0, 1) and sensitivity mu, at random.
 The likelihood ratio of the epoch is S / t, where S = V_1 + ... + V_t and V = e^{mu x - mu^2/2}, x
-standard normal without the record.  With K = t e^epsilon,
+standard normal without the record.  Its privacy profile is
 
-    delta(epsilon) = E(S - K)_+ / t                           the record is removed,
-    delta(epsilon) = (e^epsilon / t) E(t e^-epsilon - S)_+    it is added.
+    delta(epsilon) = E(S - K)_+ / t,    K = t e^epsilon,     where the record is removed,
+    delta(epsilon) = E(K - S)_+ / K,    K = t e^-epsilon,    where it is added.
 
 `log_profile_bounds` asks, until the bounds are close, those methods of four that suit mu and t:
 

@@ -269,6 +269,8 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
     mu, rate, count = (np.array(column, dtype=float) for column in zip(*members, strict=True))
     b = -np.log1p(-rate)
     largest_return = float(np.sum(count * b) - np.min(b))
+    # At x = 0 the tangent has the height ln(1 + ratio_excess) and the slope ``slope``.  `variance`
+    # is that of r / (1 - rate).
     ratio_excess = rate * np.expm1(-mu * mu / 2)
     variance = (rate / (1 - rate)) ** 2 * np.expm1(mu * mu)
     slope = mu * rate * np.exp(-mu * mu / 2) / (1 + ratio_excess)
@@ -319,6 +321,7 @@ def _return_by_moments(mu: float, rate: float, n: int) -> float:
     as -ln r is at most b and at most -W + (W / (1 - rate))^2 / 2, and (ln r)^2 is at most
     (W / (1 - rate))^2.
     """
+    # L(0) = ln(1 + ratio_excess), and slope is L'(0).
     ratio_excess = rate * math.expm1(-mu * mu / 2)
     slope = mu * rate * math.exp(-mu * mu / 2) / (1 + ratio_excess)
     by_tangent = slope * math.sqrt(2 * RETURN_NATS * n) - n * math.log1p(ratio_excess)
