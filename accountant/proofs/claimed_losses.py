@@ -10,6 +10,7 @@ Users who have its code compare the claim with it (`refuse_other_claims`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from accountant.errors import ParameterError
@@ -60,12 +61,13 @@ class _ProofTables:
 
     def _with_claims(self, plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
         if is_mechanism(plan):
-            try:
-                return plain if self._has_definition(plain) else self.claim(plan, plain)
-            except ParameterError:
-                # Its loss cannot be written to a file.  The plain table stays, for which the
-                # checker has no proof: it names the kind that it does not know.
+            with suppress(NoProof, ProofError):  # these say that the checker has no definition
+                alternatives(plain, decimal=self._decimal)
                 return plain
+            with suppress(ParameterError):  # its loss cannot be written to a file
+                return self.claim(plan, plain)
+            # The checker has no proof for this table: it names the kind that it does not know.
+            return plain
         # A node that combines plans: its fields may hold plans.  `constructor_value` finds the
         # object of which the field's entry in the table is the plain form.
         objects = {
@@ -82,14 +84,6 @@ class _ProofTables:
         if isinstance(value, tuple):  # no other collection in a field holds plans
             return [self._of_value(*pair) for pair in zip(value, plain, strict=True)]
         return plain
-
-    def _has_definition(self, plain: dict[str, Any]) -> bool:
-        """Return whether the checker has a definition of the mechanism of this table."""
-        try:
-            alternatives(plain, decimal=self._decimal)
-        except (NoProof, ProofError):
-            return False
-        return True
 
 
 def is_mechanism(plan: Plan) -> bool:

@@ -165,37 +165,15 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         for (release, n), rules in zip(leaves, coarse_rules, strict=True)
     ]
     window = _window(_sums(items, iter(coarse)), epsilon, math.log(delta))
-    width, saddle = window.width, window.saddle
-    release_count, products = sum(n for _, n in leaves), sum(2 * n.bit_length() for _, n in items)
-    # The lattice adds about v = h^2 / 6 to the variance of each of n releases, and at the saddle s
-    # that adds n v (s + 1) / 2 to epsilon: WIDER epsilon at this step.
-    step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
-    # A release with a count is composed by about 2 log2(count) products of laws of that many
-    # points.  The more products there are, the fewer points can be checked in the time.
-    most_points = 2**16 if products <= 20 else 2**15 if products <= 40 else 2**13
-    h = max(min(step_for_width, width / WINDOW_STEPS), width / most_points)
-    spans = [
-        _span(release, float_release)
-        for (release, _), float_release in zip(leaves, coarse, strict=True)
-    ]
-    positive_spans = [span for span in spans if span > 0]
-    # Distances between losses should be multiples of the step.  If all outcomes are listed, and one
-    # release alone has a span, the span itself is the step; else a step near h is sought.
-    if not any(coarse_rules) and len(positive_spans) == 1:
-        h = positive_spans[0]
-    elif positive_spans:
-        # The cells of a greatest output have the width 0 because the checker does not compute the
-        # ends of their losses: they are no atoms.
-        kinds_and_releases = zip((release[0] for release, _ in leaves), coarse, strict=True)
-        with_atoms = [
-            float_release for kind, float_release in kinds_and_releases if kind != "greatest"
-        ]
-        h = _aligned(h, positive_spans, with_atoms, saddle)
+    # A release with a count is composed by about 2 log2(count) products of laws.
+    products = sum(2 * n.bit_length() for _, n in items)
+    are_listed = not any(coarse_rules)
+    h = _lattice_step(leaves, coarse, window, epsilon, products, are_listed=are_listed)
     rules = []
     for (release, n), coarse_rule, float_release in zip(leaves, coarse_rules, coarse, strict=True):
-        nodes = _node_count(release, h, coarse_rule, float_release.cell(saddle))
+        nodes = _node_count(release, h, coarse_rule, float_release.cell(window.saddle))
         rules += lattice_rules(release, n, delta, nodes)
-    size = math.ceil(width / h) + 2
+    size, release_count = math.ceil(window.width / h) + 2, sum(n for _, n in leaves)
     bits = GUARD_BITS + math.log2(release_count * size) + window.excess / math.log(2)
     # The pair above a set comes from second differences of deltas, which lose digits.
     if len(leaves) > len(items):
@@ -209,6 +187,45 @@ def lattice_entry(items: Items, back: bool, epsilon: float, delta: float) -> Ent
         "bits": max(128, 32 * math.ceil(bits / 32), *(rule.pop("bits", 0) for rule in rules)),
         "rules": rules,
     }
+
+
+def _lattice_step(
+    leaves: Items,
+    coarse: list[FloatRelease],
+    window: _Window,
+    epsilon: float,
+    products: int,
+    *,
+    are_listed: bool,
+) -> float:
+    """Return the step h of the lattice.
+
+    It is at most what adds `WIDER` to epsilon, and at least what ``products`` products of laws can
+    be checked with.  About there it is chosen so that distances between losses are multiples of it.
+    ``are_listed`` says that the outcomes of all releases are listed.
+    """
+    saddle, release_count = window.saddle, sum(n for _, n in leaves)
+    # The lattice adds about v = h^2 / 6 to the variance of each of n releases, and at the saddle s
+    # that adds n v (s + 1) / 2 to epsilon: WIDER epsilon at this step.
+    step_for_width = math.sqrt(12 * WIDER * epsilon / ((saddle + 1) * release_count))
+    # The more products there are, the fewer points of the window can be checked in the time.
+    most_points = 2**16 if products <= 20 else 2**15 if products <= 40 else 2**13
+    h = max(min(step_for_width, window.width / WINDOW_STEPS), window.width / most_points)
+    spans = [
+        _span(release, float_release)
+        for (release, _), float_release in zip(leaves, coarse, strict=True)
+    ]
+    positive_spans = [span for span in spans if span > 0]
+    # If all outcomes are listed, and one release alone has a span, the span itself is the step.
+    if not positive_spans:
+        return h
+    if are_listed and len(positive_spans) == 1:
+        return positive_spans[0]
+    # The cells of a greatest output have the width 0 because the checker does not compute the ends
+    # of their losses: they are no atoms.
+    kinds_and_releases = zip((release[0] for release, _ in leaves), coarse, strict=True)
+    with_atoms = [float_release for kind, float_release in kinds_and_releases if kind != "greatest"]
+    return _aligned(h, positive_spans, with_atoms, saddle)
 
 
 def _leaves(items: Iterable[tuple[Any, int]]) -> Iterator[tuple[Any, int]]:

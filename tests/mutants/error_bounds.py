@@ -326,7 +326,7 @@ TERMS = {
             "moved, h, above=above)._replace(moved=-largest_loss)",
         ),
         "mean of a cell": Dropped(
-            lattice_pairs, "split_above", "masses[b] += at_b", "masses[a] += at_b"
+            lattice_pairs, "split_above", "masses[b] += p_b", "masses[a] += p_b"
         ),
     },
     "discrete Gaussians in proofs": {
