@@ -26,7 +26,8 @@ from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 
 Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
-TEXT = ("str", "cat", "enum", "date", "time", "large_string")  # first letters of the column types
+# What the names of types of columns begin with, in lower case, that hold no numbers.
+TEXT = ("str", "cat", "enum", "date", "time", "large_string")
 
 
 def fills_features(estimator: Any) -> bool:
@@ -70,9 +71,9 @@ def validated_fit_data(
 ) -> tuple[Any, Any]:
     """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
 
-    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough, and
-    ``on_workers`` whether workers may hold them: all is asked in blocks of users.  Targets that are
-    ``labels`` stay as they are.
+    Chunks are checked when they are read.  ``single_pass`` says that the fit reads them once, and
+    ``on_workers`` that it asks them in blocks of users only, so that workers may hold them.
+    Targets that are ``labels`` stay as they are.
     """
     if isinstance(X, WorkerChunks) and not on_workers:
         allowed = "an array or Chunks: this fit reads rows here, not where workers hold them"
@@ -125,13 +126,14 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
         )
     try:
         if len(data) > 1 and data[1] is not None and not _is_open(estimator):
-            data = data[0], filled(data[1]), *data[2:]
+            data = data[0], filled(data[1]), *data[2:]  # private targets
         if fills_features(estimator):
+            # `validate_data` would refuse missing features.  So its two steps are made one by one:
+            # the check of the numbers, after they are filled, and then that of the names.
             X, *y = data
             reset = rules.pop("reset", True)
             rules |= {"ensure_all_finite": False, "estimator": estimator}
             checked = check_X_y(filled(X), *y, **rules) if y else check_array(filled(X), **rules)
-            # This call stores the names of the features.
             validate_data(estimator, X, *y, reset=reset, skip_check_array=True)
         else:
             checked = validate_data(estimator, *data, **rules)
@@ -207,7 +209,7 @@ def filled(data: Any) -> Any:
 
 
 def _is_finite(cells: Array) -> bool:
-    """Return whether all cells are finite; only a suspicious sum is looked at closely."""
+    """Return whether all cells are finite; each is looked at only if their sum is not finite."""
     if cells.dtype.kind != "f":
         return True
     with np.errstate(over="ignore", invalid="ignore"):

@@ -69,7 +69,8 @@ from mechanisms.lazy_exponential import LazyExponential
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
 # "auto" takes descent where `signal_length` is at least this: the longest clipped gradient over the
-# length of the noise of a single round that had the whole budget.
+# length of the noise of a single round that had the whole budget.  The choice needs no data, and
+# either method is as private.
 CLEAR = 10.0
 
 
@@ -77,7 +78,7 @@ class L1Estimator(PrivateRegressor):
     """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
 
     _loss: LinearLoss
-    _descent_radius: float  # the noise of descent does not grow with it
+    _descent_radius: float  # what "auto" takes for descent, whose noise does not grow with it
     epsilon: float
     delta: float
     radius: float | str
