@@ -90,7 +90,8 @@ class HemisphereL2(FixedLengthMeanOracle):
             along = np.einsum("...i,...i", block, vector)
             ahead = np.where(along == 0, public.random(users) < 0.5, along > 0)
             positive = stochastic_round(share, users, public)
-            # u is reported if it is ahead of b v and the coin says keep, or if neither is so
+            # u is reported if it is ahead of b v and the coin says keep, or if neither is so.  It
+            # is ahead of b v where ``ahead`` and ``positive``, which is b = 1, are equal.
             reported = bernoulli(self.keep, users, source) ^ positive ^ ahead
             scale = self.length / norms(block, 2)
             block *= np.where(reported, scale, -scale)[:, None]
@@ -110,10 +111,11 @@ class HemisphereL2(FixedLengthMeanOracle):
     def length(self) -> float:
         """The Euclidean length of every report, which makes it unbiased."""
         # For v of full length and the direction u of its report, E<u, v/|v|> = (2 keep - 1) E|z_1|
-        # with z uniform on the unit sphere in p dimensions, and
-        # E|z_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2)).
-        mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
-        return self.radius / (2 * self.keep - 1) / mean
+        # with z uniform on the unit sphere in d dimensions.  There
+        # E|z_1| = Gamma(d/2) / (sqrt(pi) Gamma((d+1)/2)), and `gamma_ratio` is the inverse quotient
+        # of the two Gammas.
+        mean_coordinate = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
+        return self.radius / (2 * self.keep - 1) / mean_coordinate
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:

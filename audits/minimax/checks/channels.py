@@ -41,9 +41,9 @@ def point_distributions(family: SignedBasis) -> Array:
 
 def coordinate_response(p: int, at: int, epsilon: float) -> Array:
     """The sign of one coordinate of w by randomised response: (2^p, 2)."""
-    positive = cube(p)[:, at] > 0
-    true = 1 / (1 + math.exp(-epsilon))
-    positive_chance = np.where(positive, true, 1 - true)
+    is_positive = cube(p)[:, at] > 0
+    keep = 1 / (1 + math.exp(-epsilon))
+    positive_chance = np.where(is_positive, keep, 1 - keep)
     return np.stack([positive_chance, 1 - positive_chance], axis=1)
 
 

@@ -147,7 +147,10 @@ def label_information(family: SignedBasis, n: int, epsilon: float, delta: float 
     """
     n = USERS.check("n", n)
     epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-    hidden_lean = min(1.0, family.lean * math.tanh(epsilon / 2))
-    # g(t) = t^2 entropy_factor(t)
-    hidden, shown = (t * t * entropy_factor(t) for t in (hidden_lean, family.lean))
-    return n * ((1 - delta) * hidden + delta * shown)
+
+    def g(t: float) -> float:
+        return t * t * entropy_factor(t)
+
+    of_response = g(min(1.0, family.lean * math.tanh(epsilon / 2)))
+    of_label = g(family.lean)
+    return n * ((1 - delta) * of_response + delta * of_label)

@@ -68,7 +68,7 @@ def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBo
     information = fano_information(family, n, epsilon)
     right = most_right_given_information(information.sharp, family.points)
     printed = 1 - (information.published + math.log(2)) / math.log(family.points)
-    return DecodingErrorBound(1 - right, max(printed, 0.0))
+    return DecodingErrorBound(sharp=1 - right, published=max(printed, 0.0))
 
 
 def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
@@ -108,8 +108,12 @@ def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingError
     (0.705, 0.321)
     """
     divergence = le_cam_divergence(family, n, epsilon)
+
+    def error_sum(nats: float) -> float:
+        return max(1 - math.sqrt(nats / 2), 0.0)  # TV <= sqrt(KL / 2)
+
     return DecodingErrorBound(
-        *(max(1 - math.sqrt(nats / 2), 0.0) for nats in (divergence.sharp, divergence.published))
+        sharp=error_sum(divergence.sharp), published=error_sum(divergence.published)
     )
 
 
@@ -151,4 +155,5 @@ def private_many_points(family: SignedBasis, n: int, epsilon: float) -> Decoding
     """
     divergence = le_cam_divergence(family, n, epsilon)
     right = most_right_given_divergence(divergence.sharp, family.points)
-    return DecodingErrorBound(1 - right, private_le_cam(family, n, epsilon).published / 2)
+    published = private_le_cam(family, n, epsilon).published / 2
+    return DecodingErrorBound(sharp=1 - right, published=published)

@@ -91,13 +91,16 @@ class SignedBasis:
     @property
     def c_infinity(self) -> float:
         """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, exactly."""
-        # E_v g - E_0 g = lean <E[g W], v> with W = y x / a uniform on the cube, the average over v
-        # is lean^2 ||E[g W]||^2 / p, and sup_g ||E[g W]|| = sup_u E |<u, W>| = 1, at u = e_1
+        # E_v g - E_0 g = lean <E[g W], v>, where W = y x / a is uniform on the cube.  The average
+        # of the square over v is lean^2 ||E[g W]||^2 / p.  The supremum of ||E[g W]|| over g is
+        # that of E |<u, W>| over unit vectors u, which is 1, at u = e_1.
         return self.lean**2 / self.p
 
     @property
     def c_two(self) -> float:
-        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``E_0 g^2 <= 1`` (Bessel)."""
+        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``E_0 g^2 <= 1``."""
+        # As for `c_infinity`; ||E[g W]|| is at most 1 by Bessel's inequality, as the coordinates of
+        # W are orthonormal.
         return self.lean**2 / self.p
 
     def parameter(self, which: int) -> Array:
@@ -145,10 +148,10 @@ class SignedBasis:
         cells = n * self.p
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-cells // 8)), dtype=np.uint8), count=cells)
         x = bits.view(np.int8).reshape(n, self.p)
-        x <<= 1
+        x <<= 1  # bits become signs in place
         x -= 1
-        leaning = rng.random(n) < (1 + self.lean) / 2
-        y: Array = np.where(leaning, sign * self.label, -sign * self.label) * x[:, at]
+        agrees = rng.random(n) < (1 + self.lean) / 2  # whether y has the sign of <x, v>
+        y: Array = np.where(agrees, sign * self.label, -sign * self.label) * x[:, at]
         return (x if np.dtype(dtype) == np.int8 else x.astype(dtype)), y
 
     def decode(self, estimate: Array) -> int:
