@@ -110,7 +110,7 @@ class Account:
         # hash and number of the entry that states the terms in force; empty for the opening
         self._terms_mark, self._terms_seq = "", 0
         self.adopt(self.opening)
-        self._user_totals: RunningSums[UserTotals] | None = None
+        self._user_totals: RunningSums[Account, UserTotals] | None = None
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
             self._user_totals = RunningSums(log, self.name, unspent, Account.charge_users)
