@@ -114,7 +114,7 @@ class Account:
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
             self._user_totals = RunningSums(log, self.name, unspent, Account.charge_users)
-        uncharged = self.uncharged_authors
+        uncharged = partial(AuthorTotals, self.users, self.window)
         self._author_totals = RunningSums(log, self.name, uncharged, Account.charge_author)
         self._own_totals = RunningSums(log, self.name, uncharged, Account.charge_own)
         self._bucket_totals = RunningSums(
