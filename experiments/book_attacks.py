@@ -8,6 +8,7 @@ import random
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def throwaway_books() -> Any:
 
 ATTACKS: dict[str, Callable[..., Iterator[bool]]] = {
     "one bit of the file flips": flips,
-    "one bit of SQLite's log ahead flips": lambda *given: flips(*given, ahead=True),
+    "one bit of SQLite's log ahead flips": partial(flips, ahead=True),
     "the power is cut within a flush": cuts,
     "a spend is killed at a system call": kills,
 }

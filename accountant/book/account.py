@@ -110,11 +110,11 @@ class Account:
         # hash and number of the entry that states the terms in force; empty for the opening
         self._terms_mark, self._terms_seq = "", 0
         self.adopt(self.opening)
-        self._user_totals: RunningSums[UserTotals] | None = None
+        self._user_totals: RunningSums[Account, UserTotals] | None = None
         if self.users is not None:
             unspent = partial(UserTotals, self.users, self.notion.zero)
             self._user_totals = RunningSums(log, self.name, unspent, Account.charge_users)
-        uncharged = self.uncharged_authors
+        uncharged = partial(AuthorTotals, self.users, self.window)
         self._author_totals = RunningSums(log, self.name, uncharged, Account.charge_author)
         self._own_totals = RunningSums(log, self.name, uncharged, Account.charge_own)
         self._bucket_totals = RunningSums(

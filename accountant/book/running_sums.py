@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from accountant.book.chain.entries import FIRST_PREDECESSOR, TERMS, ChainHead, LogEntry
 from accountant.book.log import Log
 
-if TYPE_CHECKING:
-    from accountant.book.account import Account
-
 START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
+Account = TypeVar("Account")  # what reads the charges: `accountant.book.account.Account`
 Sums = TypeVar("Sums")  # what charges add up to
 
 
-class RunningSums(Generic[Sums]):
+class RunningSums(Generic[Account, Sums]):
     """What the charges of one data set add up to, from the first entry of the log on.
 
     It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
