@@ -27,11 +27,11 @@ from accountant.amplification.shuffling_bounds import (
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.losses.finite_pair import PairLoss
+from accountant.losses.finite_pair import OWN_ROUNDING, PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY
+from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.numerics.search import falling_root
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
@@ -172,8 +172,10 @@ class Shuffled(SymmetricLoss):
             yes_count_distributions(self.max_loss, yes=yes, no=self.users - 1 - yes)
             for yes in (0, self.users - 1)
         ]
-        # The masses are rounded up, so they are scaled to the sum 1.
-        pairs = [PairLoss(p / p.sum(), q / q.sum()) for p, q in laws]
+        # Logarithms of masses err by less than 8 ulps of their largest term, ln (users - 1)!, and
+        # by as much again where masses, which are rounded up, are scaled to the sum 1.
+        rounding = OWN_ROUNDING + 16 * ULP * math.lgamma(self.users)
+        pairs = [PairLoss(p / p.sum(), q / q.sum()).with_rounding(rounding) for p, q in laws]
         # Either is attained.  The one that costs more at a usual delta gives the sharper lower end.
         return max(pairs, key=lambda pair: pair.inverse_profile(1e-6))
 

@@ -102,7 +102,7 @@ class NegativeBinomial(Tries):
     """The family of truncated negative binomial laws, whose member `shape` and ``stop`` name.
 
     The number k, at least 1, has a probability proportional to ``(1 - stop)^k`` times
-    ``shape (shape + 1) ... (shape + k - 1) / k!``.
+    ``shape (shape + 1) ... (shape + k - 1) / k!``, or in the limit of shape 0 times ``1 / k``.
     """
 
     __slots__ = ()
@@ -121,13 +121,14 @@ class NegativeBinomial(Tries):
 
     def generating_function(self, x: float) -> float:
         """Return ``((1 - (1 - stop) x)^-shape - 1) / (stop^-shape - 1)``, or its limit."""
+        # -ln of 1 - (1 - stop) x, which is `nats` at x = 1; nothing cancels in `expm1` of it.
         nats = -math.log(self.stop)
-        here = -math.log1p(-(1 - self.stop) * x)
+        nats_at_x = -math.log1p(-(1 - self.stop) * x)
         if nats == 0:
             return x
         if self.shape == 0:
-            return here / nats
-        return math.expm1(self.shape * here) / math.expm1(self.shape * nats)
+            return nats_at_x / nats
+        return math.expm1(self.shape * nats_at_x) / math.expm1(self.shape * nats)
 
 
 @final
@@ -226,8 +227,8 @@ class LogarithmicTries(NegativeBinomial):
 
 
 TRIES_KINDS: dict[str, type[Tries]] = {
-    one.__name__: one
-    for one in (PoissonTries, NegativeBinomialTries, GeometricTries, LogarithmicTries)
+    kind.__name__: kind
+    for kind in (PoissonTries, NegativeBinomialTries, GeometricTries, LogarithmicTries)
 }
 
 
@@ -245,6 +246,7 @@ def tries_of_mean(mean: float, shape: float) -> Tries:
         return NegativeBinomialTries(shape, stop) if shape else LogarithmicTries(stop)
 
     Interval(1.0, of_stop(STOP.low).mean).check("mean", mean)
-    # The mean falls as `stop` grows: the least `stop` with a smaller mean, and the float below it.
+    # The mean falls as `stop` grows.  The least `stop` with a smaller mean is searched; the float
+    # below it has this mean or a larger one.
     stop_below = least_float_that(lambda stop: of_stop(stop).mean < mean, STOP.low, 1.0)
     return of_stop(max(STOP.low, math.nextafter(stop_below, 0.0)) if stop_below < 1 else 1.0)

@@ -123,6 +123,30 @@ def test_shuffled_binary_responses_are_exact(e0, users):
         assert node.profile(epsilon) == pytest.approx(worst, rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.parametrize(("users", "e0", "delta"), [(5000, 1.0, 1e-20), (3001, 3.0, 1e-8)])
+def test_the_lower_end_is_below_the_loss_of_binary_responses(users, e0, delta):
+    # masses of so many users err by 1e-11, and the true delta at the lower end was 1e-10 too small
+    import mpmath as mp
+
+    lower = Tight().certify(Shuffled(PureLoss(e0), users), delta).lower
+    with mp.workdps(40):
+        honest, n = 1 / (1 + mp.exp(-mp.mpf(e0))), users - 1
+        worst = mp.mpf(0)
+        for yes in (honest, 1 - honest):
+            reach = 30 * mp.sqrt(n * yes * (1 - yes)) + 100
+            ends = max(0, int(n * yes - reach)), min(n, int(n * yes + reach))
+            law = [
+                mp.binomial(n, k) * yes**k * (1 - yes) ** (n - k)
+                for k in range(ends[0], ends[1] + 1)
+            ]
+            stick = mp.mpf(0)
+            for same, more in zip([*law, 0], [0, *law], strict=True):
+                p, q = honest * more + (1 - honest) * same, (1 - honest) * more + honest * same
+                stick += max(p - mp.exp(lower) * q, 0)
+            worst = max(worst, stick)
+        assert worst >= delta
+
+
 def test_shuffling_figures():
     high = 1 / (1 + math.exp(-1.0))
     response = PairLoss((high, 1 - high), (1 - high, high))
