@@ -364,3 +364,13 @@ def test_a_rate_that_changes_after_the_fit_does_not_change_its_summary(rate, lat
     made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=3, rate=rate, classes=[-1, 1])
     said = made.fit(X, Y).summary()
     assert made.set_params(rate=later).summary() == said
+
+
+def test_a_run_divides_by_the_rate_of_the_plan_of_its_ledger():
+    made = SparseERM(
+        epsilon=2.0, delta=1e-5, sparsity=2, rounds=3, rate=0.5, classes=[-1, 1], random_state=0
+    )
+    fitted = made.fit(X, Y).coef_
+    ledger = made.open_ledger((X, Y), made.plan(X.shape), rng=0)
+    again = made.set_params(rate=0.01).run(ledger)
+    assert again[:-1] == pytest.approx(fitted, abs=1e-12)
