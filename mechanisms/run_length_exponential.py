@@ -48,8 +48,8 @@ class RunLengthExponential(Mechanism):
     A value has one row for each list: ``value[i] = scores, lengths`` of its runs, so that a list
     may have 2^52 candidates.  Between neighbours the largest moves of each list's scores sum to at
     most ``sensitivity`` over the lists, as where a record is in one list.  A run of length 0 stands
-    for none.  Scores are taken as they are: where floats compute them, the
-    sensitivity must hold in floats.
+    for none.  Scores are taken as they are: where floats compute them, the sensitivity must hold in
+    floats.
 
     Examples
     --------

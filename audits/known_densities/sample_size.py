@@ -75,9 +75,11 @@ def neyman_pearson_runs(
     gap = truth @ score - null @ score
     if gap <= 0:
         return math.inf
-    spread = [math.sqrt(max(w @ score**2 - (w @ score) ** 2, 0.0)) for w in (null, truth)]
-    # N gap = z_alpha sqrt(N) sd_null + z_power sqrt(N) sd_truth
-    root = (-ndtri(alpha) * spread[0] + ndtri(power) * spread[1]) / gap
+    null_deviation, true_deviation = (
+        math.sqrt(max(law @ score**2 - (law @ score) ** 2, 0.0)) for law in (null, truth)
+    )
+    # N gap = z_alpha sqrt(N) null_deviation + z_power sqrt(N) true_deviation
+    root = (-ndtri(alpha) * null_deviation + ndtri(power) * true_deviation) / gap
     return float(max(root, 0.0) ** 2) or 1.0
 
 
@@ -193,7 +195,9 @@ def _promising_cuts(
         sizes = np.append(sizes, 700.0)
     cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, MAX_CUTS).astype(int))] * (1 - 1e-9)
     allowed, approximate_runs = max_correct_probability(claim), []
-    z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
+    # Normal quantiles of the errors of the binomial tail, of the power, and of the count of leaks.
+    z_alpha = -ndtri(alpha if delta == 0 else 0.9 * alpha)
+    z_power, z_leak = ndtri(power), -ndtri(alpha / 10)
     for cut in cuts:
         guess_rate, right = guess_rates(pair, float(cut))
         if right <= allowed or guess_rate <= 0:
@@ -203,7 +207,7 @@ def _promising_cuts(
         gain = guess_rate * (right - allowed) - delta * (1 - allowed)
         if gain <= 0:
             continue
-        sd = z[0] * math.sqrt(allowed * (1 - allowed)) + z[1] * math.sqrt(right * (1 - right))
-        root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(guess_rate)) / gain
+        sd = z_alpha * math.sqrt(allowed * (1 - allowed)) + z_power * math.sqrt(right * (1 - right))
+        root = (z_leak * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(guess_rate)) / gain
         approximate_runs.append((root**2, float(cut)))
     return [cut for _, cut in sorted(approximate_runs)[:2]]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accountant.numerics.quadrature import gauss_legendre_panels
+from accountant.numerics.quadrature import legendre
 from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
@@ -31,6 +31,8 @@ MAX_LEARNING_RUNS = 100_000  # most runs from which a rule is learned
 # A lower normal score of the first block, in standard deviations, is replaced by this one.  If it
 # were higher, a poor first rule would harm less, and both blocks together would prove less.
 MIN_FIRST_SCORE = -0.5
+PANELS = 4  # of the quadrature
+QUADRATURE = legendre(64)  # nodes and weights of a panel, on [-1, 1]
 MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested in one block, by one rule
 
 
@@ -97,10 +99,14 @@ def clipped_normal_tail(score: float, first_weight: float, second_weight: float)
     # nodes have a relative error far below the 1e-9 that is added, for the weights of the blocks of
     # `BLOCK_SHARES`.  (If b was near 0 the integrand would be too steep for so few nodes.)
     end = max(first_weight * score, 0.0) + 9.0
-    panels = 4
-    x, weights, _ = gauss_legendre_panels(np.linspace(MIN_FIRST_SCORE, end, panels + 1), points=64)
+    nodes, weights = QUADRATURE
+    half = (end - MIN_FIRST_SCORE) / (2 * PANELS)
+    middles = MIN_FIRST_SCORE + half * (2 * np.arange(PANELS)[:, None] + 1)
+    x = (middles + half * nodes).ravel()
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    inside = weights @ (density * ndtr((first_weight * x - score) / second_weight))
+    inside = np.tile(half * weights, PANELS) @ (
+        density * ndtr((first_weight * x - score) / second_weight)
+    )
     below = ndtr(MIN_FIRST_SCORE) * ndtr((first_weight * MIN_FIRST_SCORE - score) / second_weight)
     return min(float((inside + below) * (1 + 1e-9) + ndtr(-end)), 1.0)
 
