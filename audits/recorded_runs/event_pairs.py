@@ -55,7 +55,7 @@ class Moved(NamedTuple):
 
     @property
     def has_noise(self) -> NDArray[np.bool_]:
-        """Which parts of the rows are noise that a factor other than 0 shows."""
+        """Which parts of the rows are noise with a factor other than 0, in the shape of factors."""
         shown: NDArray[np.bool_] = (self.view.noises >= 0) & (self.view.factors != 0)
         return shown
 

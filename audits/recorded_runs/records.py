@@ -1,14 +1,14 @@
 """Records of the data: how many there are, which one a neighbour lacks, and data of other records.
 
-In private code the arguments of draws, the bounds, and the order of draws are the same on two
-neighbours with the same outputs.  Then they are the same on any two data sets of one size, as one
-record after the other may be exchanged (docs/proofs/recorded_runs.md, statement 5).  A scale that
-is taken from the maximum of the data does not show on two neighbours with the same maximum, so
+In private code the arguments of draws, the bounds of clipping, and the order of draws are the same
+on two neighbours with the same outputs.  Then they are the same on any two data sets of one size,
+as one record after the other may be exchanged (docs/proofs/recorded_runs.md, statement 5).  A scale
+that is taken from the maximum of the data does not show on two neighbours with the same maximum, so
 `other_data` makes data without the extremes.
 
 Data are an array, a frame, a list or other collection with one row for each record, or several such
-*parts* with the same rows: a tuple of parts, or a dict of columns.  Of two
-data sets of different size the larger comes first.
+*parts* with the same rows: a tuple of parts, or a dict of columns.  Of two data sets of different
+size the larger comes first.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def differing_rows(data: Any, neighbour: Any) -> list[int]:
 
 
 def _differing_in_part(one: Any, other: Any) -> list[int]:
-    # Arrays of floats are compared at once, NaN being equal to NaN; other rows one by one.
+    # Arrays of floats, of numpy's kind "f", are compared at once, NaN being equal to NaN; other
+    # rows are compared one by one.
     count = min(len(one), len(other))
     plain = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
     if plain and one.shape[1:] == other.shape[1:] and one.dtype.kind + other.dtype.kind == "ff":
@@ -100,6 +101,7 @@ def other_data(data: Any, neighbour: Any) -> Any:
     not at all.
     """
     count = number_of_records(data)
+    # Of two records each is an extreme of every column in which they differ.
     if count is None or count < 3 or not _are_records(data, neighbour):
         return None
     columns = [column for part in parts_of(data) for column in _columns(part)]

@@ -2,7 +2,7 @@
 
 A function is run on data, and replayed on neighbouring data with the same noisy outputs.  How far
 its private values differ between the runs gives the privacy loss of each noise, and of each call of
-a mechanism that declares its loss.
+a mechanism that declares its loss.  The losses compose: their epsilon is that of all of them.
 """
 
 from __future__ import annotations

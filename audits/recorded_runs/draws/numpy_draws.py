@@ -159,6 +159,7 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         bound_arguments = bound(table, arguments, options)
         draw = lambda: original(self, *arguments, **options)  # noqa: E731
         high = _end_of_places(bound_arguments) if name in ("integers", "randint") else None
+        # ``bound_arguments`` has all arguments by name; ``high`` is the number of possible rows.
         if high is not None and are_records(tape, high):
             return places_of_records(
                 tape, name, draw, high, bound_arguments["size"], distinct=False
