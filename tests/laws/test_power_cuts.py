@@ -231,9 +231,9 @@ WRITES = {
     "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
 }  # fmt: skip
 READS = {
-    "answer", "buckets", "close", "create", "head", "history", "iter_history", "names", "open",
-    "people", "quotas", "remaining", "spent", "spent_each", "status", "to_frame", "to_records",
-    "verify",
+    "answer", "buckets", "close", "create", "head", "history", "iter_history", "left", "names",
+    "open", "people", "quotas", "remaining", "spent", "spent_each", "status", "to_frame",
+    "to_records", "verify",
 }  # fmt: skip
 
 
