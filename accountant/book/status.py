@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
+from accountant.book.limits.second_curator import open_proposal
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
@@ -53,6 +54,7 @@ class StatusFields(NamedTuple):
     buckets: str | None
     runs: tuple[int, int] | None
     verified: bool
+    proposal: str
 
 
 class Status(TableDisplay, StatusFields):
@@ -75,7 +77,8 @@ class Status(TableDisplay, StatusFields):
     clock says; both are None where they are less than a minute apart, or nothing depends on them.
     ``quotas`` has the authors who have one, ``people`` is the name of those whom the data are
     about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
-    that each plan must be opened with a proof of its cost.
+    that each plan must be opened with a proof of its cost.  ``proposal`` says in words which change
+    waits for a second curator, "" where none does.
     """
 
     __slots__ = ()
@@ -153,6 +156,7 @@ def status_of(account: Account) -> Status:
         buckets=account.buckets,
         runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,
+        proposal=open_proposal(account.log, account.name, account.terms_seq),
     )
 
 

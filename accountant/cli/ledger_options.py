@@ -37,7 +37,12 @@ PinFile = Annotated[
     ),
 ]
 KeyFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sign, and check, with the key in FILE: the Ed25519 private key of a person, or the "
+        "secret of the book.",
+    ),
 ]
 ClockTime = Annotated[
     str | None,
@@ -69,6 +74,7 @@ def open_book(
         LedgerClockAhead,
         LedgerCorrupt,
         LedgerNewer,
+        RoleRefused,
     )
 
     try:
@@ -83,7 +89,7 @@ def open_book(
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer, RoleRefused) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 
@@ -142,6 +148,8 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.proposal:
+        yield f"  {status.proposal}"
     if status.log_time is not None and status.clock is not None:
         times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
         unconfirmed = "; no later window opens until the clock is confirmed"
