@@ -26,6 +26,7 @@ from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.roles import Roles
 from accountant.book.chain.signatures import key_of
 from accountant.book.clock import ClockCorrection, confirmed_until, correct_clock
+from accountant.book.databases.postgres_grants import grants_sql
 from accountant.book.dataset_terms import (
     DatasetTerms,
     close_dataset,
@@ -783,6 +784,30 @@ class Book(TableDisplay):
             If the roles in force do not allow it.
         """
         return set_roles(self._log, roles, reason)
+
+    def grants(self, prefix: str = "book") -> str:
+        """Return SQL by which a PostgreSQL server enforces the roles; the tables' owner runs it.
+
+        Parameters
+        ----------
+        prefix : str
+            The groups of logins are ``prefix_curators``, ``prefix_analysts``, ``prefix_auditors``.
+
+        Returns
+        -------
+        str
+            Statements that make the groups, their rights, and a trigger that checks new entries.
+
+        Raises
+        ------
+        ParameterError
+            If the book is a file: rights to files are those of the operating system.
+        """
+        with self._log.reading():
+            schema = self._log.storage.schema
+        if schema is None:
+            raise ParameterError("url", self._log.name, "of a book on a PostgreSQL server")
+        return grants_sql(schema, prefix)
 
     # --- what was spent, and whether the log is intact
 

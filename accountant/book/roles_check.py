@@ -19,6 +19,8 @@ class RolesCheck:
     """Reads along the entries of a log, whose hashes and signatures are right."""
 
     def __init__(self, log: Log) -> None:
+        if log.head.roles_after:
+            refuse_without_ed25519()
         self._log = log
         self._roles = 0  # the number of the entry that states the roles in force
         self._starts_with_roles = False  # whether entry 1 says that entry 2 states roles
@@ -41,7 +43,6 @@ class RolesCheck:
         elif entry.kind == PROPOSAL:
             self._proposals[entry.seq] = entry
         elif entry.kind == ROLES:
-            refuse_without_ed25519()
             if not facts["reason"]:
                 self._refuse("changes the roles without a reason", entry)
             self._roles = entry.seq

@@ -13,6 +13,7 @@ from accountant.cli.exit_status import CommandFailed
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
+    from accountant.book.chain.roles import Roles
     from accountant.book.status import Status
 
 # Exit statuses: the book was changed or damaged; bad input, or a refusal to spend; other processes
@@ -63,6 +64,7 @@ def open_book(
     key: str | None = None,
     accept_restored: str | None = None,
     clock: str | None = None,
+    roles: Roles | None = None,
 ) -> Iterator[Book]:
     """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
@@ -79,7 +81,9 @@ def open_book(
 
     try:
         if new:
-            book_of_command = Book.create(book_url(book), pin=pin, key=key, clock=clock)
+            book_of_command = Book.create(
+                book_url(book), pin=pin, key=key, clock=clock, roles=roles
+            )
         else:
             book_of_command = Book.open(
                 book_url(book), pin=pin, key=key, accept_restored=accept_restored, clock=clock
