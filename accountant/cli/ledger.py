@@ -161,7 +161,7 @@ def verify(
 
 
 def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFile = None) -> None:
-    """Print the end of a book's log, to keep elsewhere: `verify --against` finds what was rewritten.
+    """Print the end of a book's log, to keep elsewhere: `verify --against` finds a rewritten log.
 
     With the private key of a person of the book it is a signed checkpoint of several lines.
 

@@ -111,10 +111,10 @@ def _parse_checkpoint(text: object) -> KeptHead:
         raise refusal
     # the text of a note ends at its last empty line
     body, _, signature_lines = text.replace("\r\n", "\n").rpartition("\n\n")
-    origin, number, root, *_ = [*body.split("\n"), "", ""]
-    lines = signature_lines.removesuffix("\n").split("\n")
-    if not origin or not NUMBER.fullmatch(number) or len(lines) > MOST_SIGNATURES:
+    text_lines, lines = body.split("\n"), signature_lines.removesuffix("\n").split("\n")
+    if len(text_lines) < 3 or "" in text_lines or len(lines) > MOST_SIGNATURES:
         raise refusal
+    origin, number, root = text_lines[:3]  # lines after these are extensions
     try:
         mark = base64.b64decode(root, validate=True)
         signatures = [
@@ -125,8 +125,8 @@ def _parse_checkpoint(text: object) -> KeptHead:
         ]
     except (binascii.Error, ValueError):
         raise refusal from None
-    if len(mark) != hashlib.sha256().digest_size or not all(
-        line.startswith(SIGNATURE_MARK) for line in lines
-    ):
+    are_signatures = all(line.startswith(SIGNATURE_MARK) for line in lines)
+    is_hash = len(mark) == hashlib.sha256().digest_size
+    if not (NUMBER.fullmatch(number) and is_hash and are_signatures):
         raise refusal
     return KeptHead(ChainHead(int(number), mark.hex()), origin, f"{body}\n", tuple(signatures))

@@ -71,7 +71,7 @@ CREATE TRIGGER entries_need_role BEFORE INSERT ON {schema}.entries
 
 
 def grants_sql(schema: str, prefix: str = "book") -> str:
-    """Return the statements for a book in a schema; the groups are named ``prefix_curators``, ..."""
+    """Return the statements for a book in a schema; ``prefix`` begins the names of the groups."""
     if not isinstance(prefix, str) or not PREFIX.fullmatch(prefix):
         raise ParameterError("prefix", prefix, "at most 40 lower-case letters, digits and _")
     groups = {plural: f"{prefix}_{plural}" for plural in LISTS.values()}

@@ -17,16 +17,15 @@ TENTH = Laplace(10.0)
 NAMES = ("ada", "bob", "ana", "aud", "eve")
 
 
-def write_key(folder, name, passphrase=None):
+def write_key(folder, name):
     """Write a private key as ``ssh-keygen`` does; its path."""
     ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     from cryptography.hazmat.primitives import serialization as forms
 
-    hidden = forms.NoEncryption()
-    if passphrase is not None:
-        hidden = forms.BestAvailableEncryption(passphrase)
     private = ed25519.Ed25519PrivateKey.generate()
-    text = private.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, hidden)
+    text = private.private_bytes(
+        forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, forms.NoEncryption()
+    )
     path = folder / name
     path.touch(mode=0o600)
     path.write_bytes(text)
