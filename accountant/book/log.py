@@ -413,6 +413,7 @@ class Log:
             entry_facts["root"] = root
         body = self.signatures.signed_body(previous, entry_facts, self._head)
         entry = LogEntry(seq + 1, next_hash(previous, body), entry_facts)
+        self.signatures.note_right(entry.hash)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq,

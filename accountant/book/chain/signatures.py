@@ -144,6 +144,12 @@ class Signatures:
             raise RoleRefused(self._book, why)
         return self._key
 
+    def note_right(self, mark: str) -> None:
+        """Note that the signature of the entry with this hash is right: it was checked, or made."""
+        if len(self._checked) >= SIGNATURES_KEPT:
+            self._checked.clear()
+        self._checked.add(mark)
+
     # --- entries that were read
 
     def fit(self, last_rows: list[tuple[Any, ...]]) -> None:
@@ -165,9 +171,7 @@ class Signatures:
         if "roles" in facts or facts["kind"] == ROLES:
             if mark not in self._checked and has_ed25519():
                 self._refuse_other_author(previous, body, facts)
-                if len(self._checked) >= SIGNATURES_KEPT:
-                    self._checked.clear()
-                self._checked.add(mark)
+                self.note_right(mark)
         elif isinstance(self._key, SigningKey) and "mac" in facts:
             unsigned_body = without_signature(body, "mac", facts["mac"])
             if facts["mac"] != self._key.sign_entry(previous, unsigned_body):
