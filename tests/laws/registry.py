@@ -766,8 +766,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_audit_arguments, test_book_clocks, test_book_roles, test_book_terms, test_books, test_directions,
-        test_early_stops,
+        test_audit_arguments, test_book_clocks, test_book_roles, test_book_terms, test_books,
+        test_directions, test_early_stops,
         test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )
     for name, found in vars(module).items() if name.startswith("test_")

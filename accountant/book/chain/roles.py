@@ -112,7 +112,18 @@ class Roles(TableDisplay):
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Roles:
-        """Return the roles that an entry states."""
+        """Return the roles that an entry states.
+
+        Parameters
+        ----------
+        facts : dict
+            As `facts` returns them.
+
+        Returns
+        -------
+        Roles
+            The roles.
+        """
         lists = {argument: facts[argument] for argument in LISTS.values()}
         # a path in an entry would be read as a file of the reader's
         if not all(" " in line for lines in lists.values() for line in lines):
@@ -120,7 +131,13 @@ class Roles(TableDisplay):
         return cls(**lists, raise_needs=facts["raise_needs"])
 
     def facts(self) -> dict[str, Any]:
-        """Return the roles as an entry states them."""
+        """Return the roles as an entry states them.
+
+        Returns
+        -------
+        dict
+            The lists of keys, and how many curators a raise needs.
+        """
         lists = {argument: list(getattr(self, argument)) for argument in LISTS.values()}
         return {**lists, "raise_needs": self.raise_needs}
 
@@ -133,16 +150,51 @@ class Roles(TableDisplay):
         return {key.name: key for argument in LISTS.values() for key in self._keys_in(argument)}
 
     def roles_of(self, name: str) -> tuple[str, ...]:
-        """Return the roles of a person."""
+        """Return the roles of a person.
+
+        Parameters
+        ----------
+        name : str
+            The comment of the person's key.
+
+        Returns
+        -------
+        tuple of str
+            "curator", "analyst" or "auditor"; empty for a name without a key.
+        """
         line = self.keys[name].line if name in self.keys else ""
         return tuple(role for role, argument in LISTS.items() if line in getattr(self, argument))
 
     def name_of(self, key: AuthorKey) -> str | None:
-        """Return the name of the holder of a private key; None of one that has no role."""
+        """Return the name of the holder of a private key.
+
+        Parameters
+        ----------
+        key : AuthorKey
+            The private key.
+
+        Returns
+        -------
+        str or None
+            The name; None of a key that has no role.
+        """
         return next((name for name, known in self.keys.items() if known.raw == key.public), None)
 
     def refusal(self, author: str, facts: dict[str, Any]) -> str:
-        """Return why an author may not write an entry, in words; "" where this is allowed."""
+        """Return why an author may not write an entry.
+
+        Parameters
+        ----------
+        author : str
+            The name.
+        facts : dict
+            What the entry states.
+
+        Returns
+        -------
+        str
+            Whose act it is, in words; "" where the author may write it.
+        """
         act, roles = act_of(facts), self.roles_of(author)
         if not roles:
             return f"the roles name no {author!r}"
@@ -155,7 +207,18 @@ class Roles(TableDisplay):
         return f"{author!r} is {author_is}, and only {with_article(act.role)} {act.words}: {whose}"
 
     def refuse_unless_curator(self, key: object) -> str:
-        """Return the name of the holder of a key, who must be a curator of these roles."""
+        """Return the name of the holder of a key, who must be a curator of these roles.
+
+        Parameters
+        ----------
+        key : object
+            What the caller gave as key.
+
+        Returns
+        -------
+        str
+            The curator's name.
+        """
         name = self.name_of(key) if isinstance(key, AuthorKey) else None
         if name is None or CURATOR not in self.roles_of(name):
             allowed = "the private key of one of the curators, such as ~/.ssh/id_ed25519"

@@ -45,10 +45,9 @@ BEFORE_ROLES = ("book", "index")
 def key_of(key: bytes | str | os.PathLike[str]) -> SigningKey | AuthorKey:
     """Return a private key where a file holds one; any other key is a secret for HMAC."""
     if isinstance(key, str | os.PathLike):
-        key = os.path.expanduser(key)
-        path = os.fspath(key)
-        allowed = "a file with a private key, or at least 16 secret bytes, or a file of them"
-        file_bytes = b"" if isinstance(path, bytes) else read_private_file(path, allowed)
+        key = path = os.path.expanduser(os.fspath(key))
+        allowed = "at least 16 secret bytes, or a file of them or of a private key"
+        file_bytes = read_private_file(path, allowed)
         if file_bytes.startswith(PRIVATE_KEY_MARK):
             return AuthorKey(file_bytes, path)
     return SigningKey(key)

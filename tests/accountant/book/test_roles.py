@@ -344,7 +344,8 @@ def test_the_version_before_roles_reads_such_a_book_and_writes_nothing(
     sqlite_book, people, tmp_path
 ):
     history = subprocess.run(
-        ["git", "archive", "b6288598", "accountant", "mechanisms", "dp_attest"],
+        ["git", "archive", "b6288598", "accountant", "mechanisms", "algorithms", "audits",
+         "dp_attest"],
         cwd=ROOT, capture_output=True, check=False,
     )  # fmt: skip
     if history.returncode:
