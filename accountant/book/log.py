@@ -87,7 +87,7 @@ class Log:
         signing_key: SigningKey | AuthorKey | None = None,
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
-        self.signatures = Signatures(storage.name, signing_key, self.entry)
+        self.signatures = Signatures(storage.name, signing_key, self.entry, self.body)
         self._head: LogEntry | None = None
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
@@ -453,6 +453,13 @@ class Log:
                 self._cached_entries.clear()
             self._cached_entries[seq] = self._checked(rows, seq)
         return self._cached_entries[seq]
+
+    def body(self, seq: int) -> str:
+        """Return the text of the entry with this number, unchecked."""
+        rows = self.storage.ask("SELECT body FROM entries WHERE seq = :seq", seq=seq)
+        if not rows or not isinstance(rows[0][0], str):
+            raise LedgerCorrupt(self.name, "an entry is missing", seq)
+        return rows[0][0]
 
     def entry_with_key(self, key: str) -> LogEntry | None:
         """Return the last entry under this key; None if there is none."""

@@ -130,7 +130,7 @@ class LogEntry(NamedTuple):
     @property
     def roles_after(self) -> int:
         """Return the number of the entry that states the roles after this one; 0 without roles."""
-        return self.seq if self.kind == ROLES else int(self.facts.get("roles", 0))
+        return self.seq if self.kind == ROLES else stated_roles(self.facts)
 
     @property
     def own_keys(self) -> list[str]:
@@ -260,6 +260,12 @@ def digest(raw: Any) -> str:
 
 
 # --- formats, and what terms need
+
+
+def stated_roles(facts: dict[str, Any]) -> int:
+    """Return the number of the entry of roles that an entry names; 0 for none."""
+    stated = facts.get("roles", 0)
+    return stated if isinstance(stated, int) else 0
 
 
 def limits_of(facts: dict[str, Any]) -> list[str]:

@@ -28,6 +28,7 @@ from accountant.book.chain.entries import (
     LogEntry,
     canonical_json,
     parse_facts,
+    stated_roles,
     without_signature,
 )
 from accountant.book.chain.roles import Roles
@@ -56,13 +57,17 @@ def key_of(key: bytes | str | os.PathLike[str]) -> SigningKey | AuthorKey:
 class Signatures:
     """Signs the entries that a log appends, and checks those that it reads.
 
-    ``entry_of`` returns the entry with a number, itself checked.
+    ``entry_of`` returns the entry with a number, itself checked, and ``body_of`` its text as it is.
     """
 
     def __init__(
-        self, book: str, key: SigningKey | AuthorKey | None, entry_of: Callable[[int], LogEntry]
+        self,
+        book: str,
+        key: SigningKey | AuthorKey | None,
+        entry_of: Callable[[int], LogEntry],
+        body_of: Callable[[int], str],
     ) -> None:
-        self._book, self._key, self._entry_of = book, key, entry_of
+        self._book, self._key, self._entry_of, self._body_of = book, key, entry_of, body_of
         self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
         self._checked: set[str] = set()  # hashes of entries whose signatures are right
         self._latest_roles = 0  # the last entry of roles that this process knows of
@@ -71,11 +76,17 @@ class Signatures:
 
     def roles_at(self, seq: int) -> Roles | None:
         """Return the roles that the entry ``seq`` states; None for 0."""
-        if seq and seq not in self._roles:
-            entry = self._entry_of(seq)
+        # Each entry of roles is checked under the roles before it, so the oldest comes first.
+        unknown, number = [], seq
+        while number and number not in self._roles:
+            unknown.append(number)
+            before = stated_roles(parse_facts(self._book, number, self._body_of(number)))
+            number = before if before < number else 0
+        for number in reversed(unknown):
+            entry = self._entry_of(number)
             if entry.kind != ROLES:
-                raise LedgerCorrupt(self._book, "takes for roles what are none", seq)
-            self._roles[seq] = self._stated_roles(entry.facts)
+                raise LedgerCorrupt(self._book, "takes for roles what are none", number)
+            self._roles[number] = self._stated_roles(entry.facts)
         return self._roles[seq] if seq else None
 
     def author_after(self, head: LogEntry) -> str | None:

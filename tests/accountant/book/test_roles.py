@@ -228,6 +228,16 @@ def test_a_removed_key_spends_no_more(any_book, people):
     verify(any_book)
 
 
+def test_roles_may_change_very_often(sqlite_book, people):
+    people.make(sqlite_book)
+    with people.open(sqlite_book, "ada") as book, book._log.writing():
+        for _ in range(400):
+            book._log.append_roles(people.roles(), {"reason": "again"})
+    with people.open(sqlite_book, "ana") as book:
+        spend(book)
+        assert book.verify().entries == 407
+
+
 # --- two curators
 
 
