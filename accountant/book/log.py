@@ -263,10 +263,16 @@ class Log:
     def _take_author(self) -> None:
         """Write under the name that the roles give the holder of the key; else as was stated."""
         name = self.signatures.author_after(self.head)
-        if name is not None and self._names_author and name != self._user:
+        if name is None:
+            self.author = self._user
+        else:
+            self._write_as(name)
+
+    def _write_as(self, name: str) -> None:
+        if self._names_author and name != self._user:
             allowed = f"left out, or {name!r}: so the roles name the holder of the key"
             raise ParameterError("author", self._user, allowed)
-        self.author = self._user if name is None else name
+        self.author = name
 
     def _create(self, first_roles: Roles | None) -> None:
         if self.last_seen_head.seq or self._pinned(own_too=True):
@@ -429,7 +435,7 @@ class Log:
     def append_roles(self, roles: Roles, facts: dict[str, Any]) -> LogEntry:
         """Append an entry of roles; the first one is written by a curator whom it names."""
         if self._head is None or not self._head.roles_after:
-            self.author = roles.refuse_unless_curator(self.signing_key)
+            self._write_as(roles.refuse_unless_curator(self.signing_key))
         return self.append(ROLES, {**roles.facts(), **facts})
 
     def attach(self, entry: LogEntry, raw: bytes) -> None:

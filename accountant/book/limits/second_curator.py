@@ -61,8 +61,13 @@ def refusal_of(proposal: LogEntry | None, facts: dict[str, Any], changed_at: int
     if stated["roles"] != facts["roles"] or proposal.seq < changed_at:
         return "names a proposal from before the last change"
     if stated["author"] == facts["author"]:
-        return f"{facts['author']!r} has proposed it: another curator approves it by the same call"
+        return own_proposal(facts["author"])
     return ""
+
+
+def own_proposal(author: str) -> str:
+    """Return why the author of a proposal does not approve it."""
+    return f"{author!r} has proposed it: another curator approves it by the same call"
 
 
 def append_or_propose(
@@ -88,7 +93,7 @@ def append_or_propose(
     why = refusal_of(proposal, {**facts, **written}, changed_at)
     if proposal is not None and not why:
         return log.append(kind, {**facts, "proposal": proposal.seq}, dataset)
-    if why.startswith(repr(log.author)):
+    if why == own_proposal(log.author):
         raise RoleRefused(log.name, why)
     stated = {"proposed": proposed_facts(facts, kind), "reason": facts["reason"]}
     return log.append(PROPOSAL, stated, dataset)

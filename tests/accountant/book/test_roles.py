@@ -79,6 +79,8 @@ def test_a_team_writes_each_its_own_part(stored_book, people):
 
 
 def test_the_name_of_the_author_is_that_of_the_key(sqlite_book, people):
+    with pytest.raises(ParameterError, match="author must be left out, or 'ada'"):
+        Book.create(sqlite_book.url, key=people.keys["ada"], roles=people.roles(), author="bob")
     people.make(sqlite_book)
     with Book.open(sqlite_book.url, key=people.keys["ana"], author="ana") as book:
         spend(book)
