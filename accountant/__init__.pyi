@@ -35,6 +35,7 @@ from .amplification.tries import NegativeBinomialTries as NegativeBinomialTries
 from .amplification.tries import PoissonTries as PoissonTries
 from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoisson
 from .book.book import Book as Book
+from .book.chain.roles import Roles as Roles
 from .composition.certificate import Certificate as Certificate
 from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
 from .correlated_noise.binary_tree import BinaryTree as BinaryTree
@@ -60,6 +61,7 @@ from .errors import LedgerViolated as LedgerViolated
 from .errors import OffPlan as OffPlan
 from .errors import ParameterError as ParameterError
 from .errors import PrivateValueError as PrivateValueError
+from .errors import RoleRefused as RoleRefused
 from .errors import UnhealthyRandomness as UnhealthyRandomness
 from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event

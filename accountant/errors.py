@@ -427,6 +427,31 @@ class LedgerNewer(RuntimeError):
         return f"{unknown}; nothing was spent; update dp-attest"
 
 
+class RoleRefused(RuntimeError):
+    """The roles of a book do not let an author do this: nothing was spent, read or written.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    why : str
+        Who may do it, or what is missing.
+
+    Examples
+    --------
+    >>> from accountant import RoleRefused
+    >>> print(RoleRefused("book.db", "only a curator changes the roles: ada"))
+    book.db: only a curator changes the roles: ada; nothing was written
+    """
+
+    def __init__(self, book: str, why: str) -> None:
+        self.book, self.why = book, why
+        super().__init__(book, why)
+
+    def __str__(self) -> str:
+        return f"{self.book}: {self.why}; nothing was written"
+
+
 class LedgerUnwritable(OSError):
     """A book cannot be written: its disk is full, read-only or failing.  No answer was given.
 

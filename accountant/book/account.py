@@ -108,7 +108,7 @@ class Account:
         self.opening = Terms.of(facts)
         self._unknown_at_opening = self._unknown = unknown_terms(facts)
         # hash and number of the entry that states the terms in force; empty for the opening
-        self._terms_mark, self._terms_seq = "", 0
+        self._terms_mark, self.terms_seq = "", 0
         self.adopt(self.opening)
         self._user_totals: RunningSums[Account, UserTotals] | None = None
         if self.users is not None:
@@ -150,7 +150,7 @@ class Account:
             self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
             self.note_unknown_terms({} if last_terms is None else last_terms.facts)
             self._terms_mark = mark
-            self._terms_seq = 0 if last_terms is None else last_terms.seq
+            self.terms_seq = 0 if last_terms is None else last_terms.seq
         return self.terms
 
     def note_unknown_terms(self, facts: dict[str, Any]) -> None:
@@ -224,7 +224,7 @@ class Account:
             for limit, fact, is_set in (
                 ("windows", "parts", self.window is not None),
                 ("buckets", "buckets", self.buckets is not None),
-                ("quotas", "own", self.terms.has_quotas and last_charge.seq > self._terms_seq),
+                ("quotas", "own", self.terms.has_quotas and last_charge.seq > self.terms_seq),
             )
             if is_set and fact not in last_charge.facts
         ]

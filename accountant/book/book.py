@@ -23,8 +23,10 @@ from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.head_pin import HeadPin
-from accountant.book.chain.signing_key import SigningKey
+from accountant.book.chain.roles import Roles
+from accountant.book.chain.signatures import key_of
 from accountant.book.clock import ClockCorrection, confirmed_until, correct_clock
+from accountant.book.databases.postgres_grants import grants_sql
 from accountant.book.dataset_terms import (
     DatasetTerms,
     close_dataset,
@@ -34,8 +36,10 @@ from accountant.book.dataset_terms import (
 )
 from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
+from accountant.book.limits.second_curator import open_proposal
 from accountant.book.limits.terms import utc_time
 from accountant.book.log import Log, Make
+from accountant.book.role_changes import set_roles
 from accountant.book.status import (
     Buckets,
     PeopleTable,
@@ -121,11 +125,13 @@ class Book(TableDisplay):
         create : bool, optional
             Deprecated: whether a book that is not there is made.
         author : str, optional
-            Who spends; by default the user of the operating system.
+            Who spends; by default the user of the operating system.  In a book with `roles` it is
+            the name that they give the holder of the key.
         key : bytes or path, optional
-            A secret of at least 16 bytes, or a file of it: signs every entry that is written and
-            every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with its key only.
-            A file that others can read is refused; text loses one newline at its end.
+            The file of an Ed25519 private key, such as ``~/.ssh/id_ed25519``, for a book with
+            `roles`.  Or a secret of at least 16 bytes, or a file of it: signs every entry that is
+            written and every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with
+            keys only.  A file that others can read is refused; text loses one newline at its end.
         verified : bool
             Whether data sets are opened with ``verified=True``, and plans of all others also only
             with a proof, by this object.
@@ -172,6 +178,7 @@ class Book(TableDisplay):
         wait: float = 30.0,
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
+        roles: Roles | None = None,
         verified: bool = False,
         clock: str | datetime | None = None,
     ) -> Self:
@@ -189,6 +196,8 @@ class Book(TableDisplay):
             As in `open`.
         key : bytes or path, optional
             As in `open`.
+        roles : Roles, optional
+            Who may write what; ``key`` is then the private key of one of the curators.
         verified : bool
             As in `open`.
         clock : str or datetime, optional
@@ -204,7 +213,7 @@ class Book(TableDisplay):
         ParameterError
             If there is a book already, or a file without bytes.
         """
-        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None, clock)
+        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None, clock, roles)
 
     @classmethod
     def _opened(
@@ -218,6 +227,7 @@ class Book(TableDisplay):
         verified: bool,
         accept_restored: str | None,
         clock: str | datetime | None,
+        roles: Roles | None = None,
     ) -> Self:
         """Return the book, made as ``make`` says; arguments are those of `open`."""
         if not isinstance(verified, bool):
@@ -226,9 +236,13 @@ class Book(TableDisplay):
         if accept_restored is not None:
             checked_name("accept_restored", accept_restored)
         head_pin = None if pin is None else HeadPin(pin)
-        signing_key = None if key is None else SigningKey(key)
+        signing_key = None if key is None else key_of(key)
+        if roles is not None:
+            if not isinstance(roles, Roles):
+                raise ParameterError("roles", roles, "Roles, with the public keys of curators")
+            roles.refuse_unless_curator(signing_key)
         confirmed = confirmed_until(clock)
-        log = Log.open(url, head_pin, named_author, wait, make, signing_key, accept_restored)
+        log = Log.open(url, head_pin, named_author, wait, make, signing_key, accept_restored, roles)
         log.confirmed = confirmed
         return cls(log, verified)
 
@@ -650,6 +664,9 @@ class Book(TableDisplay):
     def raise_budget(self, name: str, budget: Budget, reason: str) -> Status:
         """Give a data set another budget, in the notion and at the order of its opening.
 
+        Where the roles ask for two curators, the first call proposes a larger budget, and the same
+        call by a second curator gives it.
+
         If answers decided on the change, the deltas of all its budgets add up
         (docs/proofs/two_filters.md).
 
@@ -676,6 +693,8 @@ class Book(TableDisplay):
 
     def expire(self, name: str, when: str | datetime, reason: str) -> Status:
         """Set the time from which on a data set refuses to spend; it may be moved on later.
+
+        Where the roles ask for two curators, a later time needs both, as `raise_budget` does.
 
         The latest time in the log counts, also where the clock of a machine runs behind it.
 
@@ -764,6 +783,70 @@ class Book(TableDisplay):
             If the clock is more than one day ahead of what the log was before, and not confirmed.
         """
         return correct_clock(self._log, reason)
+
+    # --- who may do what
+
+    @property
+    def roles(self) -> Roles | None:
+        """Return who may write what, by public keys; None of a book without roles."""
+        with self._log.reading():
+            return self._log.roles
+
+    @property
+    def proposed_roles(self) -> str:
+        """Return in words the change of roles that waits for a second curator; "" for none."""
+        with self._log.reading():
+            return open_proposal(self._log, None, self._log.head.roles_after)
+
+    def set_roles(self, roles: Roles, reason: str) -> Roles | None:
+        """State anew who may write what; from then on each entry is signed by its author.
+
+        The first roles are stated by one of the curators whom they name, later ones by a curator in
+        force.  Where two curators are needed, the first call proposes the roles, and the same call
+        by a second curator states them.
+
+        Parameters
+        ----------
+        roles : Roles
+            The public keys of all people.
+        reason : str
+            Why; it stays in the log.
+
+        Returns
+        -------
+        Roles or None
+            Those in force after the call.
+
+        Raises
+        ------
+        RoleRefused
+            If the roles in force do not allow it.
+        """
+        return set_roles(self._log, roles, reason)
+
+    def grants(self, prefix: str = "book") -> str:
+        """Return SQL by which a PostgreSQL server enforces the roles; the tables' owner runs it.
+
+        Parameters
+        ----------
+        prefix : str
+            The groups of logins are ``prefix_curators``, ``prefix_analysts``, ``prefix_auditors``.
+
+        Returns
+        -------
+        str
+            Statements that make the groups, their rights, and a trigger that checks new entries.
+
+        Raises
+        ------
+        ParameterError
+            If the book is a file: rights to files are those of the operating system.
+        """
+        with self._log.reading():
+            schema = self._log.storage.schema
+        if schema is None:
+            raise ParameterError("url", self._log.name, "of a book on a PostgreSQL server")
+        return grants_sql(schema, prefix)
 
     # --- what was spent, and whether the log is intact
 
@@ -862,8 +945,9 @@ class Book(TableDisplay):
         Parameters
         ----------
         head : str, optional
-            What `head` or an earlier check gave: the log must go on from it.  With a key it must
-            be signed, ``NUMBER:HASH:SIGNATURE``, and the entries too.
+            What `head` or an earlier check gave: the log must go on from it.  With a secret as
+            key it must be signed, ``NUMBER:HASH:SIGNATURE``, and the entries too; a checkpoint must
+            be signed by a person whom the roles named then.
 
         Returns
         -------
@@ -881,6 +965,9 @@ class Book(TableDisplay):
 
     @property
     def head(self) -> str:
-        """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key."""
+        """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key.
+
+        With the private key of a person of the book it is a checkpoint, a signed note of lines.
+        """
         with self._log.reading():
             return self._log.signed_head()

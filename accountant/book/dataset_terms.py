@@ -19,6 +19,7 @@ from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.chain.entries import TERMS, checked_name, dataset_key
 from accountant.book.limits.plan_proofs import proof_for
+from accountant.book.limits.second_curator import append_or_propose
 from accountant.book.limits.terms import Terms, exceeds_every_way, utc_time
 from accountant.book.limits.windows import checked_window, encoded
 from accountant.book.log import Log
@@ -352,4 +353,6 @@ def append_change(account: Account, change: str, facts: dict[str, Any], reason: 
     changed_terms = {**terms.facts(), **facts, "change": change, "reason": reason}
     if account.window is not None:  # an earlier window may have spent this much
         changed_terms["largest"] = max(terms.largest, changed_terms["epsilon"])
-    account.log.append(TERMS, changed_terms, account.name)
+    append_or_propose(
+        account.log, TERMS, changed_terms, account.name, terms.facts(), account.terms_seq
+    )

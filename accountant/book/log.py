@@ -21,14 +21,17 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Self
 
+from accountant.book.chain.author_keys import AuthorKey
+from accountant.book.chain.checkpoint import format_head
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
+    FORMAT_WITHOUT_ROLES,
+    ROLES,
     TERMS,
     ChainHead,
     LogEntry,
     LogTimes,
-    canonical_json,
     charge_key,
     digest,
     limits_of,
@@ -40,7 +43,9 @@ from accountant.book.chain.entries import (
 )
 from accountant.book.chain.head_pin import HeadPin, OwnPin, own_pin
 from accountant.book.chain.key_index import Node, descend, new_nodes
-from accountant.book.chain.signing_key import SigningKey, format_head, without_signature
+from accountant.book.chain.roles import Roles
+from accountant.book.chain.signatures import Signatures
+from accountant.book.chain.signing_key import SigningKey
 from accountant.book.databases.connection import connect
 from accountant.book.databases.database_files import MAKE_ONE, MissingBook
 from accountant.book.databases.storage import Question, Storage
@@ -79,9 +84,10 @@ class Log:
         pin: HeadPin | None,
         author: str | None,
         wait: float = 30.0,
-        signing_key: SigningKey | None = None,
+        signing_key: SigningKey | AuthorKey | None = None,
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
+        self.signatures = Signatures(storage.name, signing_key, self.entry, self.body)
         self._head: LogEntry | None = None
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
@@ -91,7 +97,8 @@ class Log:
         self._own_pin: OwnPin | None = None
         self.is_new = False  # whether this object made the book
         self._refuses_older_versions = False  # whether it has asked the database for that
-        self.author = _user() if author is None else author
+        self.author = self._user = _user() if author is None else author
+        self._names_author = author is not None
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
         self.confirmed = ""
@@ -111,12 +118,14 @@ class Log:
         author: str | None,
         wait: float,
         make: Make,
-        signing_key: SigningKey | None,
+        signing_key: SigningKey | AuthorKey | None,
         restored_because: str | None = None,
+        first_roles: Roles | None = None,
     ) -> Self:
         """Open the log of a book, or make it, and check its last entries; as `Book.open`.
 
-        ``restored_because`` is why the book may have fewer entries than its pins say.
+        ``restored_because`` is why the book may have fewer entries than its pins say.  A new book
+        has the roles ``first_roles``, if any.
         """
         # a book that was pinned is not made anew where it is missing
         has_pinned_head = pin is not None and pin.read() is not None
@@ -132,11 +141,11 @@ class Log:
             with storage.reading():
                 is_empty = storage.empty
                 if not is_empty:
-                    log.fit_signing_key()
+                    log.signatures.fit(storage.ask(LAST_ENTRIES))
             if is_empty and make is Make.NEVER:
                 raise ParameterError("url", log.name, MAKE_ONE)  # noqa: TRY301
             if is_empty:
-                with log.writing():
+                with log.writing(first_roles):
                     pass
             if make is Make.NEW and not log.is_new:
                 allowed = (
@@ -177,33 +186,25 @@ class Log:
             return False
         return True
 
-    def fit_signing_key(self) -> None:
-        """Take the key as the version read it that signed the last entry; inside a transaction."""
-        if self.signing_key is None or not self.signing_key.is_ambiguous:
-            return
-        rows = self.storage.ask(LAST_ENTRIES)
-        if rows and isinstance(rows[0][1], str):
-            seq, body, _ = rows[0]
-            previous = rows[1][2] if len(rows) > 1 else FIRST_PREDECESSOR
-            signature = parse_facts(self.name, seq, body).get("mac")
-            if isinstance(signature, str):
-                self.signing_key.fit_entry(previous, body, signature)
-
     def check_last_entries(self) -> None:
         """Raise `LedgerCorrupt` if the last entries do not fit together."""
         with self.reading():
             self.first_facts = self.entry(1).facts
             first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
             start = ChainHead(0, FIRST_PREDECESSOR)
+            roles = 0
             if first_checked:
                 start = self.entry(first_checked).chain_head
-            for _ in self.entries_after(start):
-                pass
+                roles = self.entry(first_checked).roles_after
+            for entry in self.entries_after(start):
+                self.signatures.refuse_other_roles(roles, entry.facts)
+                roles = entry.roles_after
+            self.signatures.refuse_lost_roles(self.head, self.first_facts)
 
     # --- transactions
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, first_roles: Roles | None = None) -> Iterator[None]:
         """Open a transaction that may append; appended entries are on disk when it ends."""
         with self._lock:
             self._refuse_other_process()
@@ -213,11 +214,12 @@ class Log:
                 with self.storage.writing([(LAST_ENTRIES, {}), hash_question]):
                     self._times = None
                     if self.storage.empty:
-                        self._create()
+                        self._create(first_roles)
                     else:
                         self._head = self._checked_head(self._pinned(own_too=True))
                         for facts in (self.first_facts, self._head.facts):
                             refuse_newer_format(self.name, facts)
+                        self._take_author()
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -258,12 +260,29 @@ class Log:
             allowed = "opened by this very process: a connection may not cross a fork"
             raise ParameterError("book", self.name, allowed)
 
-    def _create(self) -> None:
+    def _take_author(self) -> None:
+        """Write under the name that the roles give the holder of the key; else as was stated."""
+        name = self.signatures.author_after(self.head)
+        if name is None:
+            self.author = self._user
+        else:
+            self._write_as(name)
+
+    def _write_as(self, name: str) -> None:
+        if self._names_author and name != self._user:
+            allowed = f"left out, or {name!r}: so the roles name the holder of the key"
+            raise ParameterError("author", self._user, allowed)
+        self.author = name
+
+    def _create(self, first_roles: Roles | None) -> None:
         if self.last_seen_head.seq or self._pinned(own_too=True):
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
         self._head, self.is_new = None, True
-        self.append("book", {"schema": FORMAT, "id": os.urandom(16).hex()}, key="book")
+        schema = FORMAT_WITHOUT_ROLES if first_roles is None else FORMAT
+        self.append("book", {"schema": schema, "id": os.urandom(16).hex()}, key="book")
+        if first_roles is not None:
+            self.append_roles(first_roles, {"reason": "the book was made"})
 
     def _index_old_entries(self) -> None:
         """Index every key of a log that was written without an index."""
@@ -300,9 +319,17 @@ class Log:
             raise LedgerCorrupt(self.name, "has no entries")
         return self._head
 
+    @property
+    def roles(self) -> Roles | None:
+        """Return the roles in force, None of a book without roles; inside a transaction."""
+        return self.signatures.roles_at(self.head.roles_after)
+
     def signed_head(self) -> str:
         """Return the head in words, signed where there is a key; inside a transaction."""
-        return format_head(self.head.chain_head, self.signing_key)
+        key = self.signing_key
+        if isinstance(key, AuthorKey) and self.signatures.author_after(self.head) is None:
+            key = None
+        return format_head(self.head.chain_head, key, str(self.first_facts.get("id", "")))
 
     def _pinned(self, own_too: bool) -> list[ChainHead]:
         """Return the pinned heads."""
@@ -331,6 +358,7 @@ class Log:
         if head.index_root is not None and not self.storage.has_length(head.seq):
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
+        self.signatures.refuse_lost_roles(head, self.first_facts)
         return head
 
     def refuse_unless_there(self, link: ChainHead, head: LogEntry, remedy: str = "") -> None:
@@ -372,7 +400,7 @@ class Log:
             "seq": seq + 1,
             **self.times.facts(),
             "author": self.author,
-            "format": FORMAT,
+            **self.signatures.facts_of_next(kind, self._head),
         }
         if kind in {"dataset", TERMS}:
             entry_facts["needs"] = limits_of(facts)
@@ -389,13 +417,9 @@ class Log:
             entry_facts["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
         else:
             entry_facts["root"] = root
-        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
-            raise ParameterError("key", None, "given: the entries of this book are signed")
-        body = canonical_json(entry_facts)
-        if self.signing_key is not None:
-            entry_facts["mac"] = self.signing_key.sign_entry(previous, body)
-            body = canonical_json(entry_facts)
+        body = self.signatures.signed_body(previous, entry_facts, self._head)
         entry = LogEntry(seq + 1, next_hash(previous, body), entry_facts)
+        self.signatures.note_right(entry.hash)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq,
@@ -407,6 +431,12 @@ class Log:
         )
         self._head = entry
         return entry
+
+    def append_roles(self, roles: Roles, facts: dict[str, Any]) -> LogEntry:
+        """Append an entry of roles; the first one is written by a curator whom it names."""
+        if self._head is None or not self._head.roles_after:
+            self._write_as(roles.refuse_unless_curator(self.signing_key))
+        return self.append(ROLES, {**roles.facts(), **facts})
 
     def attach(self, entry: LogEntry, raw: bytes) -> None:
         """Store the bytes whose digest an entry names."""
@@ -429,6 +459,13 @@ class Log:
                 self._cached_entries.clear()
             self._cached_entries[seq] = self._checked(rows, seq)
         return self._cached_entries[seq]
+
+    def body(self, seq: int) -> str:
+        """Return the text of the entry with this number, unchecked."""
+        rows = self.storage.ask("SELECT body FROM entries WHERE seq = :seq", seq=seq)
+        if not rows or not isinstance(rows[0][0], str):
+            raise LedgerCorrupt(self.name, "an entry is missing", seq)
+        return rows[0][0]
 
     def entry_with_key(self, key: str) -> LogEntry | None:
         """Return the last entry under this key; None if there is none."""
@@ -498,11 +535,16 @@ class Log:
     def forget_entries(self) -> None:
         """Forget the entries that were kept, so that they are read anew."""
         self._cached_entries.clear()
+        self.signatures.forget()
 
     # --- many entries
 
-    def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
-        """Yield all entries after a known one, each with its hash and columns checked."""
+    def entries_after(self, after: ChainHead, authors_too: bool = False) -> Iterator[LogEntry]:
+        """Yield all entries after a known one, each with its hash and columns checked.
+
+        Signatures of authors take a hundred times as long as hashes.  Each covers the entries
+        before it, so those that were read earlier are checked only where the caller asks for it.
+        """
         seq, previous = after
         for rows in self._pages(seq):
             for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
@@ -512,8 +554,8 @@ class Log:
                 if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
                 facts = parse_facts(self.name, seq, body)
-                if self.signing_key is not None:
-                    self._refuse_other_signature(previous, body, facts)
+                if authors_too or "roles" not in facts:
+                    self.signatures.refuse_other(previous, body, facts, mark)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
                     why = "a column does not say what its entry says"
                     raise LedgerCorrupt(self.name, why, seq)
@@ -591,17 +633,8 @@ class Log:
         if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
         facts = parse_facts(self.name, seq, body)
-        self._refuse_other_signature(rows[1][2], body, facts)
+        self.signatures.refuse_other(rows[1][2], body, facts, mark)
         return LogEntry(seq, mark, facts)
-
-    def _refuse_other_signature(self, previous: str, body: str, facts: dict[str, Any]) -> None:
-        """Raise `LedgerCorrupt` if there is a key, and a signature that is not made with it."""
-        if self.signing_key is None or "mac" not in facts:
-            return
-        unsigned_body = without_signature(body, facts["mac"])
-        if facts["mac"] != self.signing_key.sign_entry(previous, unsigned_body):
-            why = "an entry is signed with another key, or was written anew without the key"
-            raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
 def clock_time(storage: Storage) -> str:

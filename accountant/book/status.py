@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
+from accountant.book.limits.second_curator import open_proposal
 from accountant.formatting import format_upper
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
@@ -55,6 +56,7 @@ class StatusFields(NamedTuple):
     buckets: str | None
     runs: tuple[int, int] | None
     verified: bool
+    proposal: str
 
 
 class Status(TableDisplay, StatusFields):
@@ -78,7 +80,8 @@ class Status(TableDisplay, StatusFields):
     clock says; both are None where they are less than a minute apart, or nothing depends on them.
     ``limited_authors`` is how many authors have a quota, ``people`` the name of those whom the data
     are about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
-    that each plan must be opened with a proof of its cost.
+    that each plan must be opened with a proof of its cost.  ``proposal`` says in words which change
+    waits for a second curator, "" where none does.
     """
 
     __slots__ = ()
@@ -109,6 +112,8 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.proposal:
+        yield f"  {status.proposal}"
     if status.log_time is not None and status.clock is not None:
         times = f"the log's time is {status.log_time[:19]}, the clock says {status.clock[:19]}"
         unconfirmed = "; no later window opens until the clock is confirmed"
@@ -196,6 +201,7 @@ def status_of(account: Account) -> Status:
         buckets=account.buckets,
         runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,
+        proposal=open_proposal(account.log, account.name, account.terms_seq),
     )
 
 

@@ -1,8 +1,9 @@
 """Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries.
 
 A book is an append-only log of privacy charges in a database.  `verify_log` reads it once from the
-first entry on, with three checks side by side: `LogCheck` for what the entries state, `IndexCheck`
-for the index of keys within the log, and `RowCheck` for the indexes of the database.
+first entry on, with four checks side by side: `LogCheck` for what the entries state, `RolesCheck`
+for who wrote them, `IndexCheck` for the index of keys within the log, and `RowCheck` for the
+indexes of the database.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from accountant.book.account_check import AccountsCheck
+from accountant.book.chain.checkpoint import KeptHead, parse_head
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     ChainHead,
@@ -20,8 +22,9 @@ from accountant.book.chain.entries import (
     refuse_newer_format,
 )
 from accountant.book.chain.key_index import Node, new_nodes
-from accountant.book.chain.signing_key import parse_head
+from accountant.book.chain.signing_key import SigningKey
 from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.roles_check import RolesCheck
 from accountant.book.time_check import TimeCheck
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
@@ -41,22 +44,24 @@ def verify_log(log: Log, head: str | None) -> Verified:
 
     ``head`` is a head that was kept earlier, which the log must still have.
     """
-    known_head = None if head is None else parse_head(head, log.signing_key)
+    kept_head = None if head is None else parse_head(head, log.signing_key)
     with log.reading(own_pin_too=True):
-        if known_head is not None:
-            log.refuse_unless_there(known_head, log.head)
+        if kept_head is not None:
+            _refuse_unless_continued(log, kept_head)
         for facts in (log.entry(1).facts, log.head.facts):
             refuse_newer_format(log.name, facts)
         log.storage.check_integrity()
         log.forget_entries()
-        check, index, rows = LogCheck(log), IndexCheck(log), RowCheck(log)
+        check, index, rows, roles = LogCheck(log), IndexCheck(log), RowCheck(log), RolesCheck(log)
         try:
-            for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+            for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR), authors_too=True):
                 check.check_entry(entry)
+                roles.check_entry(entry)
                 index.check_entry(entry)
                 rows.note_entry(entry)
             check.check_attachments()
             index.check_end()
+            roles.check_end()
             rows.check_rows()
             check.accounts.refuse_violations()
         except LedgerCorrupt as fault:
@@ -74,6 +79,17 @@ def verify_log(log: Log, head: str | None) -> Verified:
         verified = Verified(log.head.seq, log.signed_head())
     log.advance_pins()
     return verified
+
+
+def _refuse_unless_continued(log: Log, kept_head: KeptHead) -> None:
+    """Raise unless the log goes on from a head that was kept, inside a transaction.
+
+    A checkpoint must be signed by a person whom the roles named at that entry.
+    """
+    kept_head.refuse_other_book(log.name, str(log.first_facts.get("id", "")))
+    log.refuse_unless_there(kept_head.head, log.head)
+    roles_after = log.entry(kept_head.head.seq).roles_after if kept_head.origin else 0
+    kept_head.refuse_unless_signed(log.signatures.roles_at(roles_after))
 
 
 class LogCheck:
@@ -187,7 +203,7 @@ class IndexCheck:
         """
         if self._root is not None and self._old:
             raise LedgerCorrupt(self._log.name, "has old keys that the index does not lead to")
-        if self._log.signing_key is not None and not self._signed:
+        if isinstance(self._log.signing_key, SigningKey) and not self._signed:
             raise LedgerCorrupt(self._log.name, "no entry of it is signed with this key")
 
     def _add(self, seq: int, nodes: list[Node]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accountant.cli import ledger_terms
+from accountant.cli import ledger_roles, ledger_terms
 from accountant.cli.exit_status import CommandFailed, parse_number
 from accountant.cli.ledger_options import (
     COLUMNS,
@@ -128,11 +128,14 @@ def remaining(
 
 def verify(
     book: BookName,
-    head: Annotated[
+    against: Annotated[
         str | None,
         typer.Option(
-            metavar="HEAD",
-            help="Check that the log goes on from HEAD, an earlier end of it that `head` printed.",
+            "--against",
+            "--head",
+            metavar="HEAD|FILE",
+            help="Check that the log goes on from HEAD, an earlier end of it that `head` printed, "
+            "or from the one in FILE.",
         ),
     ] = None,
     json: JsonFlag = False,
@@ -141,10 +144,17 @@ def verify(
 ) -> None:
     """Check every hash, total, answer, index and page of a book, and print the end of its log.
 
-    Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
+    Of a book with roles every signature is checked too, with the public keys in the book.
+
+    Examples: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin;
+    python -m accountant ledger verify book.db --against monday.head
     """
+    from accountant.files import read_text
+
+    if against is not None and Path(against).is_file():
+        against = read_text(Path(against))
     with open_book(book, pin, key=key) as opened_book:
-        checked = opened_book.verify(head)
+        checked = opened_book.verify(against)
     if json:
         print_json({"entries": checked.entries, "head": checked.head})
         return
@@ -152,15 +162,17 @@ def verify(
 
 
 def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFile = None) -> None:
-    """Print the end of a book's log, to note elsewhere: `verify --head` finds what was rewritten.
+    """Print the end of a book's log, to keep elsewhere: `verify --against` finds a rewritten log.
 
-    Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
+    With the private key of a person of the book it is a signed checkpoint of several lines.
+
+    Example: python -m accountant ledger head book.db --key ~/.ssh/id_ed25519 > monday.head
     """
     with open_book(book, pin, key=key) as opened_book:
         if json:
             print_json({"head": opened_book.head})
         else:
-            print(opened_book.head)
+            print(opened_book.head.rstrip("\n"))
 
 
 def accept_restored(
@@ -367,6 +379,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "quota": ledger_terms.quota,
     "correct-clock": ledger_terms.correct_clock,
     "buckets": ledger_terms.buckets,
+    "roles": ledger_roles.roles,
+    "grants": ledger_roles.grants,
 }
 app = typer.Typer(
     add_completion=False,
@@ -376,7 +390,8 @@ app = typer.Typer(
 
 BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
 end of the log is compared with what FILE says, and noted there. A book that was opened with --key
-FILE is signed, and opens no further data set without it.
+FILE is signed, and opens no further data set without it. A book with roles is written to by those
+whose public keys it lists, each with the private key, --key FILE.
 
 Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
 interrupted.""",

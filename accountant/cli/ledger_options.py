@@ -13,6 +13,7 @@ from accountant.cli.exit_status import CommandFailed
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
+    from accountant.book.chain.roles import Roles
     from accountant.book.status import Status
 
 # Exit statuses: the book was changed or damaged; bad input, or a refusal to spend; other processes
@@ -37,7 +38,12 @@ PinFile = Annotated[
     ),
 ]
 KeyFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Sign, and check, with the secret key in FILE.")
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sign, and check, with the key in FILE: the Ed25519 private key of a person, or the "
+        "secret of the book.",
+    ),
 ]
 ClockTime = Annotated[
     str | None,
@@ -58,6 +64,7 @@ def open_book(
     key: str | None = None,
     accept_restored: str | None = None,
     clock: str | None = None,
+    roles: Roles | None = None,
 ) -> Iterator[Book]:
     """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
@@ -69,11 +76,14 @@ def open_book(
         LedgerClockAhead,
         LedgerCorrupt,
         LedgerNewer,
+        RoleRefused,
     )
 
     try:
         if new:
-            book_of_command = Book.create(book_url(book), pin=pin, key=key, clock=clock)
+            book_of_command = Book.create(
+                book_url(book), pin=pin, key=key, clock=clock, roles=roles
+            )
         else:
             book_of_command = Book.open(
                 book_url(book), pin=pin, key=key, accept_restored=accept_restored, clock=clock
@@ -83,7 +93,7 @@ def open_book(
     except (LedgerCorrupt, LedgerBusy) as error:
         status = CORRUPT if isinstance(error, LedgerCorrupt) else BUSY
         raise CommandFailed(str(error), status) from None
-    except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer) as error:
+    except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer, RoleRefused) as error:
         raise CommandFailed(str(error), USAGE) from None
 
 

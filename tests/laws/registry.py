@@ -29,6 +29,7 @@ from tests.laws import (
     test_audit_arguments,
     test_book_clocks,
     test_book_quotas,
+    test_book_roles,
     test_book_terms,
     test_books,
     test_calibration,
@@ -73,6 +74,7 @@ from tests.mutants import (
     additive,
     agreement,
     audit_arguments,
+    book_roles,
     books,
     calibrations,
     cells,
@@ -593,6 +595,27 @@ PATCHED = {
         books.verifies_no_parts: ("parts",), books.verifies_no_buckets: ("buckets",),
         books.verifies_no_runs: ("runs",),
     },
+    test_book_roles.test_the_log_refuses_what_verify_finds_and_no_more: {
+        book_roles.lets_analysts_raise: ("analyst",),
+        book_roles.lets_analysts_set_aside: ("analyst",),
+        book_roles.writes_whatever_the_role: ("auditor",),
+        book_roles.verifies_no_role: ("curator",),
+    },
+    test_book_roles.test_one_curator_gives_nothing_more_alone: {
+        book_roles.verifies_one_curator: (test_book_roles.no_proposal,),
+        book_roles.approves_its_own_proposal: (test_book_roles.the_same_curator_twice,),
+        book_roles.approves_another_change: (test_book_roles.another_change,),
+        book_roles.approves_twice: (test_book_roles.a_proposal_that_was_used,),
+        book_roles.verifies_other_roles_of_one: (test_book_roles.roles_alone,),
+        book_roles.verifies_a_later_end_of_one: (test_book_roles.a_later_end,),
+    },
+    test_book_roles.test_the_log_raises_a_budget_for_as_many_curators_as_it_needs: {
+        book_roles.raises_for_one: (2,),
+    },
+    test_book_roles.test_nobody_writes_with_a_key_that_the_roles_in_force_do_not_name: {
+        book_roles.verifies_no_signature: (test_book_roles.a_key_that_signs_as_another,),
+        book_roles.verifies_by_any_roles: (test_book_roles.a_removed_key_by_old_roles,),
+    },
     test_lower_bounds.test_information_is_bounded_and_nearly_attained: {
         lower_bounds.halves_the_energy: (0.3, 0.01), lower_bounds.halves_the_data: (0.3, 40.0),
     },
@@ -754,7 +777,8 @@ PATCHED = {
 }  # fmt: skip
 PATCHED_LAWS = [
     found for module in (
-        test_audit_arguments, test_book_clocks, test_book_quotas, test_book_terms, test_books,
+        test_audit_arguments, test_book_clocks, test_book_quotas, test_book_roles, test_book_terms,
+        test_books,
         test_directions, test_early_stops,
         test_lower_bounds, test_neighbour_chains, test_power_cuts, test_refusals, test_replays,
     )

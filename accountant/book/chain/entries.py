@@ -8,7 +8,9 @@ changes its terms; "reserve", which charges a release before it reads data, and 
 "failed", which record its answer or its failure; "plan", which charges all releases of a plan, and
 "step", which records one of them; "seed", which names a seeded stream of noise; "restored", which
 accepts a book that was put back from a backup; "clock", which sets the log's time back to a clock
-that is right; "index", which adds the key of an old entry to the index of keys.
+that is right; "roles", which states who may write what, and "proposal", which asks another person
+to approve a change that gives more; "index", which adds the key of an old entry to the index of
+keys.
 
 The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
 entry may have several keys, and many entries may have the same key.  The last entry under a key
@@ -21,7 +23,8 @@ what they *need*: the limits that a version must know to spend from that data se
 file systems and SQLite call incompatible features.
 
 Format 1 stated neither.  Its versions never look at formats, so the database itself refuses what
-they write, by a trigger that is made with the first entry of format 2.
+they write, by a trigger that is made with the first entry of format 2.  Entries of a book with
+roles have format 3: each is signed by its author, and names the entry that states the roles.
 """
 
 from __future__ import annotations
@@ -52,7 +55,10 @@ UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
 # entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
-FORMAT = 2  # what this version writes; it reads formats 1 and 2
+FORMAT = 3  # the newest format that this version knows: that of books with roles
+FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versions go on with them
+# The kinds of entries that state who may write what, and that propose a change to another person.
+ROLES, PROPOSAL = "roles", "proposal"
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
     {
@@ -64,8 +70,8 @@ KNOWN_LIMITS = frozenset(
 KNOWN_TERMS = KNOWN_LIMITS | {
     "author", "before", "carry", "change", "dataset", "delta", "epsilon", "format", "index", "key",
     "kind", "largest", "latest", "mac", "needs", "notion", "order", "own", "parts", "people",
-    "quota", "reason", "relation", "root", "seq", "time", "total", "unit", "used", "whose",
-    "window_time",
+    "proposal", "quota", "reason", "relation", "roles", "root", "seq", "signature", "time", "total",
+    "unit", "used", "whose", "window_time",
 }  # fmt: skip
 # What the database says to a version that states no format.
 OLDER_VERSION = "this book needs a newer version of dp-attest; this one may only read it"
@@ -125,6 +131,11 @@ class LogEntry(NamedTuple):
         return self.seq if "index" in self.facts else self.facts.get("root")
 
     @property
+    def roles_after(self) -> int:
+        """Return the number of the entry that states the roles after this one; 0 without roles."""
+        return self.seq if self.kind == ROLES else stated_roles(self.facts)
+
+    @property
     def own_keys(self) -> list[str]:
         """Return the keys by which the entry must be found, whether or not the log has an index."""
         key, dataset = self.facts["key"], self.facts["dataset"]
@@ -144,6 +155,8 @@ class LogEntry(NamedTuple):
             author_keys = [author_key(dataset, author) for author in authors]
             charge_keys = [charge_key(dataset)] if self.states_charges else []
             return [terms_key(dataset), *charge_keys, *author_keys, *keys]
+        if self.kind == PROPOSAL:
+            return [proposal_key(dataset), *keys]
         return [CLOCK_KEY] if self.kind == CLOCK else keys
 
 
@@ -243,12 +256,23 @@ def next_hash(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()
 
 
+def without_signature(body: str, name: str, signature: str) -> str:
+    """Return the canonical JSON of an entry without its signature, the fact with this name."""
+    return body.replace(f',"{name}":"{signature}"', "", 1)
+
+
 def digest(raw: Any) -> str:
     """Return the SHA-256 of attached bytes, or "" if a damaged database returned no bytes."""
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""
 
 
 # --- formats, and what terms need
+
+
+def stated_roles(facts: dict[str, Any]) -> int:
+    """Return the number of the entry of roles that an entry names; 0 for none."""
+    stated = facts.get("roles", 0)
+    return stated if isinstance(stated, int) else 0
 
 
 def limits_of(facts: dict[str, Any]) -> list[str]:
@@ -302,6 +326,11 @@ def charge_key(dataset: str) -> str:
 def terms_key(dataset: str) -> str:
     """Return the key of the terms of a data set."""
     return f"terms:{dataset}"
+
+
+def proposal_key(dataset: str | None) -> str:
+    """Return the key of what is proposed for a data set, or of proposed roles where it is None."""
+    return canonical_json({"proposal": dataset})
 
 
 def author_key(dataset: str, author: str) -> str:

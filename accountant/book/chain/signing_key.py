@@ -1,7 +1,4 @@
-"""A secret key that signs the entries and heads of a book, and heads in words, to note elsewhere.
-
-Only the holder of the key can rewrite entries.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
-"""
+"""A secret key that signs the entries and heads of a book: only its holder can rewrite entries."""
 
 from __future__ import annotations
 
@@ -11,11 +8,10 @@ import os
 import re
 import stat
 
-from accountant.book.chain.entries import ChainHead
+from accountant.book.chain.entries import ChainHead, without_signature
 from accountant.errors import ParameterError
 
 SHORTEST_KEY = 16  # bytes
-HEAD = re.compile(r"([1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{64}))?", re.ASCII)
 
 
 class SigningKey:
@@ -25,7 +21,7 @@ class SigningKey:
         allowed = f"at least {SHORTEST_KEY} secret bytes, or a file of them"
         stripped = b""
         if isinstance(key, str | os.PathLike):
-            file_bytes = _read_private_file(os.fspath(key), allowed)
+            file_bytes = read_private_file(os.fspath(key), allowed)
             key, stripped = without_newline(file_bytes), file_bytes.strip()
         if not isinstance(key, bytes | bytearray) or len(key) < SHORTEST_KEY:
             raise ParameterError("key", type(key).__name__, allowed)
@@ -43,7 +39,7 @@ class SigningKey:
 
         The key is taken from the file as it is if that one signed the entry, or if neither did.
         """
-        exact_key, unsigned_body = self._key, without_signature(body, signature)
+        exact_key, unsigned_body = self._key, without_signature(body, "mac", signature)
         if self.sign_entry(previous, unsigned_body) != signature:
             self._key = self._earlier_key
             if self.sign_entry(previous, unsigned_body) != signature:
@@ -81,7 +77,7 @@ def without_newline(file_bytes: bytes) -> bytes:
     return re.sub(rb"\r?\n\Z", b"", file_bytes)
 
 
-def _read_private_file(path: str, allowed: str) -> bytes:
+def read_private_file(path: str, allowed: str) -> bytes:
     """Return the bytes of a key's file; like ssh, refuse one that other users can read or write."""
     try:
         with open(path, "rb") as file:
@@ -92,28 +88,3 @@ def _read_private_file(path: str, allowed: str) -> bytes:
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ParameterError("key", path, "a file that no other user can read: chmod 600")
     return file_bytes
-
-
-def without_signature(body: str, signature: str) -> str:
-    """Return the canonical JSON of an entry without its signature."""
-    return body.replace(f',"mac":"{signature}"', "", 1)
-
-
-def format_head(head: ChainHead, key: SigningKey | None) -> str:
-    """Return a head in words, signed where there is a key."""
-    return str(head) if key is None else f"{head}:{key.sign_head(head)}"
-
-
-def parse_head(text: str, key: SigningKey | None) -> ChainHead:
-    """Return the head that `format_head` wrote; with a key only one that was signed with it."""
-    head_match = HEAD.fullmatch(text) if isinstance(text, str) else None
-    if head_match is None:
-        raise ParameterError("head", text, "NUMBER:HASH, as an earlier verify printed it")
-    number, mark, signature = head_match.groups()
-    head = ChainHead(int(number), mark)
-    if key is None and signature is not None:
-        raise ParameterError("key", None, "given: the head is signed")
-    if key is not None and not hmac.compare_digest(signature or "", key.sign_head(head)):
-        allowed = "signed with the key of this book, NUMBER:HASH:SIGNATURE"
-        raise ParameterError("head", text, allowed)
-    return head

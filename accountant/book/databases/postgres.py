@@ -27,7 +27,13 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from accountant.book.chain.entries import OLDER_VERSION
 from accountant.book.databases.storage import TABLES, Question
-from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
+from accountant.errors import (
+    LedgerBusy,
+    LedgerCorrupt,
+    LedgerUnwritable,
+    ParameterError,
+    RoleRefused,
+)
 
 APPEND_ONLY = (
     """CREATE FUNCTION entries_stay() RETURNS trigger LANGUAGE plpgsql AS
@@ -86,6 +92,7 @@ BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, ser
 DAMAGED = ("XX", "42P", "42703")  # internal errors, and tables or columns that are not there
 FULL, READ_ONLY = "53100", "25006"  # disk full, and a transaction that may not write
 TOO_MANY_CLIENTS = "53300"
+FORBIDDEN = "42501"  # a right that the login does not have
 # Why no connection was made, by words of the message, without what stands in quotes: psycopg tells
 # no SQLSTATE of a connection that failed.  Each has the SQLSTATE, where the server sends one, and a
 # sentence of our own, because a message may repeat what the caller put in place of a name.
@@ -169,6 +176,15 @@ class Postgres:
         if self._table is None:
             [(self._table,)] = self.ask("SELECT to_regclass('entries')::oid::bigint")
         return self._table is None
+
+    @property
+    def schema(self) -> str | None:
+        """Return the schema that holds the tables."""
+        [(schema,)] = self.ask(
+            "SELECT nspname FROM pg_class JOIN pg_namespace spaces ON spaces.oid = relnamespace "
+            "WHERE pg_class.oid = 'entries'::regclass"
+        )
+        return str(schema)
 
     def create(self) -> None:
         """Create the tables, inside a transaction."""
@@ -358,6 +374,10 @@ class Postgres:
             state = str(error.sqlstate or "")
             if state in BUSY:
                 raise LedgerBusy(self.name, self._wait) from None
+            if state == FORBIDDEN:
+                why = "the server does not let this login do it (SQLSTATE 42501); "
+                why += "`ledger grants` shows how its owner gives a login a role"
+                raise RoleRefused(self.name, why) from None
             if state.startswith(DAMAGED):
                 raise LedgerCorrupt(self.name, f"the server says {state}") from None
             code = {FULL: errno.ENOSPC, READ_ONLY: errno.EROFS}.get(state, errno.EIO)

@@ -208,6 +208,11 @@ class SQLite:
         """Return the time of this machine's clock."""
         return datetime.now(UTC)
 
+    @property
+    def schema(self) -> str | None:
+        """Return none: a file has no schemas."""
+        return None
+
     def note_length(self, length: int) -> None:
         """Note the number of entries in the file's header; inside a transaction."""
         if not self.has_length(length):

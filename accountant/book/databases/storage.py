@@ -36,6 +36,11 @@ class Storage(Protocol):
         """Return whether there are no tables yet; call it inside a transaction."""
         ...
 
+    @property
+    def schema(self) -> str | None:
+        """Return the schema of the tables on a server; None of a file; inside a transaction."""
+        ...
+
     def create(self) -> None:
         """Create the tables, inside a transaction."""
         ...

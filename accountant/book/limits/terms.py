@@ -99,13 +99,14 @@ def stated_quota(facts: dict[str, Any]) -> float:
 
 def changed_words(facts: dict[str, Any]) -> str:
     """Return what an entry of terms changed, in words."""
-    change = facts["change"]
-    description = {
-        "raised": f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}",
-        "expires": f"expires {facts['expires']}",
-        CLOCK: f"windows counted anew by the corrected clock, {facts['time'][:19]}",
-    }.get(change, "closed")
-    if change == "quota":
+    change, description = facts["change"], "closed"
+    if change == "raised":
+        description = f"budget epsilon {facts['epsilon']:g} at delta {facts['delta']:g}"
+    elif change == "expires":
+        description = f"expires {facts['expires']}"
+    elif change == CLOCK:
+        description = f"windows counted anew by the corrected clock, {facts['time'][:19]}"
+    elif change == "quota":
         description = f"quota of {facts['whose']}: epsilon {stated_quota(facts):g}"
     return f"{description} ({facts['reason']})"
 

@@ -1,0 +1,229 @@
+"""The signatures of a log: who has signed each entry, and whether that person may write it.
+
+The entries of a log are unsigned; or signed with one secret, in the fact "mac"; or, once an entry
+states roles, each by its author, in the fact "signature".  From then on each entry names in the
+fact "roles" the entry that states the roles in force.  All signatures are of the hash of the entry
+before, followed by the text of the entry without its signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Callable
+from typing import Any
+
+from accountant.book.chain.author_keys import (
+    PRIVATE_KEY_MARK,
+    AuthorKey,
+    fingerprint,
+    has_ed25519,
+)
+from accountant.book.chain.entries import (
+    FIRST_PREDECESSOR,
+    FORMAT,
+    FORMAT_WITHOUT_ROLES,
+    ROLES,
+    LogEntry,
+    canonical_json,
+    parse_facts,
+    stated_roles,
+    without_signature,
+)
+from accountant.book.chain.roles import Roles
+from accountant.book.chain.signing_key import SigningKey, read_private_file
+from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
+
+# Signatures that are not checked again, by the hashes of their entries.  More would save little:
+# these are read again and again only near the end of a log.
+SIGNATURES_KEPT = 4096
+PERSONS_KEY = "the private key of one of its people, such as ~/.ssh/id_ed25519"
+# The kinds of entries that are written before there can be roles.
+BEFORE_ROLES = ("book", "index")
+
+
+def key_of(key: bytes | str | os.PathLike[str]) -> SigningKey | AuthorKey:
+    """Return a private key where a file holds one; any other key is a secret for HMAC."""
+    if isinstance(key, str | os.PathLike):
+        key = path = os.path.expanduser(os.fspath(key))
+        allowed = "at least 16 secret bytes, or a file of them or of a private key"
+        file_bytes = read_private_file(path, allowed)
+        if file_bytes.startswith(PRIVATE_KEY_MARK):
+            return AuthorKey(file_bytes, path)
+    return SigningKey(key)
+
+
+class Signatures:
+    """Signs the entries that a log appends, and checks those that it reads.
+
+    ``entry_of`` returns the entry with a number, itself checked, and ``body_of`` its text as it is.
+    """
+
+    def __init__(
+        self,
+        book: str,
+        key: SigningKey | AuthorKey | None,
+        entry_of: Callable[[int], LogEntry],
+        body_of: Callable[[int], str],
+    ) -> None:
+        self._book, self._key, self._entry_of, self._body_of = book, key, entry_of, body_of
+        self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
+        self._checked: set[str] = set()  # hashes of entries whose signatures are right
+        self._latest_roles = 0  # the last entry of roles that this process knows of
+
+    # --- roles
+
+    def roles_at(self, seq: int) -> Roles | None:
+        """Return the roles that the entry ``seq`` states; None for 0."""
+        # Each entry of roles is checked under the roles before it, so the oldest comes first.
+        unknown, number = [], seq
+        while number and number not in self._roles:
+            unknown.append(number)
+            before = stated_roles(parse_facts(self._book, number, self._body_of(number)))
+            number = before if before < number else 0
+        for number in reversed(unknown):
+            entry = self._entry_of(number)
+            if entry.kind != ROLES:
+                raise LedgerCorrupt(self._book, "takes for roles what are none", number)
+            self._roles[number] = self._stated_roles(entry.facts)
+        return self._roles[seq] if seq else None
+
+    def author_after(self, head: LogEntry) -> str | None:
+        """Return the name that the roles after an entry give the holder of the key, if any."""
+        roles = self.roles_at(head.roles_after)
+        return roles.name_of(self._key) if roles and isinstance(self._key, AuthorKey) else None
+
+    def forget(self) -> None:
+        """Forget what was read: it may not be committed."""
+        self._roles.clear()
+        self._checked.clear()
+
+    def refuse_lost_roles(self, head: LogEntry, first_facts: dict[str, Any]) -> None:
+        """Raise `LedgerCorrupt` if the last entry names no roles, or earlier ones than before."""
+        is_lost = first_facts.get("schema") == FORMAT and not head.roles_after and head.seq > 1
+        if is_lost or head.roles_after < self._latest_roles:
+            why = "is not signed by a person whom the roles in force name"
+            raise LedgerCorrupt(self._book, why, head.seq)
+        self._latest_roles = head.roles_after
+
+    def refuse_other_roles(self, roles_before: int, facts: dict[str, Any]) -> None:
+        """Raise `LedgerCorrupt` unless an entry names the roles in force before it."""
+        if facts.get("roles", 0) != roles_before:
+            why = "does not name the roles in force before it"
+            raise LedgerCorrupt(self._book, why, facts["seq"])
+
+    # --- new entries
+
+    def facts_of_next(self, kind: str, head: LogEntry | None) -> dict[str, Any]:
+        """Return what an entry after ``head`` states of its format, and of the roles in force."""
+        roles_before = 0 if head is None else head.roles_after
+        if roles_before or kind == ROLES:
+            return {"format": FORMAT, "roles": roles_before}
+        return {"format": FORMAT_WITHOUT_ROLES}
+
+    def signed_body(self, previous: str, facts: dict[str, Any], head: LogEntry | None) -> str:
+        """Return the text of a new entry; its signature is added to its facts."""
+        key = self._key
+        if "roles" in facts:
+            author_key = self._refuse_to_write(facts)
+            message = f"entry {previous}{canonical_json(facts)}".encode()
+            facts["signature"] = base64.b64encode(author_key.sign(message)).decode()
+        elif isinstance(key, AuthorKey):
+            if facts["kind"] not in BEFORE_ROLES:
+                allowed = "left out, or of a book with roles: Book.set_roles states them"
+                raise ParameterError("key", "a private key", allowed)
+        elif key is not None:
+            facts["mac"] = key.sign_entry(previous, canonical_json(facts))
+        elif head is not None and "mac" in head.facts:
+            raise ParameterError("key", None, "given: the entries of this book are signed")
+        return canonical_json(facts)
+
+    def _refuse_to_write(self, facts: dict[str, Any]) -> AuthorKey:
+        """Return the key, unless the roles in force do not let its holder write this entry."""
+        if not isinstance(self._key, AuthorKey):
+            shown = None if self._key is None else "a secret"
+            allowed = f"given: the entries of this book are signed by their authors; {PERSONS_KEY}"
+            raise ParameterError("key", shown, allowed)
+        roles, author = self._roles_over(facts), facts["author"]
+        if roles.name_of(self._key) != author:
+            why = f"the roles name no holder of this key, {fingerprint(self._key.public)}"
+            raise RoleRefused(self._book, f"{why}; a curator adds it with Book.set_roles")
+        why = roles.refusal(author, facts)
+        if why:
+            raise RoleRefused(self._book, why)
+        return self._key
+
+    def note_right(self, mark: str) -> None:
+        """Note that the signature of the entry with this hash is right: it was checked, or made."""
+        if len(self._checked) >= SIGNATURES_KEPT:
+            self._checked.clear()
+        self._checked.add(mark)
+
+    # --- entries that were read
+
+    def fit(self, last_rows: list[tuple[Any, ...]]) -> None:
+        """Take a secret as the version read it that signed the last entry, the first row."""
+        if not isinstance(self._key, SigningKey) or not self._key.is_ambiguous:
+            return
+        if last_rows and isinstance(last_rows[0][1], str):
+            seq, body, _ = last_rows[0]
+            previous = last_rows[1][2] if len(last_rows) > 1 else FIRST_PREDECESSOR
+            signature = parse_facts(self._book, seq, body).get("mac")
+            if isinstance(signature, str):
+                self._key.fit_entry(previous, body, signature)
+
+    def refuse_other(self, previous: str, body: str, facts: dict[str, Any], mark: str) -> None:
+        """Raise `LedgerCorrupt` if an entry of this hash is not signed as it must be.
+
+        Signatures of people are checked wherever the package for them is installed.
+        """
+        if "roles" in facts or facts["kind"] == ROLES:
+            if mark not in self._checked and has_ed25519():
+                self._refuse_other_author(previous, body, facts)
+                self.note_right(mark)
+        elif isinstance(self._key, SigningKey) and "mac" in facts:
+            unsigned_body = without_signature(body, "mac", facts["mac"])
+            if facts["mac"] != self._key.sign_entry(previous, unsigned_body):
+                why = "an entry is signed with another key, or was written anew without the key"
+                raise LedgerCorrupt(self._book, why, facts["seq"])
+
+    def _refuse_other_author(self, previous: str, body: str, facts: dict[str, Any]) -> None:
+        roles, author = self._roles_over(facts), facts.get("author")
+        signature = facts.get("signature")
+        public_key = roles.keys.get(str(author))
+        why = ""
+        if public_key is None:
+            why = f"is written by {author!r}, whom the roles do not name"
+        elif not isinstance(signature, str) or not public_key.has_signed(
+            _decoded(signature),
+            f"entry {previous}{without_signature(body, 'signature', signature)}".encode(),
+        ):
+            why = f"is not signed by {author!r}, who is said to have written it"
+        elif refusal := roles.refusal(str(author), facts):
+            why = f"was not to be written by its author: {refusal}"
+        if why:
+            raise LedgerCorrupt(self._book, why, facts["seq"])
+
+    def _roles_over(self, facts: dict[str, Any]) -> Roles:
+        """Return the roles under which an entry is written: the first ones are its own."""
+        seq, stated = facts["seq"], facts.get("roles")
+        if stated == 0 and facts["kind"] == ROLES:
+            return self._stated_roles(facts)
+        roles = self.roles_at(stated) if isinstance(stated, int) and 0 < stated < seq else None
+        if roles is None:
+            raise LedgerCorrupt(self._book, "names no roles that were in force", seq)
+        return roles
+
+    def _stated_roles(self, facts: dict[str, Any]) -> Roles:
+        try:
+            return Roles.of(facts)
+        except (KeyError, TypeError, ValueError):
+            raise LedgerCorrupt(self._book, "states roles that are none", facts["seq"]) from None
+
+
+def _decoded(signature: str) -> bytes:
+    try:
+        return base64.b64decode(signature, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,82 @@
+"""People with keys, a book that they share, and entries that are forged into it."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, Roles
+from accountant.book.chain.author_keys import AuthorKey, PublicKey
+from accountant.book.chain.entries import FORMAT
+from accountant.book.chain.signatures import Signatures, key_of
+from accountant.book.log import Log, Make
+from mechanisms import Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+NAMES = ("ada", "bob", "ana", "aud", "eve")
+
+
+def write_key(folder, name):
+    """Write a private key as ``ssh-keygen`` does; its path."""
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    from cryptography.hazmat.primitives import serialization as forms
+
+    private = ed25519.Ed25519PrivateKey.generate()
+    text = private.private_bytes(
+        forms.Encoding.PEM, forms.PrivateFormat.OpenSSH, forms.NoEncryption()
+    )
+    path = folder / name
+    path.touch(mode=0o600)
+    path.write_bytes(text)
+    return path
+
+
+class People:
+    """Five people with a key each: ada and bob are curators, ana spends, aud reads, eve is none."""
+
+    def __init__(self, folder):
+        self.keys = {name: write_key(folder, name) for name in NAMES}
+        self.lines = {
+            name: PublicKey(name, key_of(path).public).line for name, path in self.keys.items()
+        }
+
+    def roles(self, curators="ada bob", analysts="ana", auditors="aud", raise_needs=1):
+        return Roles(
+            *([self.lines[name] for name in names.split()]
+              for names in (curators, analysts, auditors)),
+            raise_needs=raise_needs,
+        )  # fmt: skip
+
+    def make(self, place, **roles):
+        """A book with a data set that was spent from."""
+        with Book.create(place.url, key=self.keys["ada"], roles=self.roles(**roles)) as book:
+            book.dataset("d", Budget(1.0), notion="pure")
+        with self.open(place, "ana") as book:
+            spend(book)
+
+    def open(self, place, name):
+        return Book.open(place.url, key=self.keys[name])
+
+    @contextlib.contextmanager
+    def forging(self, place, author, holder=None, roles=None):
+        """A log that writes whatever it is told, as an author, with the key of a holder."""
+        key = key_of(self.keys[holder or author])
+        log = Log.open(place.url, None, None, 5.0, Make.NEVER, key)
+        with pytest.MonkeyPatch.context() as patch, contextlib.closing(log):
+            patch.setattr(Signatures, "_refuse_to_write", lambda *_: key)
+            if roles is not None:
+                stated = {"format": FORMAT, "roles": roles}
+                patch.setattr(Signatures, "facts_of_next", lambda *_: stated)
+            with log.writing():
+                log.author = author
+                yield log
+
+
+def spend(book):
+    with book.ledger("d", DATA) as ledger:
+        return ledger.release(TENTH, np.sum)
+
+
+def private_key(path):
+    return AuthorKey(path.read_bytes(), str(path))

@@ -1,0 +1,204 @@
+"""Laws of roles: the log refuses what `verify` would find, and each finds what no role allows."""
+
+import contextlib
+import itertools
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from accountant import Budget, LedgerCorrupt, RoleRefused
+from accountant.book.chain.entries import PROPOSAL, ROLES, TERMS
+from accountant.book.limits.second_curator import proposed_facts
+from accountant.book.limits.terms import Terms
+from tests.accountant.book.people import People, spend
+from tests.accountant.book.throwaway_books import SQLiteBookFile
+
+# Whose each act is, stated apart from the table of the book.
+WHOSE = {
+    "dataset": "curator", "set aside": "curator", TERMS: "curator", PROPOSAL: "curator",
+    ROLES: "curator", "clock": "curator", "restored": "curator", "plan": "analyst",
+    "reserve": "analyst", "step": "analyst", "release": "analyst", "failed": "analyst",
+    "seed": "analyst", "index": "nobody", "book": "nobody", "gift": "nobody",
+}  # fmt: skip
+NOT_ALLOWED = "was not to be written by its author"
+TEAM = {"curator": "ada bob", "analyst": "ana", "auditor": "aud"}
+ROLE_SETS = [
+    " ".join(chosen) for size in range(1, 4) for chosen in itertools.combinations(TEAM, size)
+]
+
+
+@contextlib.contextmanager
+def team(of_eve="", **roles):
+    """A book of ada, bob, ana and aud, in which eve has some roles."""
+    pytest.importorskip("cryptography")
+    with tempfile.TemporaryDirectory() as name:
+        people, place = People(Path(name)), SQLiteBookFile(Path(name) / "book.db")
+        lists = {f"{role}s": f"{names} eve" if role in of_eve.split() else names
+                 for role, names in TEAM.items()}  # fmt: skip
+        people.make(place, **lists, **roles)
+        yield people, place
+
+
+def why_corrupt(people, place):
+    """What `verify` says of a book; "" of a good one."""
+    try:
+        with people.open(place, "aud") as book:
+            book.verify()
+    except LedgerCorrupt as error:
+        return error.why
+    return ""
+
+
+def why_refused(people, place, kind, facts):
+    """Why the log writes no such entry of eve's; "" if it would."""
+    with people.open(place, "eve") as book, contextlib.suppress(ZeroDivisionError):
+        try:
+            with book._log.writing():
+                book._log.append(kind, dict(facts), "d")
+                _ = 1 / 0  # nothing is written
+        except RoleRefused as error:
+            return error.why
+    return ""
+
+
+@pytest.mark.parametrize("of_eve", ROLE_SETS)
+def test_the_log_refuses_what_verify_finds_and_no_more(of_eve):
+    with team(of_eve) as (people, place):
+        before = place.path.read_bytes()
+        for act, whose in WHOSE.items():
+            place.path.write_bytes(before)
+            kind, facts = ("plan", {"runs": 1}) if act == "set aside" else (act, {})
+            facts |= {"reason": "x", "total": ["0", "0"]} | ({"at": 1} if act == "index" else {})
+            if kind == ROLES:
+                facts |= people.roles().facts()
+            refused = why_refused(people, place, kind, facts)
+            assert bool(refused) is (whose not in of_eve.split()), act
+            with people.forging(place, "eve") as log:
+                log.append(kind, dict(facts), "d")
+            found = why_corrupt(people, place)
+            assert (NOT_ALLOWED in found) is bool(refused), act
+            assert found.endswith(refused)
+
+
+# --- two curators
+
+
+def raised(log, epsilon, **more):
+    """The facts of a raise, as an account would write them."""
+    terms = Terms.of(log.entry(3).facts).facts()
+    return {**terms, "epsilon": epsilon, "change": "raised", "reason": "mine", **more}
+
+
+def propose(people, place, author, epsilon):
+    with people.forging(place, author) as log:
+        stated = {"proposed": proposed_facts(raised(log, epsilon), TERMS), "reason": "x"}
+        return log.append(PROPOSAL, stated, "d").seq
+
+
+def raise_as(people, place, author, epsilon, **more):
+    with people.forging(place, author) as log:
+        log.append(TERMS, raised(log, epsilon, **more), "d")
+
+
+def no_proposal(people, place):
+    raise_as(people, place, "ada", 2.0)
+
+
+def the_same_curator_twice(people, place):
+    raise_as(people, place, "ada", 2.0, proposal=propose(people, place, "ada", 2.0))
+
+
+def another_change(people, place):
+    raise_as(people, place, "ada", 2.0, proposal=propose(people, place, "bob", 1.5))
+
+
+def a_proposal_that_was_used(people, place):
+    used = propose(people, place, "bob", 2.0)
+    for epsilon in (2.0, 1.0, 2.0):
+        raise_as(people, place, "ada", epsilon, proposal=used)
+
+
+def another_kind_of_entry(people, place):
+    raise_as(people, place, "ada", 2.0, proposal=5)
+
+
+def roles_alone(people, place):
+    with people.forging(place, "ada") as log:
+        log.append(ROLES, {**people.roles(curators="ada").facts(), "reason": "x"})
+
+
+def a_later_end(people, place):
+    with people.open(place, "ada") as book:
+        book.expire("d", "2998-01-01", "an end")
+    raise_as(people, place, "ada", 1.0, change="expires", expires="2999")
+
+
+def a_larger_delta(people, place):
+    raise_as(people, place, "ada", 1.0, delta=1e-6)
+
+
+ALONE = {
+    no_proposal: "names no proposal of another curator",
+    the_same_curator_twice: "'ada' has proposed it",
+    another_change: "names a proposal of another change",
+    a_proposal_that_was_used: "names a proposal from before the last change",
+    another_kind_of_entry: "names no proposal of another curator",
+    roles_alone: "names no proposal of another curator",
+    a_later_end: "names no proposal of another curator",
+    a_larger_delta: "names no proposal of another curator",
+}
+
+
+@pytest.mark.parametrize("forge", ALONE, ids=lambda forge: forge.__name__)
+def test_one_curator_gives_nothing_more_alone(forge):
+    with team(raise_needs=2) as (people, place):
+        forge(people, place)
+        assert why_corrupt(people, place).startswith(f"needs two curators, and {ALONE[forge]}")
+
+
+@pytest.mark.parametrize("raise_needs", [1, 2])
+def test_the_log_raises_a_budget_for_as_many_curators_as_it_needs(raise_needs):
+    with team(raise_needs=raise_needs) as (people, place):
+        with people.open(place, "ada") as ada, people.open(place, "bob") as bob:
+            for epsilon in (2.0, 3.0):
+                proposed = ada.raise_budget("d", Budget(epsilon), "more")
+                assert bool(proposed.proposal) is (raise_needs == 2)
+                assert bob.raise_budget("d", Budget(epsilon), "more").budget.epsilon == epsilon
+                assert ada.raise_budget("d", Budget(1.0), "less").budget.epsilon == 1.0
+        assert why_corrupt(people, place) == ""
+
+
+# --- keys
+
+
+def a_key_that_signs_as_another(people, place):
+    with people.forging(place, "ana", holder="eve") as log:
+        log.append("seed", {}, "d", "noise:1")
+
+
+def a_removed_key_by_old_roles(people, place):
+    with people.open(place, "ada") as book:
+        book.set_roles(people.roles(analysts="bob"), "ana has left")
+    with people.forging(place, "ana", roles=2) as log:
+        log.append("seed", {}, "d", "noise:1")
+
+
+def roles_that_begin_anew(people, place):
+    with people.forging(place, "eve", roles=0) as log:
+        log.append(ROLES, {**people.roles(curators="eve").facts(), "reason": "x"})
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [a_key_that_signs_as_another, a_removed_key_by_old_roles, roles_that_begin_anew],
+    ids=lambda forge: forge.__name__,
+)
+def test_nobody_writes_with_a_key_that_the_roles_in_force_do_not_name(forge):
+    with team() as (people, place), people.open(place, "aud") as reader:
+        forge(people, place)
+        assert why_corrupt(people, place) != ""
+        with pytest.raises(LedgerCorrupt), people.open(place, "ana") as book:
+            spend(book)
+        with pytest.raises(LedgerCorrupt):
+            reader.verify()

@@ -1,0 +1,94 @@
+"""Wrong roles: a table that gives too much, and checks that are left out on one side."""
+
+from accountant.book import dataset_terms, roles_check
+from accountant.book.chain import roles, signatures
+from accountant.book.limits import second_curator
+from tests.mutants.edits import edit
+
+
+def lets_analysts_raise(patch):
+    """Has another table of roles than the pages say, for the log and for verify."""
+    patch.setitem(roles.ACTS, "terms", roles.ACTS["plan"])
+
+
+def lets_analysts_set_aside(patch):
+    """Takes what is set aside at an opening for any other plan."""
+    edit(patch, roles, "act_of", 'kind == "plan" and "runs" in facts', "False")
+
+
+def writes_whatever_the_role(patch):
+    """Signs what the author's role does not allow."""
+    edit(patch, signatures.Signatures, "_refuse_to_write", "if why:", "if False:")
+
+
+def verifies_no_role(patch):
+    """Finds a signature right, and does not ask whose act it is."""
+    edit(
+        patch, signatures.Signatures, "_refuse_other_author",
+        "elif refusal := roles.refusal(str(author), facts):",
+        "elif refusal := '':",
+    )  # fmt: skip
+
+
+def verifies_no_signature(patch):
+    """Believes the name that an entry states."""
+    edit(
+        patch, signatures.Signatures, "_refuse_other_author",
+        "not isinstance(signature, str) or not public_key.has_signed(",
+        "not isinstance(signature, str) or not (lambda *_: True)(",
+    )  # fmt: skip
+
+
+def verifies_by_any_roles(patch):
+    """Takes the roles that an entry names, though others are in force."""
+    edit(
+        patch, signatures.Signatures, "refuse_other_roles",
+        'facts.get("roles", 0) != roles_before', "False",
+    )  # fmt: skip
+    edit(patch, signatures.Signatures, "refuse_lost_roles", "if is_lost or", "if False and")
+
+
+def raises_for_one(patch):
+    """Writes a raise of one curator where two are needed."""
+    edit(patch, second_curator, "append_or_propose", "roles is None or", "True or")
+    patch.setattr(dataset_terms, "append_or_propose", second_curator.append_or_propose)
+
+
+def approves_its_own_proposal(patch):
+    """Lets one curator make both calls."""
+    edit(patch, second_curator, "refusal_of", 'stated["author"] == facts["author"]', "False")
+    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
+
+
+def approves_twice(patch):
+    """Lets a proposal be used a second time, after the budget was lowered."""
+    edit(patch, second_curator, "refusal_of", "or proposal.seq < changed_at", "")
+    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
+
+
+def approves_another_change(patch):
+    """Takes any open proposal for that of the change."""
+    edit(
+        patch, second_curator, "refusal_of", 'return "names a proposal of another change"', "pass",
+    )  # fmt: skip
+    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
+
+
+def verifies_one_curator(patch):
+    """Asks for no second curator in verification."""
+    patch.setattr(roles_check, "needs_second", lambda *_: False)
+
+
+def verifies_other_roles_of_one(patch):
+    """Lets one curator state that one is enough."""
+    edit(patch, second_curator, "needs_second", "if kind == ROLES:", "if False:")
+    patch.setattr(roles_check, "needs_second", second_curator.needs_second)
+
+
+def verifies_a_later_end_of_one(patch):
+    """Takes a later end for nothing more."""
+    edit(
+        patch, second_curator, "needs_second",
+        'or (after.get("expires") or EVERY_CLOCK) > (before.get("expires") or EVERY_CLOCK)', "",
+    )  # fmt: skip
+    patch.setattr(roles_check, "needs_second", second_curator.needs_second)
