@@ -229,15 +229,17 @@ class MatrixMechanism(Mechanism):
         is_batch = steps.ndim > self.values.axes
         refuse_size_for_batch(size, steps, self.values.axes)
         coordinates = self.dimension or 1
+        # The axes are steps or rows, values of the batch or draws, and coordinates.
         batch = steps.reshape(-1, self.strategy.columns, coordinates).swapaxes(0, 1)
         draws = batch.shape[1] if size is None else draw_shape(size, ())[0]
         noisy = self._noisy_rows(batch, source, (self.strategy.rows, draws, coordinates))
+        # Now draws come first, and the axes that a value does not have are taken away.
         decoded = _decoded(self.strategy, self.decoder, noisy).swapaxes(0, 1)
         decoded = decoded if is_batch or size is not None else decoded[0]
         if self.dimension is None:
             decoded = decoded[..., 0]
-        single = self.values.axes == 0 and decoded.shape[-1] == 1
-        answer: Array = decoded[..., 0] if single else decoded
+        is_one_number = self.values.axes == 0 and decoded.shape[-1] == 1
+        answer: Array = decoded[..., 0] if is_one_number else decoded
         return answer
 
     def _noisy_rows(self, steps: Array, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -254,15 +256,17 @@ class MatrixMechanism(Mechanism):
         return as_floats(rows + noise.astype(object), k)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Return that of Gaussian rows, and of what a decoder makes of them."""
+        """Return the log-density of Gaussian rows, or of what a decoder makes of them."""
         centre, coordinates = np.asarray(value, dtype=float), self.dimension or 1
         outputs = np.asarray(output, dtype=float)
+        # Outputs and values get the axes of `release`: steps or rows first, coordinates last.
         length = self.strategy.rows if self.decoder == "rows" else self.strategy.columns
         # A number of one step may have several rows.
         axes = self.values.axes + (self.values.axes == 0 and length > 1)
         outputs = outputs.reshape(*outputs.shape[: outputs.ndim - axes], length, coordinates)
-        lead = centre.shape[: centre.ndim - self.values.axes]
-        centre = np.moveaxis(centre.reshape(*lead, self.strategy.columns, coordinates), -2, 0)
+        batch_shape = centre.shape[: centre.ndim - self.values.axes]
+        centre = centre.reshape(*batch_shape, self.strategy.columns, coordinates)
+        centre = np.moveaxis(centre, -2, 0)
         outputs = np.moveaxis(outputs, -2, 0)
         # Steps s that are decoded by least squares are x plus Gaussian noise of the covariance
         # scale^2 (C^T C)^-1, so their density falls as e^(-|C (s - x)|^2 / (2 scale^2)).
@@ -272,11 +276,13 @@ class MatrixMechanism(Mechanism):
             sums = self.decoder == "prefix sums"
             steps = np.diff(outputs, axis=0, prepend=0.0) if sums else outputs
             residual = self.strategy.times(steps - _with_axes(centre, outputs.ndim))
-        volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
+        # Decoding divides volumes by the square root of det(C^T C), whose logarithm is log_volume.
+        log_volume = 0.0 if self.decoder == "rows" else self.strategy.log_volume
         scale = self.drawn_scale
-        log_constant = coordinates * (volume - length * math.log(scale * math.sqrt(2 * math.pi)))
+        log_density_of_zero = log_volume - length * math.log(scale * math.sqrt(2 * math.pi))
+        log_constant = coordinates * log_density_of_zero
         density: Array = log_constant - np.square(residual / scale).sum(axis=(0, -1)) / 2
-        return density.sum(axis=-1) if lead and not each else density
+        return density.sum(axis=-1) if batch_shape and not each else density
 
     @property
     def moved(self) -> Sensitivity:

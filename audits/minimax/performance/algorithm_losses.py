@@ -170,10 +170,10 @@ def least_ridge_loss(rows: Array) -> float:
     """The least `ridge_loss` over the l1 ball, by 500 accelerated gradient steps (Nesterov)."""
     p = rows.shape[1]
     theta = ahead = np.zeros(p)
-    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)  # the largest curvature: steps are 1 over it
+    largest_curvature = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
     for t in range(1, 501):
         gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
-        after = project_to_l1_ball(ahead - gradient / smooth)
+        after = project_to_l1_ball(ahead - gradient / largest_curvature)
         ahead = after + (t - 1) / (t + 2) * (after - theta)
         theta = after
     return ridge_loss(rows, theta)
