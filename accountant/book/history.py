@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.chain.entries import TERMS, UNDECODED, LogEntry, parse_facts
+from accountant.book.chain.entries import TERMS, LogEntry
+from accountant.book.entry_pages import Outcome, ReadEntry, Spend, read_page
 from accountant.book.limits.terms import Terms, changed_words, utc_time
 from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.book.status import shown_total
@@ -227,75 +227,6 @@ def read_history(account: Account, wanted: Selection) -> Iterator[Line]:
     if wanted.names_lines:
         spend_lines = filter(wanted.has, spend_lines)
     yield from spend_lines if wanted.last is None else deque(spend_lines, wanted.last)
-
-
-# --- entries as they are read
-
-
-class Facts(msgspec.Struct, gc=False):
-    """What every entry has; other facts of an entry are skipped while its text is decoded."""
-
-    seq: int
-    dataset: str | None
-    kind: str
-    key: str | None
-
-
-class Outcome(Facts, gc=False):
-    """What came of a spend, whose entry has the number ``of``."""
-
-    of: int
-
-
-class Spend(Facts, gc=False):
-    """A spend, a step that a plan paid for, or a change of the terms."""
-
-    time: str
-    author: str
-    mechanism: dict[str, Any] | None = None
-    plan: dict[str, Any] | None = None
-    loss: dict[str, Any] | None = None
-    total: list[str] | None = None
-    counting: str | None = None
-    who: Any = None
-    label: str | None = None
-    run: Any = None
-    seeded: bool = False
-    undeclared: str = ""
-    executor: str = ""
-    runs: int | None = None  # how many runs of a plan are set aside
-    proof: dict[str, Any] | None = None
-    buckets: Any = None  # the names of buckets, or a total for each name
-    question: str = ""
-    cost: list[str] | None = None
-
-
-ReadEntry = TypeVar("ReadEntry", bound=Facts)
-
-
-def read_page(
-    log: Log,
-    dataset: str,
-    entry_type: type[ReadEntry],
-    kinds: tuple[str, ...],
-    after: int,
-    upto: int,
-) -> Iterator[ReadEntry]:
-    """Yield the next page of entries of some kinds, each checked; inside a transaction."""
-    decode = msgspec.json.Decoder(entry_type).decode
-    for seq, body in log.bodies(dataset, kinds, after, upto):
-        try:
-            entry = decode(body)
-        except UNDECODED:
-            facts = parse_facts(log.name, seq, body)
-            entry = entry_type(
-                **{name: facts[name] for name in entry_type.__struct_fields__ if name in facts}
-            )
-        if entry.seq != seq:
-            raise LedgerCorrupt(log.name, "an entry is no entry", seq)
-        if entry.dataset != dataset or entry.kind not in kinds:
-            raise LedgerCorrupt(log.name, "a column does not say what its entry says", seq)
-        yield entry
 
 
 # --- entries as lines

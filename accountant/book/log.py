@@ -575,48 +575,6 @@ class Log:
                 return
             after = rows[-1][3]  # the number, ``seq``, of the last row
 
-    def bodies(
-        self, dataset: str, kinds: tuple[str, ...], after: int, upto: int
-    ) -> Iterator[tuple[int, str]]:
-        """Yield numbers and bodies of the next entries of some kinds, at most `ROWS_PER_PAGE`.
-
-        Each body is checked against the hash of the entry before it.
-        """
-        quoted_kinds = ", ".join(f"'{kind}'" for kind in kinds)
-        rows = self.storage.ask(
-            "SELECT seq, hash, body FROM entries WHERE dataset = :d AND "
-            f"kind IN ({quoted_kinds}) AND seq > :after AND seq <= :upto "
-            f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
-            d=dataset,
-            after=after,
-            upto=upto,
-        )
-        # Mostly the row before is the entry before.  Elsewhere that entry's hash is queried.
-        gaps = [row[0] for before, row in pairwise([(0,), *rows]) if row[0] != before[0] + 1]
-        hashes = self._hashes_before(dataset, quoted_kinds, after, gaps[-1]) if gaps else {}
-        last_seq, previous = 0, FIRST_PREDECESSOR
-        for seq, mark, body in rows:
-            if seq != last_seq + 1:
-                previous = hashes.get(seq, "")
-            if next_hash(previous, body) != mark:
-                raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-            last_seq, previous = seq, mark
-            yield seq, body
-
-    def _hashes_before(
-        self, dataset: str, quoted_kinds: str, after: int, upto: int
-    ) -> dict[int, str]:
-        """Return by the number of each entry of some kinds the hash of the entry before it."""
-        rows = self.storage.ask(
-            "SELECT one.seq, before.hash FROM entries one JOIN entries before "
-            "ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
-            f"one.kind IN ({quoted_kinds}) AND one.seq > :after AND one.seq <= :upto",
-            d=dataset,
-            after=after,
-            upto=upto,
-        )
-        return dict(rows)
-
     # --- checks of what was read
 
     def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
