@@ -89,7 +89,8 @@ def _integration_limit(loss: Profiled, a: float) -> float:
     """
     if math.isfinite(loss.max_loss):
         return max(loss.max_loss, 1e-9)
-    ladder, profile = _profile_on_ladder(loss)
+    ladder: Array = 2.0 ** np.arange(-6, 9.1, 0.25)  # epsilons, each 2^(1/4) times the one before
+    profile = loss.profile(ladder)
     with np.errstate(divide="ignore"):
         log_size = a * ladder + np.log(np.maximum(profile - loss.infinity, 0.0))
     is_negligible = log_size < np.max(log_size) - NEGLIGIBLE
@@ -98,12 +99,6 @@ def _integration_limit(loss: Profiled, a: float) -> float:
 
 
 @functools.lru_cache(maxsize=16)
-def _profile_on_ladder(loss: Profiled) -> tuple[Array, Array]:
-    """Return epsilons from 2^-6 to 2^9 in steps of the factor 2^(1/4), and the profile at each."""
-    ladder: Array = 2.0 ** np.arange(-6, 9.1, 0.25)
-    return ladder, loss.profile(ladder)
-
-
 @functools.lru_cache(maxsize=64)
 def _profile_on_panels(loss: Profiled, end: float) -> tuple[Array, Array, Array]:
     """Return nodes and weights on ``[0, end]``, and the profile at the nodes."""

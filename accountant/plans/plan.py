@@ -350,8 +350,8 @@ def _inner_plans(plan: Any) -> tuple[Plan, ...]:
     """Return the plans in the fields of a plan."""
     inner: tuple[Plan, ...] = ()
     kind: Any = type(plan)  # not `__class__`, which a class can make say something else
-    for name in _field_names(kind):
-        value = getattr(plan, name)
+    for field in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
+        value = getattr(plan, field.name)
         if isinstance(value, Plan):
             inner += (value,)
         elif isinstance(value, tuple) and value and isinstance(value[0], Plan):
@@ -360,12 +360,6 @@ def _inner_plans(plan: Any) -> tuple[Plan, ...]:
 
 
 @functools.cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    if not dataclasses.is_dataclass(kind):
-        return ()
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
 def checked_total(count: int) -> int:
     """Return how often a loss occurs in a plan, or raise `ParameterError`."""
     if count > COUNT.high:

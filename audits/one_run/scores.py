@@ -218,7 +218,11 @@ def _audited(
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
     is_refuted = claim is not None and _refutes(evidence, claim, delta, lower, mu)
-    perfect, provable = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way, delta)
+    # the evidence of as many coins if every guess was right, and its epsilon
+    counts = np.arange(evidence.coins.coins + 1)
+    all_right = RankedCoins(counts, counts, evidence.coins.coins // 2)
+    perfect = Evidence(all_right, evidence.alpha, evidence.one_way)
+    provable = perfect.epsilon_lower(delta)
     rule = _most_revealing(evidence, delta, lower)
     right = evidence.coins.right(rule)
     is_refutable = is_refuted or claim is None or _refutes(perfect, claim, delta, provable, None)
@@ -254,13 +258,6 @@ def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: fl
 
 
 @functools.lru_cache(maxsize=16)
-def _all_right(coins: int, alpha: float, one_way: bool, delta: float) -> tuple[Evidence, float]:
-    """The evidence that ``coins`` coins would give if every guess was right, and its epsilon."""
-    counts = np.arange(coins + 1)
-    perfect = Evidence(RankedCoins(counts, counts, coins // 2), alpha, one_way)
-    return perfect, perfect.epsilon_lower(delta)
-
-
 def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:
     """The rule that bounds epsilon best when it is taken alone, at its share of the error."""
     rules = evidence.rules_at(max(lower, LEAST_EPSILON), delta)
