@@ -24,7 +24,9 @@ WHOSE = {
 NOT_ALLOWED = "was not to be written by its author"
 TEAM = {"curator": "ada bob", "analyst": "ana", "auditor": "aud"}
 ROLE_SETS = [
-    " ".join(chosen) for size in range(1, 4) for chosen in itertools.combinations(TEAM, size)
+    pytest.param(" ".join(chosen), marks=pytest.mark.slow if size > 1 else ())
+    for size in range(1, 4)
+    for chosen in itertools.combinations(TEAM, size)
 ]
 
 
