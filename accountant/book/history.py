@@ -326,6 +326,8 @@ class LineReader:
         user_count: int | None = None  # of all users
         if who is not None:
             user_count = len(range(*who)) if isinstance(who, list) else int(who)
+        if run is not None and run not in self._runs:  # the entry that opened it was not read here
+            self._runs[run] = self._log.entry(run).facts.get("run")
         return Line(
             seq=spend.seq,
             time=spend.time,
@@ -337,7 +339,7 @@ class LineReader:
             spent=self._spent,
             who=user_count,
             label=spend.label,
-            run=None if run is None else self._run(run),
+            run=None if run is None else self._runs[run],
             seeded=spend.seeded,
             outcome=outcome,
             answer=answer,
@@ -383,12 +385,6 @@ class LineReader:
             executor="",
             notion=self._notion,
         )
-
-    def _run(self, plan: int) -> str | None:
-        """Return the name of the run that an entry opened."""
-        if plan not in self._runs:
-            self._runs[plan] = self._log.entry(plan).facts.get("run")
-        return self._runs[plan]
 
     def _printed(self, plain: dict[str, Any] | None) -> str:
         key = str(plain)

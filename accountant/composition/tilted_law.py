@@ -16,7 +16,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 
 NEGLIGIBLE = 80.0  # nats: weights below e^-80 of the greatest are left out
-BLOCKS = 256  # about so many blocks of neighbouring points make up an outline of a law
+BLOCKS = 256  # about the number of blocks of neighbouring points make up an outline of a law
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,9 +29,9 @@ from accountant.plans.plan import Plan, Release, as_plan
 SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
 SCALE_RANGE = 1e12  # a parameter whose domain spans this factor or more is a noise scale
 # Of `bracket_target`: the number of strides, and the first of them, in powers of two; each next
-# stride is twice as long.  Powers beyond +-LARGEST_POWER are not tried, as they are near the ends
+# stride is twice as long.  Powers beyond +-POWER_LIMIT are not tried, as they are near the ends
 # of what floats hold.
-STRIDES, FIRST_STRIDE, LARGEST_POWER = 60, 0.125, 990.0
+STRIDES, FIRST_STRIDE, POWER_LIMIT = 60, 0.125, 990.0
 # Of `secant_bracket`: how many secants are tried, the first factor, the slope below which ln cost
 # counts as flat, the largest jump of ln parameter, and how far past its aim a jump goes.
 SECANTS, FIRST_FACTOR, FLAT, HIGHEST_JUMP, PAST_AIM = 10, 1.25, 1e-3, 20.0, 1.02
@@ -127,7 +127,7 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
 
 
 def _clipped_power_of_two(exponent: float) -> float:
-    return float(2.0 ** max(-LARGEST_POWER, min(LARGEST_POWER, exponent)))
+    return float(2.0 ** max(-POWER_LIMIT, min(POWER_LIMIT, exponent)))
 
 
 def on_the_private_side(

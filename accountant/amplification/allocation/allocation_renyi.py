@@ -36,7 +36,7 @@ TILTS = np.geomspace(0.01, 1e10, 240)
 BLOCK_SIZE = 2**11  # epsilons whose bounds at all tilts are in memory together: 4 MB
 BLOCK_OF_TRANSFORM = 500  # values of y whose sums over x are in memory together
 EFOLDINGS = 34.0  # the trapezoid rule in y misses about e^-34 = 2e-15 of the integral
-LONGEST_RULE = 20_000  # most points of that rule
+RULE_POINTS = 20_000  # points of that rule, at the utmost
 # Values of mu for which the Gamma integral is computed.  Below them its rule misses more than mu^2,
 # and above them it is long.
 INTEGRATED_MU = (1e-6, 25.0)
@@ -152,7 +152,7 @@ def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
     # Any ends are valid: what lies beyond them is bounded in `renyi_absent`, from how the terms
     # fall there.
     low, high = -math.log(steps) - 2 * (EFOLDINGS + 6), 10 * mu + mu * mu / 2 + 7
-    h = max(h, (high - low) / LONGEST_RULE)  # a longer step misses more, which is counted
+    h = max(h, (high - low) / RULE_POINTS)  # a longer step misses more, which is counted
     missed = 2 * math.exp(min(steps * d * d / (2 * mu * mu) - 2 * math.pi * d / h, 700.0))
     y = np.arange(low, high, h)
     # A trapezoid rule over x, which is the sum of e^{-e^y V} - 1 where that is small, and of

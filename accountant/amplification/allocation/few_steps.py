@@ -29,7 +29,7 @@ from accountant.numerics.rounding import ULP
 # For which mu, by the number of steps, the lattice is small enough to be quick; at 5 steps and a
 # smaller mu contours are quicker.  Bounds are valid for every mu.
 MU_RANGES = {2: (0.0, 3.0), 3: (0.0, 1.5), 4: (0.0, 0.7), 5: (0.3, 0.4)}
-NEEDS_RECORD = 5  # from so many steps on an added record, which needs finer cells, is not served
+RECORD_STEPS = 5  # from this number of steps on an added record is not served: it needs finer cells
 # The lattice ends where the density of v times S / t is e^-66.  Where that leaves too much out, it
 # ends at e^-120, and has more points.
 LOG_DENSITY_RANGES = (66.0, 120.0)
@@ -59,7 +59,7 @@ class Lattice(NamedTuple):
 def serves(mu: float, steps: int, *, added: bool) -> bool:
     """Return whether the steps are few and even enough, and no other method is quicker."""
     low, high = MU_RANGES.get(steps, (math.inf, 0.0))
-    return low <= mu <= high and not (added and steps >= NEEDS_RECORD)
+    return low <= mu <= high and not (added and steps >= RECORD_STEPS)
 
 
 def few_steps_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> tuple[Array, Array]:
