@@ -42,9 +42,7 @@ def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
     """
     if positive.size == 0:
         return 0.0
-    # The fractions of the wealth that are staked fall by sqrt(2) from 0.95 to 0.5 / runs.
-    shares: Array = 0.95 * 2.0 ** -np.arange(0.0, math.log2(2.0 * runs) + 0.5, 0.5)
-    needed = 1e-9 - math.log(alpha)
+    shares, needed = _stakes(runs), 1e-9 - math.log(alpha)
     greatest = float(positive.max())
     # The mean is sought as a multiple of the greatest sample, between e^low and 1.  At 1 no bet
     # gains.  At e^low the bettor with the least share has enough wealth by the greatest sample
@@ -57,6 +55,13 @@ def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
 
     log_mean = greatest_float_that(refuted, low, 0.0, steps=BISECTION_STEPS)
     return greatest * math.exp(log_mean) * (1 - 1e-12)
+
+
+def _stakes(runs: int) -> Array:
+    """The fractions c of the wealth that are staked, falling by sqrt(2) from 0.95 to 0.5 / runs."""
+    halvings = np.arange(0.0, math.log2(2.0 * runs) + 0.5, 0.5)
+    shares: Array = 0.95 * 2.0**-halvings
+    return shares
 
 
 def _log_wealth(payoffs: Array, runs: int, shares: Array) -> float:
