@@ -36,10 +36,9 @@ from accountant.book.dataset_terms import (
 )
 from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
-from accountant.book.limits.second_curator import open_proposal
+from accountant.book.limits.second_curator import open_proposal, set_roles
 from accountant.book.limits.terms import utc_time
 from accountant.book.log import Log, Make
-from accountant.book.role_changes import set_roles
 from accountant.book.status import (
     Buckets,
     PeopleTable,

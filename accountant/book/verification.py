@@ -12,7 +12,6 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from accountant.book.account_check import AccountsCheck
 from accountant.book.chain.checkpoint import KeptHead, parse_head
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
@@ -23,9 +22,10 @@ from accountant.book.chain.entries import (
 )
 from accountant.book.chain.key_index import Node, new_nodes
 from accountant.book.chain.signing_key import SigningKey
+from accountant.book.checks.account_check import AccountsCheck
+from accountant.book.checks.roles_check import RolesCheck
+from accountant.book.checks.time_check import TimeCheck
 from accountant.book.log import ROWS_PER_PAGE, Log
-from accountant.book.roles_check import RolesCheck
-from accountant.book.time_check import TimeCheck
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
 

@@ -1,7 +1,8 @@
 """Wrong roles: a table that gives too much, and checks that are left out on one side."""
 
-from accountant.book import dataset_terms, roles_check
+from accountant.book import dataset_terms
 from accountant.book.chain import roles, signatures
+from accountant.book.checks import roles_check
 from accountant.book.limits import second_curator
 from tests.mutants.edits import edit
 

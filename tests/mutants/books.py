@@ -3,18 +3,16 @@
 import datetime
 
 from accountant.book import (
-    account_check,
     book,
     clock,
     dataset_terms,
     log,
-    quota_check,
     quotas,
     reservations,
-    time_check,
 )
 from accountant.book.account import Account
 from accountant.book.chain import entries
+from accountant.book.checks import account_check, quota_check, time_check
 from accountant.book.limits import charges, user_totals, windows
 from accountant.ledger import composition_notions, filters, odometer, totals
 from accountant.plans.adjacency import joint_relation

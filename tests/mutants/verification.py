@@ -5,8 +5,8 @@ import inspect
 import textwrap
 
 from accountant.book import verification
-from accountant.book.account_check import AccountsCheck, ChargeCheck, TermsCheck
-from accountant.book.time_check import TimeCheck
+from accountant.book.checks.account_check import AccountsCheck, ChargeCheck, TermsCheck
+from accountant.book.checks.time_check import TimeCheck
 from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 

@@ -1,4 +1,4 @@
-"""Changes that give more, where the roles of a book ask for two curators.
+"""Changes that give more, where the roles of a book ask for two curators, and of the roles.
 
 The first curator's call writes a proposal, and the same call by a second one writes the change,
 which names the proposal.  A proposal is open until the roles change, or the terms of its data set.
@@ -14,12 +14,13 @@ from accountant.book.chain.entries import (
     ROLES,
     TERMS,
     LogEntry,
+    checked_name,
     proposal_key,
 )
 from accountant.book.chain.roles import LISTS, Roles
 from accountant.book.limits.terms import CHANGES, changed_words
 from accountant.book.log import Log
-from accountant.errors import RoleRefused
+from accountant.errors import ParameterError, RoleRefused
 
 
 def needs_second(roles: Roles, kind: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
@@ -111,3 +112,21 @@ def open_proposal(log: Log, dataset: str | None, changed_at: int) -> str:
     what = changed_words(facts) if dataset is not None else f"other roles ({facts['reason']})"
     author = proposal.facts["author"]
     return f"{what}, proposed by {author}; another curator approves it by the same call"
+
+
+def set_roles(log: Log, roles: Roles, reason: str) -> Roles | None:
+    """State other roles, or propose them, and return those in force; see `Book.set_roles`."""
+    if not isinstance(roles, Roles):
+        raise ParameterError("roles", roles, "Roles, with the public keys of curators")
+    facts = {"reason": checked_name("reason", reason)}
+    with log.writing():
+        if "mac" in log.head.facts:
+            allowed = "of a book that is not signed with one secret: such a book stays with it"
+            raise ParameterError("roles", log.name, allowed)
+        if log.roles is None:
+            log.append_roles(roles, facts)
+        else:
+            append_or_propose(
+                log, ROLES, {**roles.facts(), **facts}, None, {}, log.head.roles_after
+            )
+        return log.roles

@@ -31,14 +31,14 @@ from typing import Any
 from accountant.accountants.tight import Tight
 from accountant.book.account import Account, Standing
 from accountant.book.chain.entries import CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
+from accountant.book.checks.quota_check import QuotaCheck
+from accountant.book.checks.time_check import TimeCheck
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
 from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
-from accountant.book.quota_check import QuotaCheck
-from accountant.book.time_check import TimeCheck
 from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.plan import Repeat, as_plan
