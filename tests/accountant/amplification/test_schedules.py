@@ -11,7 +11,10 @@ from accountant.amplification import sampled_cgf
 from accountant.amplification.sampled_cgf import SampledCGF
 from accountant.amplification.sampled_gaussian import sampled_schedule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
-from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
+from accountant.amplification.sampled_gaussian.sampled_schedule import (
+    ContourValues,
+    SimilarSampledGaussians,
+)
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 
@@ -214,7 +217,7 @@ def phase_of_the_rate_forgotten(patch):
         height, off, product, missed = made(self, z, counts)
         nats = float(np.logaddexp(0.0, self.log_odds) @ counts)
         turn = -1 if self.record_added else 1
-        return height, off, product * np.exp(1j * turn * nats * z.imag), missed
+        return ContourValues(height, off, product * np.exp(1j * turn * nats * z.imag), missed)
 
     patch.setattr(SimilarSampledGaussians, "contour", wrong)
 

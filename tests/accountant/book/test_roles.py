@@ -165,6 +165,15 @@ FORGED = {
     "roles by an analyst": (
         "ana", {}, lambda log: log.append(ROLES, log.roles.facts() | {"reason": "x"}), NOT_ALLOWED,
     ),
+    "roles without a reason": (
+        "ada", {}, lambda log: log.append(ROLES, log.roles.facts() | {"reason": ""}),
+        "changes the roles without a reason",
+    ),
+    "roles that are none": (
+        "ada", {}, lambda log: log.append(
+            ROLES, log.roles.facts() | {"curators": [], "reason": "x"}),
+        "states roles that are none",
+    ),
     "a proposal by an analyst": (
         "ana", {}, lambda log: log.append(PROPOSAL, {"proposed": {}, "reason": "x"}, "d"),
         NOT_ALLOWED,
@@ -179,6 +188,8 @@ def test_a_forged_entry_is_found(any_book, people, forgery):
     with people.forging(any_book, author, **how) as log:
         write(log)
     refuses(any_book, sentence, 6)
+    if forgery == "roles without a reason":  # which is no matter of a spend
+        return
     with pytest.raises(LedgerCorrupt), people.open(any_book, "ana") as book:
         spend(book)
 

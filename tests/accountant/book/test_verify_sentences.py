@@ -36,8 +36,9 @@ from tests.accountant.book.test_index_check import checked
 SOURCES = Path(accountant.book.__file__).parent
 # the modules that `verify` runs through
 MODULES = (
-    "verification.py", "account_check.py", "time_check.py",
-    "log.py", "chain/entries.py", "account.py", "reservations.py", "quotas.py", "quota_check.py",
+    "verification.py", "checks/account_check.py", "checks/time_check.py", "checks/quota_check.py",
+    "log.py", "chain/entries.py", "account.py", "reservations.py", "quotas.py",
+    "chain/signatures.py",
 )  # fmt: skip
 
 
@@ -534,7 +535,12 @@ def test_every_sentence_has_a_case_that_makes_it_say_so():
         "is empty, though entries of it are known",
         "an entry is signed with another key, or was written anew without the key",
     } - {""}  # fmt: skip
-    found = {sentence for _, sentence in sentences()}
+    # what is said of authors and roles has its cases in `test_roles`
+    found = {
+        sentence
+        for module, sentence in sentences()
+        if module != "chain/signatures.py" or "with another key" in sentence
+    }
     assert len(found) > 50
     missing = [
         one for one in found if not any(one.startswith(case) or case in one for case in said_here)
