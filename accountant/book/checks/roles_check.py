@@ -45,6 +45,7 @@ class RolesCheck:
         elif entry.kind == ROLES:
             if not facts["reason"]:
                 self._refuse("changes the roles without a reason", entry)
+            log.signatures.roles_at(entry.seq)  # refuses roles that are none
             self._roles = entry.seq
 
     def check_end(self) -> None:
