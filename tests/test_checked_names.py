@@ -14,7 +14,9 @@ ROOMS = ("accountant", "mechanisms", "algorithms", "audits")
 COMMAND_LINES = ("accountant/cli/", "audits/cli/", "audits/runner/")
 # What is checked has no name in the code that a user knows: the words name it.
 IN_WORDS = {
-    "accountant/formats/jax_privacy.py": {"bands of the strategy"},
+    "accountant/formats/jax_privacy.py": {
+        "bands of the strategy", "num_examples", "truncated_batch_size",
+    },
     "accountant/formats/opacus_accountant.py": {"added"},
     "accountant/formats/opacus_steps.py": {"noise_multiplier", "sample_rate", "steps", "added"},
     "accountant/formats/flower.py": {"noise_multiplier"},

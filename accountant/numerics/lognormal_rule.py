@@ -130,9 +130,7 @@ class LogNormalRule:
             # E e^{-w} = 1 + E[e^{-w} - 1 + w] - E w, w = s (V - 1).  For the whole law E w = 0; on
             # a part of it 1 is less by the mass outside, and -E w is s E[V - 1] outside.
             total, size = _sum(s, self._distance, self._mass, centred=True)
-            left_mass, left_v = _normal_cdf(self._low), _normal_cdf(self._low - self.mu)
-            right_mass, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
-            mass, moment = left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)
+            mass, moment = self._outside()
             moment_term = points * moment
             total, size = total - mass + moment_term, size + mass + np.abs(moment_term)
             value = log1p(total)
@@ -200,6 +198,12 @@ class LogNormalRule:
     def size(self) -> int:
         """The number of nodes."""
         return sum(len(masses) for masses in (self._mass, self._far.mass, self._jumps.mass))
+
+    def _outside(self) -> tuple[float, float]:
+        """Return the mass left of the nodes and beyond the split, and ``E[V - 1]`` there."""
+        left_mass, left_v = _normal_cdf(self._low), _normal_cdf(self._low - self.mu)
+        right_mass, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
+        return left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)
 
     def _at(self, x: Any) -> Any:
         """Return ``V - c``, without cancellation where c is 1."""
