@@ -163,7 +163,7 @@ def test_row_40_a_file_is_replaced_only_by_force(book, tmp_path, capsys):
 
 
 def test_the_registry_says_what_registries_ask_for(any_book, tmp_path):
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("survey", Budget(1.0, 1e-6), unit="one person")
         with book.ledger("survey", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
@@ -206,7 +206,7 @@ def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, 
 def test_relations_do_not_mix_in_one_data_set(any_book):
     from accountant import ParameterError, Stated
 
-    with Book.open(any_book.url) as book:
+    with Book.create(any_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
         with book.ledger("d", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
