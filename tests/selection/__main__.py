@@ -16,8 +16,8 @@ from pathlib import Path
 from tests.selection.line_coverage import read_lines
 
 LIST = Path(__file__).parent / "slow_cases.txt"
-EXPENSIVE = 0.05  # processor seconds
-EXPENSIVE_TEST = 0.3  # processor seconds
+EXPENSIVE = 0.03  # processor seconds
+EXPENSIVE_TEST = 0.2  # processor seconds
 OTHERS = 2  # cases that stay, of each line
 STAY = (
     "tests/guarantees/",
