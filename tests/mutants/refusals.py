@@ -81,7 +81,7 @@ def takes_any_query(patch):
 
 def releases_what_is_closed(patch):
     """Does not ask whether the gate was closed."""
-    edit(patch, BookMeter, "charge", "self._closed", "False")
+    edit(patch, BookMeter, "refuse_closed", "self._closed", "False")
 
 
 def checks_no_plan_of_a_book(patch):

@@ -83,7 +83,7 @@ def sees_no_indexes(patch):
 
 def counts_a_notion_without_a_plan(patch):
     """Lets a total change its notion where no plan was certified."""
-    edit(patch, ChargeCheck, "_add", 'changes != ("certified" in facts) or ', "")
+    edit(patch, ChargeCheck, "_add", 'is_certified != ("certified" in facts) or ', "")
 
 
 def any_run_of_what_is_aside(patch):
@@ -103,7 +103,7 @@ def changes_any_terms(patch):
     """Believes what a change of terms says it changed."""
     edit(
         patch, TermsCheck, "check_change",
-        "change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]",
+        "change not in CHANGES or before_facts != after_facts",
         "change not in CHANGES",
     )  # fmt: skip
 
@@ -112,14 +112,14 @@ def changes_of_any_kind(patch):
     """Takes a change that no version knows."""
     edit(
         patch, TermsCheck, "check_change",
-        "change not in CHANGES or unchanged_facts[0] != unchanged_facts[1]",
-        "change in CHANGES and unchanged_facts[0] != unchanged_facts[1]",
+        "change not in CHANGES or before_facts != after_facts",
+        "change in CHANGES and before_facts != after_facts",
     )  # fmt: skip
 
 
 def windows_of_any_largest_budget(patch):
     """Takes a largest budget that is too large."""
-    edit(patch, TermsCheck, "check_change", "terms.largest != max(", "terms.largest < max(")
+    edit(patch, TermsCheck, "check_change", "terms.largest != largest", "terms.largest < largest")
 
 
 PARTIAL = {
