@@ -82,7 +82,7 @@ def flips(folder: Path, patch: Any, rng: random.Random, ahead: bool = False) -> 
 
 
 def cuts(folder: Path, _: Any, rng: random.Random) -> Iterator[bool]:
-    """Cut the power within a flush: what somebody has seen is there, and the log goes on."""
+    """Cut the power within a flush: what a reader has seen is there, and the log goes on."""
     power = import_module("tests.laws.test_power_cuts")
     for number in itertools.count():
         history = folder / str(number)

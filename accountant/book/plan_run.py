@@ -143,13 +143,13 @@ class PlanRun:
             )
             return ReservedRelease(entry)
         key, key_of_answer = step_key(self._seq, step), answer_key(self._seq, step)
-        # the time from which on nobody is waited for, and the hash of an entry whose process has
-        # ended without an answer, as the last look found
+        # the time from which on no process is waited for, and the hash of an entry whose process
+        # has ended without an answer, as the last look found
         give_up, hash_of_abandoned = time.monotonic() + self._log.wait, ""
         while True:
             last_entry, answer = self._recorded(step)
             try:
-                if last_entry is None:  # nobody has made the step yet
+                if last_entry is None:  # no process has made the step yet
                     entry = self._reservations.reserve_step(
                         mechanism, who, facts, freshness_check, named=True
                     )

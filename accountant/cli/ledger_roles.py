@@ -78,7 +78,7 @@ def roles(
         print_json({"roles": facts, "proposed": proposed})
         return
     if roles_in_force is None:
-        print("this book has no roles: whoever can write the file may write every entry")
+        print("this book has no roles: anyone who can write the file may write every entry")
         return
     for name, public_key in roles_in_force.keys.items():
         whose = " and ".join(roles_in_force.roles_of(name))

@@ -172,7 +172,7 @@ def _output_codes(
     holds_answer = [int(any(atom in answer for atom in atoms)) for answer in answers]
     first_atom, last_atom = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
-        # An exception is its class, so outputs that are classes are told apart by themselves.
+        # An exception is its class, so outputs that are classes are distinguished as they are.
         _hash(type(output), output if isinstance(output, type) else None),
         _hash(np.shape(output) if isinstance(output, np.ndarray) else len(parts)),
         _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in parts}),

@@ -4,7 +4,7 @@ A head is NUMBER:HASH; with a secret NUMBER:HASH:SIGNATURE; and of a book with r
 a signed note as logs of transparency and their witnesses write it: the name of the log, the number
 of its entries and its hash, an empty line, and a line for each signature.  The third line of other
 logs is the root of a Merkle tree.  Here it is the hash of the last entry, from which all earlier
-ones follow, so whoever compares two checkpoints needs the book.
+ones follow, so the book is needed to compare two checkpoints.
 
 References: C2SP, signed-note and tlog-checkpoint (c2sp.org); RFC 8032 (Ed25519).
 """
@@ -32,7 +32,7 @@ MOST_SIGNATURES = 100  # lines with signatures that are read, as Go's reader of 
 
 
 class KeptHead(NamedTuple):
-    """A head that somebody kept: the end of the chain, and of a checkpoint what was signed.
+    """A head that a person kept: the end of the chain, and of a checkpoint what was signed.
 
     ``origin`` names the log, "" where the head is no checkpoint.  ``signatures`` are the bytes of
     each line that bears the log's name: four that identify the key, and the signature.

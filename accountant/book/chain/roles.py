@@ -58,7 +58,7 @@ def with_article(role: str) -> str:
 
 
 def act_of(facts: dict[str, Any]) -> Act | None:
-    """Return the act of an entry; None of a kind that nobody writes to a book with roles."""
+    """Return the act of an entry; None of a kind that no role may write."""
     kind = facts["kind"]
     return ACTS.get(SET_ASIDE if kind == "plan" and "runs" in facts else kind)
 

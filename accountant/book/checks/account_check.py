@@ -418,7 +418,7 @@ class TermsCheck:
             self._refuse("changes the terms without a reason", entry)
         if terms.budget.delta < old_terms.budget.delta:
             self._refuse("lowers a delta that spends relied on", entry)
-        # An earlier window may have spent a larger budget than the present one: people are told
+        # An earlier window may have spent a larger budget than the present one: people see
         # the largest of all.
         largest = max(old_terms.largest, terms.budget.epsilon)
         if account.window is not None and terms.largest != largest:

@@ -117,13 +117,13 @@ def test_a_journal_says_what_each_engine_was_estimated_to_cost():
     assert rows[-1][0] == direction.certify(1e-6).engine
 
 
-class Told(Engine):
+class GivenInterval(Engine):
     """Answers with an interval that is given to it."""
 
-    name, planning_cost = "told", 1.0
+    name, planning_cost = "given", 1.0
 
     def __init__(self, cost, lower, upper):
-        self.cost, self.interval, self.asked = cost, Certificate(lower, upper, "told"), 0
+        self.cost, self.interval, self.asked = cost, Certificate(lower, upper, "given"), 0
 
     def attempts(self, problem):
         yield Attempt(self.cost, self.answer)
@@ -138,7 +138,11 @@ class Told(Engine):
 )
 def test_a_search_asks_the_cheapest_first_and_stops_at_a_narrow_interval(rival, asked):
     problem = Direction(3 * LaplaceLoss(0.2) + GaussianLoss(0.2), 1e-6).problem(1e-3)
-    engines = Told(10.0, 0.65, 0.75), Told(20.0, 0.7, 0.7 + 1e-9), Told(30.0, 0.68, 0.72)
+    engines = (
+        GivenInterval(10.0, 0.65, 0.75),
+        GivenInterval(20.0, 0.7, 0.7 + 1e-9),
+        GivenInterval(30.0, 0.68, 0.72),
+    )
     found = certify(problem, engines[::-1], rival)
     assert [engine.asked for engine in engines] == asked
     assert (found.lower, found.upper) == ((0.7, 0.7 + 1e-9) if asked[1] else (0.65, 0.75))
