@@ -17,7 +17,9 @@ import pytest
 
 from accountant import Book, Budget, Parallel
 from accountant.book import log
+from accountant.book.chain.signatures import key_of
 from mechanisms import Laplace
+from tests.accountant.book.people import People
 from tests.laws.test_books import opened_book
 
 DATA = np.arange(6.0)
@@ -211,6 +213,15 @@ def correct(book, query):
         book.correct_clock("the book began by a wrong clock")
 
 
+def with_roles(book, query):
+    del query
+    with tempfile.TemporaryDirectory() as folder:
+        people = People(Path(folder))
+        key = key_of(people.keys["ada"])
+        book._log.signing_key = book._log.signatures._key = key  # as `Book.open(key=...)` has it
+        book.set_roles(people.roles(), "people with keys")
+
+
 # how a book is written to, and how many transactions that takes: each is flushed once
 WRITES = {
     "release": (lambda book, query: book.ledger("d", DATA).release(TENTH, query), 2),
@@ -229,19 +240,18 @@ WRITES = {
     "correct_clock": (correct, 1),
     "set_quota": (lambda book, query: book.set_quota("d", "ada", 0.5, "a half"), 1),
     "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
+    "set_roles": (with_roles, 1),
 }  # fmt: skip
 READS = {
     "answer", "buckets", "close", "create", "head", "history", "iter_history", "left", "names",
     "open", "people", "quotas", "remaining", "spent", "spent_each", "status", "to_frame",
     "to_records", "verify", "grants", "proposed_roles", "roles",
 }  # fmt: skip
-# written with the key of a person alone; tests/accountant/book/test_roles.py
-WITH_KEYS = {"set_roles"}
 
 
 def test_every_way_to_write_to_a_book_is_in_the_table():
     public = {name for name in dir(Book) if not name.startswith("_")}
-    assert public - READS - WITH_KEYS <= WRITES.keys()
+    assert public - READS <= WRITES.keys()
 
 
 @pytest.mark.parametrize("how", WRITES)
