@@ -56,17 +56,21 @@ class LinesOfTests:
                 self.tests_by_line[path][int(number)].add(name)
 
     def tests_of(self, path, lines):
-        """Return the seconds of each test that runs one of the lines; any line where it is None.
+        """Return the seconds of each test that runs one of the lines.
 
-        Where no test does, they may be lines that child processes run, which are not seen: then
-        these are the tests of the same room that start processes.
+        Lines that run at import are None: no test runs them, and every test of the same room and
+        every test that runs any line of the file may notice a change of them.  Where no test runs
+        the lines, child processes may do so, which is not seen: then these are the tests of the
+        same room that start processes.
         """
+        place = f"tests/{path.rpartition('/')[0]}/"
         by_line = self.tests_by_line[path]
         names = set().union(
             *(by_line[line] for line in list(by_line) if lines is None or line in lines)
         )
+        if lines is None:
+            names |= {name for name in self.seconds if name.startswith(place)}
         if not names:
-            place = f"tests/{path.rpartition('/')[0]}/"
             names = {name for name in self.starting_processes if name.startswith(place)}
         return {name: self.seconds[name] for name in names}
 

@@ -84,6 +84,8 @@ def test_lines_that_no_test_runs_may_be_those_of_a_child_process(tmp_path):
     lines_of_tests = LinesOfTests(tmp_path)
     assert lines_of_tests.tests_of("audits/runner/target_sampler.py", range(4)) == {beside: 0.5}
     assert lines_of_tests.tests_of("audits/zoo/noise.py", None) == {}
+    at_import = lines_of_tests.tests_of("audits/runner/limits.py", None)
+    assert at_import == {name: 0.5 for name in tests if name != elsewhere}
 
 
 def test_a_case_that_is_not_run_where_a_mutant_is_tried_takes_no_time_from_others(tmp_path):
