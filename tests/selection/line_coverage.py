@@ -4,8 +4,9 @@
 
 writes ``/tmp/lines.gw0.json`` and ``/tmp/lines.gw1.json``.  `tests.selection` chooses the quick
 cases from them, and `tests.mutation` the tests that may notice a changed line.  A line is noted
-once a test (`sys.monitoring`), so that this takes little more than the tests.  A test that failed
-or was skipped is left out.
+once a test (`sys.monitoring`), so that this takes little more than the tests.  The lines that run
+while a file of tests is collected are noted for each of its tests, which may use what was made
+then.  A test that failed or was skipped is left out.
 """
 
 import json
@@ -32,6 +33,7 @@ class LineCoverage:
     def __init__(self):
         self.target = os.environ["LINE_COVERAGE"]
         self.numbers, self.seen, self.tests = {}, set(), {}
+        self.seen_at_collection = {}
         self.has_children = self.has_passed = False
         monitoring = sys.monitoring
         monitoring.use_tool_id(TOOL, "lines of tests")
@@ -53,6 +55,18 @@ class LineCoverage:
         self.has_children |= event in {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec"}
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector):
+        """Keep what runs while a file of tests is imported and its cases are made."""
+        if not isinstance(collector, pytest.Module):
+            return (yield)
+        self.seen = set()
+        sys.monitoring.restart_events()
+        try:
+            return (yield)
+        finally:
+            self.seen_at_collection[collector.nodeid] = self.seen
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
         """Keep what one test did."""
         self.seen, self.has_children, self.has_passed = set(), False, True
@@ -63,7 +77,9 @@ class LineCoverage:
         finally:
             seconds = round(sum(os.times()[:4]) - start, 3)
             if self.has_passed:
-                self.tests[item.nodeid] = [seconds, self.has_children, sorted(self.seen)]
+                file = item.nodeid.partition("::")[0]
+                lines = self.seen | self.seen_at_collection.get(file, set())
+                self.tests[item.nodeid] = [seconds, self.has_children, sorted(lines)]
 
     def pytest_runtest_logreport(self, report):
         """Note that a test does not pass."""
