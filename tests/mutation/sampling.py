@@ -83,7 +83,11 @@ class Finder(cst.CSTVisitor):
             self._scopes.append(None)  # defaults are evaluated outside of the function
         for kind, operator in mutation_operators:
             if isinstance(node, kind) and not _prose(node):
-                self.found += [self._candidate(node, mutated) for mutated in operator(node)]
+                self.found += [
+                    self._candidate(node, mutated)
+                    for mutated in operator(node)
+                    if not self._changes_a_name(node, mutated)
+                ]
         return True
 
     def on_leave(self, original_node):
@@ -92,6 +96,13 @@ class Finder(cst.CSTVisitor):
             self._scopes.pop()
         if self._statements and original_node is self._statements[-1]:
             self._statements.pop()
+
+    def _changes_a_name(self, node, mutated):
+        """Whether another call of ``check`` says another name of what it checks, or none."""
+        names = [call.args[0] for call in (node, mutated) if getattr(call, "args", ())]
+        if not names or names[0] not in self._names:
+            return False
+        return len(names) < 2 or not names[0].deep_equals(names[1])
 
     def _defaults_of(self):
         """The parameters that are being visited, where they are."""

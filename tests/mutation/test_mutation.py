@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import libcst as cst
 import pytest
 
 from tests.mutation import report, sampling
@@ -39,6 +40,12 @@ def test_what_is_changed_and_where_tests_see_it():
     assert {one.lines for one in found[11]} == {range(11, 13)}
     assert {one.lines for one in found[15]} == {range(14, 18)}
     assert {one.function for one in found[15]} == {"doubled"}
+
+
+def test_the_name_in_a_check_stays():
+    _, found = sampling.candidates('def f(x):\n    return REAL.check("x", x)\n')
+    codes = {cst.Module([]).code_for_node(one.mutated) for one in found[2]}
+    assert codes == {'REAL.check("x", None)', 'REAL.check("x", )'}
 
 
 def test_a_sample_repeats_and_has_one_mutant_a_line():
