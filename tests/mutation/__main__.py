@@ -30,6 +30,9 @@ def main(arguments=None):
     parser.add_argument("--only", default="", help="files whose path begins so")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time")
     parser.add_argument(
+        "--page", action="store_true", help="write the score of --seed again, once it is judged"
+    )
+    parser.add_argument(
         "--judged", action="store_true", help="try those listed as equivalent, which must survive"
     )
     options = parser.parse_args(arguments)
@@ -64,7 +67,7 @@ def main(arguments=None):
             print(progress, flush=True)
     print(report.summary(results))
     is_fresh = options.seed is None and not options.regression
-    if is_fresh and (options.sample, options.only) == (sampling.SAMPLE, ""):
+    if (is_fresh or options.page) and (options.sample, options.only) == (sampling.SAMPLE, ""):
         report.write(results, seed)
     wrongly_judged = any(why and became == "fell" for _, became, why in results)
     return 1 if wrongly_judged or report.score(results) < report.AIM else 0
