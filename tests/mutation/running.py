@@ -65,7 +65,7 @@ def copied_tree(tree=CACHE / "tree", names=COPIED):
 
 
 def contents_mark(tree):
-    """What stands for all that a tree contains but the two files that say how mutants are judged."""
+    """What stands for all that a tree contains but the files that say how mutants are judged."""
     mark = sha256()
     for file in sorted(_files(tree)):
         if str(file.relative_to(tree)) in WRITTEN_AFTERWARDS:
