@@ -438,9 +438,11 @@ class Book(TableDisplay):
         if name not in self._accounts:
             with self._log.reading():
                 opened = self._log.entry_with_key(dataset_key(name))
-            if opened is None:
-                return None
-            self._accounts[name] = Account(self._log, opened)
+                if opened is None:
+                    return None
+                account = Account(self._log, opened)
+                account.follow_terms()  # before a spend, which locks others out meanwhile
+            self._accounts[name] = account
         return self._accounts[name]
 
     # --- where data sets stand

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from accountant.book.chain.approvals import missing_approval
 from accountant.book.chain.author_keys import (
     PRIVATE_KEY_MARK,
     AuthorKey,
@@ -86,6 +87,10 @@ class Signatures:
             entry = self._entry_of(number)
             if entry.kind != ROLES:
                 raise LedgerCorrupt(self._book, "takes for roles what are none", number)
+            replaced = self._entry_of(stated_roles(entry.facts) or number)
+            why = missing_approval(entry, replaced, self._roles.get(replaced.seq), self._entry_of)
+            if why:
+                raise LedgerCorrupt(self._book, why, number)
             self._roles[number] = self._stated_roles(entry.facts)
         return self._roles[seq] if seq else None
 
