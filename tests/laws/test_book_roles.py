@@ -83,6 +83,7 @@ def test_the_log_refuses_what_verify_finds_and_no_more(of_eve):
             found = why_corrupt(people, place)
             assert (NOT_ALLOWED in found) is bool(refused), act
             assert found.endswith(refused)
+            assert ("nobody writes entries of the kind " in found) is (whose == "nobody"), act
 
 
 # --- two curators
@@ -191,9 +192,9 @@ def test_what_one_curator_gave_is_not_hidden_by_older_roles():
         with pytest.MonkeyPatch.context() as patch:
             # at the opening it finds this among the last thousand entries
             patch.setattr(Log, "check_last_entries", lambda _: None)
-            with people.forging(place, "ada", roles=2) as log:
+            with people.forging(place, "ada", roles=[2]) as log:
                 log.append(TERMS, raised(log, 2.0), "d")
-            with people.forging(place, "ana", roles=6) as log:
+            with people.forging(place, "ana", roles=[6]) as log:
                 log.append("seed", {}, "d", "noise:1")
             with (
                 people.open(place, "ana") as book,
@@ -254,12 +255,12 @@ def a_key_that_signs_as_another(people, place):
 def a_removed_key_by_old_roles(people, place):
     with people.open(place, "ada") as book:
         book.set_roles(people.roles(analysts="bob"), "ana has left")
-    with people.forging(place, "ana", roles=2) as log:
+    with people.forging(place, "ana", roles=[2]) as log:
         log.append("seed", {}, "d", "noise:1")
 
 
 def roles_that_begin_anew(people, place):
-    with people.forging(place, "eve", roles=0) as log:
+    with people.forging(place, "eve", roles=[0]) as log:
         log.append(ROLES, {**people.roles(curators="eve").facts(), "reason": "x"})
 
 

@@ -82,4 +82,6 @@ def missing_approval(
     number = facts.get("proposal", 0)
     is_earlier = isinstance(number, int) and 0 < number < entry.seq
     why = refusal_of(entry_of(number) if is_earlier else None, facts, before.seq)
-    return why and f"needs two curators, and {why}"
+    if why:
+        return f"needs two curators, and {why}"
+    return ""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, RoleRefused, Roles
+from accountant.book import log as log_module
 from accountant.book.chain import author_keys
-from accountant.book.chain.entries import FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
+from accountant.book.chain.entries import FORMAT, FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
 from accountant.book.limits.terms import Terms
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -98,7 +99,7 @@ def test_a_book_gets_roles_later_and_its_next_entries_are_signed(any_book, peopl
     with people.open(any_book, "ada") as book:
         with pytest.raises(ParameterError, match=r"of a book with roles: Book\.set_roles"):
             book.dataset("e", Budget(1.0))
-        with pytest.raises(LedgerCorrupt, match="has no roles"):
+        with pytest.raises(LedgerCorrupt, match="has no roles, and no entry is signed by a person"):
             book.verify()
         book.set_roles(people.roles(), "three of us now")
         with pytest.raises(RoleRefused):
@@ -194,6 +195,47 @@ def test_a_forged_entry_is_found(any_book, people, forgery):
         spend(book)
 
 
+def seed(log, nth):
+    log.append("seed", {}, "d", f"noise:{nth}")
+
+
+# the roles that an entry names, before an entry that names those in force
+WRONG_ROLES = {
+    3: ("takes for roles what are none", 3),
+    99: ("names no roles that were in force", 6),
+    6: ("names no roles that were in force", 6),
+    0: ("names no roles that were in force", 6),
+    -1: ("names no roles that were in force", 6),
+    "2": ("names no roles that were in force", 6),
+}
+
+
+@pytest.mark.parametrize("stated", WRONG_ROLES)
+def test_an_entry_names_the_roles_in_force(sqlite_book, people, stated):
+    people.make(sqlite_book)
+    with people.open(sqlite_book, "aud") as reader:
+        with people.forging(sqlite_book, "ana", roles=[stated, 2]) as log:
+            seed(log, 1)
+            seed(log, 2)
+        sentence, entry = WRONG_ROLES[stated]
+        with pytest.raises(LedgerCorrupt, match=sentence) as caught:
+            reader.verify()
+        assert caught.value.entry == entry
+    refuses(sqlite_book, "does not name the roles in force before it", 6)
+
+
+def test_a_book_that_was_made_with_roles_begins_with_them(sqlite_book, people, monkeypatch):
+    monkeypatch.setattr(log_module, "FORMAT_WITHOUT_ROLES", FORMAT)
+    with Book.create(sqlite_book.url, key=people.keys["ada"]) as book:
+        with book._log.writing():
+            book._log.append("index", {"at": 1}, also="book")
+            book._log.append_roles(people.roles(), {"reason": "later"})
+        why = "states no roles, though the book was made with them"
+        with pytest.raises(LedgerCorrupt, match=why) as caught:
+            book.verify()
+        assert caught.value.entry == 2
+
+
 @pytest.mark.parametrize("change", ["signature of another entry", "no signature", "no roles"])
 def test_an_entry_without_its_own_signature_is_found(any_book, people, change):
     people.make(any_book)
@@ -209,7 +251,12 @@ def test_an_entry_without_its_own_signature_is_found(any_book, people, change):
                 del facts[name]
 
     any_book.tamper(*rewritten(any_book, 5, forge))
-    refuses(any_book, "does not name the roles" if change == "no roles" else "is not signed by")
+    refuses(
+        any_book,
+        "does not name the roles in force before it"
+        if change == "no roles"
+        else "is not signed by 'ana', who is said to have written it",
+    )
     with pytest.raises(LedgerCorrupt), people.open(any_book, "ana") as book:
         spend(book)
 
@@ -225,7 +272,7 @@ def test_a_book_that_was_made_with_roles_is_not_rewritten_without(any_book, peop
 
     any_book.tamper(*rewritten(any_book, 2, strip),
                     "UPDATE entries SET kind = 'seed', key = 'noise:0' WHERE seq = 2")  # fmt: skip
-    with pytest.raises(LedgerCorrupt, match="not signed by a person"):
+    with pytest.raises(LedgerCorrupt, match="is not signed by a person whom the roles in force"):
         Book.open(any_book.url)
 
 
