@@ -861,7 +861,7 @@ class Book(TableDisplay):
         run: str | None = None,
         until: int | str | datetime | None = None,
     ) -> History:
-        """Return the spends of a data set, and the changes of its terms, in order.
+        """Return the spends of a data set, and the changes and proposals of its terms, in order.
 
         A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
         number of the last line of a page begins the next page.

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from accountant.book.chain.approvals import missing_approval
 from accountant.book.chain.author_keys import AuthorKey, refuse_without_ed25519
-from accountant.book.chain.entries import FORMAT, ROLES, TERMS, LogEntry
+from accountant.book.chain.entries import FORMAT, PROPOSAL, ROLES, TERMS, LogEntry
+from accountant.book.limits.second_curator import proposed_words
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
 
@@ -38,6 +39,8 @@ class RolesCheck:
             if why := missing_approval(entry, before, roles, log.entry):
                 self._refuse(why, entry)
             self._terms[facts["dataset"]] = entry
+        elif entry.kind == PROPOSAL:
+            proposed_words(log, entry)
         elif entry.kind == ROLES:
             if not facts["reason"]:
                 self._refuse("changes the roles without a reason", entry)

@@ -28,7 +28,7 @@ from accountant.book.chain.entries import (
 from accountant.book.chain.roles import Roles
 from accountant.book.limits.terms import changed_words
 from accountant.book.log import Log
-from accountant.errors import ParameterError, RoleRefused
+from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 
 
 def terms_of_one(
@@ -89,18 +89,57 @@ def append_or_propose(
     return log.append(PROPOSAL, stated, dataset)
 
 
+def is_open(log: Log, proposal: LogEntry, changed_at: int) -> bool:
+    """Return whether a proposal waits for another curator; inside a transaction.
+
+    ``changed_at`` is the number of the last entry that stated the same terms, or the roles.
+    """
+    last_proposal = log.entry_with_key(proposal_key(proposal.facts["dataset"]))
+    is_last = last_proposal is not None and last_proposal.seq == proposal.seq
+    is_of_roles_in_force = stated_roles(proposal.facts) == log.head.roles_after
+    return is_last and is_of_roles_in_force and proposal.seq > changed_at
+
+
+def proposed_words(log: Log, proposal: LogEntry) -> str:
+    """Return in words what a proposal would change."""
+    try:
+        facts = {**proposal.facts, **proposal.facts["proposed"]}
+        if facts["dataset"] is None:
+            return f"other roles ({facts['reason']})"
+        return changed_words(facts)
+    except (KeyError, TypeError, ValueError):
+        problem = "an entry does not say what it must"
+        raise LedgerCorrupt(log.name, problem, proposal.seq) from None
+
+
 def open_proposal(log: Log, dataset: str | None, changed_at: int) -> str:
     """Return the open proposal for a data set, or of roles, in words; "" where there is none."""
     if not log.head.roles_after:
         return ""
     proposal = log.entry_with_key(proposal_key(dataset))
-    roles = log.head.roles_after
-    if proposal is None or proposal.facts["roles"] != roles or proposal.seq < changed_at:
+    if proposal is None or not is_open(log, proposal, changed_at):
         return ""
-    facts = {**proposal.facts, **proposal.facts["proposed"]}
-    what = changed_words(facts) if dataset is not None else f"other roles ({facts['reason']})"
-    author = proposal.facts["author"]
+    what, author = proposed_words(log, proposal), proposal.facts["author"]
     return f"{what}, proposed by {author}; another curator approves it by the same call"
+
+
+def outcome_of(log: Log, proposal: LogEntry, changed_at: int) -> tuple[str, str]:
+    """Return what came of a proposal for a data set, and who seconded it; inside a transaction.
+
+    It is open, seconded or lapsed.  ``changed_at`` is the number of the last entry of its terms.
+    """
+    if is_open(log, proposal, changed_at):
+        return "open", ""
+    rows = log.storage.ask(  # the next change of the terms, which seconds the proposal or ends it
+        "SELECT seq FROM entries WHERE dataset = :d AND seq > :seq AND kind = 'terms' "
+        "ORDER BY seq LIMIT 1",
+        d=proposal.facts["dataset"],
+        seq=proposal.seq,
+    )
+    change = log.entry(rows[0][0]).facts if rows else {}
+    if change.get("proposal") != proposal.seq:
+        return "lapsed", ""
+    return "seconded", change["author"]
 
 
 def set_roles(log: Log, roles: Roles, reason: str) -> Roles | None:

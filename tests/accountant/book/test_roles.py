@@ -175,6 +175,10 @@ FORGED = {
             ROLES, log.roles.facts() | {"curators": [], "reason": "x"}),
         "states roles that are none",
     ),
+    "a proposal of nothing": (
+        "ada", {}, lambda log: log.append(PROPOSAL, {"proposed": {}, "reason": "x"}, "d"),
+        "an entry does not say what it must",
+    ),
     "a proposal by an analyst": (
         "ana", {}, lambda log: log.append(PROPOSAL, {"proposed": {}, "reason": "x"}, "d"),
         NOT_ALLOWED,
@@ -189,7 +193,9 @@ def test_a_forged_entry_is_found(any_book, people, forgery):
     with people.forging(any_book, author, **how) as log:
         write(log)
     refuses(any_book, sentence, 6)
-    if forgery == "roles without a reason":  # which is no matter of a spend
+    if forgery in ("roles without a reason", "a proposal of nothing"):  # no matter of a spend
+        with people.open(any_book, "ana") as book:
+            spend(book)
         return
     with pytest.raises(LedgerCorrupt), people.open(any_book, "ana") as book:
         spend(book)
@@ -327,6 +333,40 @@ def test_a_larger_budget_needs_two_curators(any_book, people, capsys):
         assert ada.expire("d", "2999-02-01", "later").expires.startswith("2999-02")
         assert ada.expire("d", "2999-01-15", "earlier").expires.startswith("2999-01-15")
     verify(any_book)
+
+
+def test_a_history_lists_proposals_and_what_came_of_them(any_book, people):
+    people.make(any_book, raise_needs=2)
+    with people.open(any_book, "ada") as ada, people.open(any_book, "bob") as bob:
+        ada.raise_budget("d", Budget(2.0), "a second wave")
+        before = ada.history("d")
+        bob.raise_budget("d", Budget(2.0), "agreed")
+        bob.expire("d", "2999-01-01", "an end")
+        ada.raise_budget("d", Budget(3.0), "a third wave")
+        bob.raise_budget("d", Budget(4.0), "a fourth too")
+        ada.raise_budget("d", Budget(1.5), "less")
+        bob.expire("d", "2999-02-01", "later")
+        lines = ada.history("d")
+        assert [(line.kind, line.author, line.outcome, line.what) for line in lines[1:]] == [
+            ("proposal", "ada", "seconded",
+             "proposal of budget epsilon 2 at delta 0 (a second wave), seconded by bob"),
+            ("terms", "bob", "raised", "budget epsilon 2 at delta 0 (agreed)"),
+            ("terms", "bob", "expires", "expires 2999-01-01T00:00:00.000000+00:00 (an end)"),
+            ("proposal", "ada", "lapsed", "proposal of budget epsilon 3 at delta 0 (a third wave)"),
+            ("proposal", "bob", "lapsed", "proposal of budget epsilon 4 at delta 0 (a fourth too)"),
+            ("terms", "ada", "raised", "budget epsilon 1.5 at delta 0 (less)"),
+            ("proposal", "bob", "open",
+             "proposal of expires 2999-02-01T00:00:00.000000+00:00 (later)"),
+        ]  # fmt: skip
+        assert {line.epsilon for line in lines} == {0.1}
+        assert repr(lines) == "<History: 1 spends>"
+        assert [line.seq for line in ada.history("d", last=2)] == [lines[-2].seq, lines[-1].seq]
+        # what comes later than a selection decides what came of its proposals
+        assert ada.history("d", until=lines[1].seq) == lines[:2]
+        assert [line.outcome for line in before] == ["answered", "open"]
+        ada.set_roles(people.roles(), "one is enough")
+        bob.set_roles(people.roles(), "one is enough")
+        assert ada.history("d")[-1].outcome == "lapsed"
 
 
 def test_other_roles_need_two_curators_too(any_book, people):

@@ -7,6 +7,7 @@ import pytest
 from accountant import Book
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
+from accountant.reports.history_page import HistoryFigures
 from tests.accountant.book.people import People, spend
 
 pytest.importorskip("cryptography")
@@ -54,10 +55,25 @@ def test_a_team_works_from_files(any_book, people, tmp_path, capsys):
     assert "of 1 at delta 0" in said
     assert "proposed by ada; another curator approves it by the same call" in said
     assert run(*more, key["ada"]) == 2
+    capsys.readouterr()
+    proposal = "proposal of budget epsilon 2 at delta 0 (a second wave)"
+    assert run("history", book, "d") == 0
+    assert capsys.readouterr().out.endswith(f"  ada  open  epsilon 0  {proposal}\n")
     assert run(*more, key["bob"]) == 0
     assert "of 2 at delta 0" in capsys.readouterr().out
     with people.open(any_book, "ana") as opened:
         spend(opened)
+    assert run("history", book, "d") == 0
+    shown = capsys.readouterr().out
+    assert f"  ada  seconded  epsilon 0  {proposal}, seconded by bob\n" in shown
+    assert run("export", book, "d", "--registry", "--out", "-") == 0
+    [row] = json.loads(capsys.readouterr().out)["deployment"]
+    assert row["releases"] == 1
+    with people.open(any_book, "aud") as opened:
+        figures = HistoryFigures(opened.status("d"), opened.iter_history("d"))
+    assert (figures.count, figures.released) == (3, 1)
+    assert [total.group.name for total in figures.totals.shares(figures._status)["author"]] == [
+        "ana"]  # fmt: skip
     head = tmp_path / "monday.head"
     assert run("head", book, "--key", key["aud"]) == 0
     head.write_text(capsys.readouterr().out)
