@@ -56,7 +56,7 @@ def roles(
       raise_needs = 2            # curators whom a larger budget needs (by default 1)
 
     From then on each entry is signed with the private key of its author, --key FILE, which
-    `ssh-keygen -t ed25519 -N '' -C NAME -f FILE` makes. With raise_needs = 2 the first curator's
+    `ssh-keygen -t ed25519 -C NAME -f FILE` makes. With raise_needs = 2 the first curator's
     command proposes a change, and the same command by a second one makes it.
 
     Examples: python -m accountant ledger roles book.db --set roles.toml --new --key ada.key;

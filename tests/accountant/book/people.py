@@ -83,4 +83,14 @@ def spend(book):
 
 
 def private_key(path):
-    return AuthorKey(path.read_bytes(), str(path))
+    return AuthorKey.of(path.read_bytes(), str(path))
+
+
+def with_passphrase(path, passphrase):
+    """Write the private key of a file as PEM with a passphrase, in its place; its path."""
+    from cryptography.hazmat.primitives import serialization as forms
+
+    hidden = forms.BestAvailableEncryption(passphrase.encode())
+    key = private_key(path)._key
+    path.write_bytes(key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, hidden))
+    return path
