@@ -24,6 +24,7 @@ from accountant.cli.ledger_options import (
     JsonFlag,
     KeyFile,
     PinFile,
+    Reason,
     open_book,
     print_json,
     print_statuses,
@@ -176,7 +177,7 @@ def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFi
 
 
 def accept_restored(
-    book: BookName, reason: ledger_terms.Reason, pin: PinFile = None, key: KeyFile = None
+    book: BookName, reason: Reason, pin: PinFile = None, key: KeyFile = None
 ) -> None:
     """Go on from a book that was put back from a backup, though later spends are lost from it.
 

@@ -57,6 +57,14 @@ ClockTime = Annotated[
         "always.",
     ),
 ]
+NewBook = Annotated[
+    bool, typer.Option("--new", help="Make the book BOOK, which may not be there yet.")
+]
+Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
+ReasonOfSet = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
@@ -119,6 +127,14 @@ def ask_passphrase(key: str) -> str:
         except (getpass.GetPassWarning, EOFError, OSError):
             allowed = f"used in a terminal, or with its passphrase in {PASSPHRASE_VARIABLE}"
             raise ParameterError("--key", key, allowed) from None
+
+
+def refuse_reason_without_set(stated: str | None, reason: str | None) -> None:
+    """Raise `ParameterError` if one of --set and --reason is given alone."""
+    from accountant.errors import ParameterError
+
+    if (stated is None) != (reason is None):
+        raise ParameterError("--reason", reason, "given with --set, and only with it")
 
 
 def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
