@@ -53,8 +53,8 @@ def roles(
 
     From then on each entry is signed with the private key of its author, --key FILE, which
     `ssh-keygen -t ed25519 -C NAME -f FILE` makes. A new book is made with --new and the key of one
-    of its curators. With raise_needs = 2 the first curator's command proposes a change, and the same
-    command by a second one makes it.
+    of its curators. With raise_needs = 2 the first curator's command proposes a change, and the
+    same command by a second one makes it.
 
     Examples: python -m accountant ledger roles book.db --set roles.toml --new --key ada.key;
     python -m accountant ledger roles book.db
