@@ -39,6 +39,7 @@ from accountant.book.chain.entries import (
     unknown_terms,
 )
 from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
+from accountant.book.limits.second_curator import terms_of_one
 from accountant.book.limits.terms import Terms, stated_quota
 from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
@@ -109,6 +110,9 @@ class Account:
         self._unknown_at_opening = self._unknown = unknown_terms(facts)
         # hash and number of the entry that states the terms in force; empty for the opening
         self._terms_mark, self.terms_seq = "", 0
+        self._opening_entry = opened
+        # why an entry of terms lacks a second curator, and its number; once it does, it stays so
+        self._terms_of_one: tuple[str, int] | None = None
         self.adopt(self.opening)
         self._user_totals: RunningSums[Account, UserTotals] | None = None
         if self.users is not None:
@@ -149,6 +153,11 @@ class Account:
         if mark != self._terms_mark:
             self.adopt(self.opening if last_terms is None else Terms.of(last_terms.facts))
             self.note_unknown_terms({} if last_terms is None else last_terms.facts)
+            if last_terms is not None and self.log.head.roles_after:
+                terms_of_one_curator = terms_of_one(
+                    self.log, self._opening_entry, last_terms, self._terms_mark
+                )
+                self._terms_of_one = self._terms_of_one or terms_of_one_curator
             self._terms_mark = mark
             self.terms_seq = 0 if last_terms is None else last_terms.seq
         return self.terms
@@ -167,6 +176,11 @@ class Account:
         if self._unknown:
             limits = ", ".join(map(repr, self._unknown))
             raise LedgerNewer(self.log.name, f"limits the data set {self.name!r} by {limits}")
+
+    def refuse_terms_of_one(self) -> None:
+        """Raise `LedgerViolated` if one curator alone gave more, where two are needed."""
+        if self._terms_of_one is not None:
+            raise LedgerViolated(self.log.name, {self.name: self._terms_of_one}, None)
 
     def notions_of(self, budget: Budget) -> Notions:
         """Return both notions under a budget."""
@@ -215,7 +229,9 @@ class Account:
 
         Raises `LedgerViolated` if it does not state what its limits ask for: a version that does
         not know them has charged, so what it spent is missing from the totals of these limits.
+        So it does where one curator gave what needs two.
         """
+        self.refuse_terms_of_one()
         last_charge = self.log.last_charge(self.name)
         if last_charge is None:
             return None

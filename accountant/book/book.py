@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
+from accountant.book.chain.author_keys import Passphrase, asking
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.roles import Roles
@@ -102,6 +103,7 @@ class Book(TableDisplay):
         create: bool | None = None,
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
+        passphrase: Passphrase | None = None,
         verified: bool = False,
         accept_restored: str | None = None,
         clock: str | datetime | None = None,
@@ -131,6 +133,9 @@ class Book(TableDisplay):
             `roles`.  Or a secret of at least 16 bytes, or a file of it: signs every entry that is
             written and every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with
             keys only.  A file that others can read is refused; text loses one newline at its end.
+        passphrase : str or callable, optional
+            The passphrase of the private key, or a function that returns it, such as one that calls
+            `getpass.getpass`; it is called where the key has one.
         verified : bool
             Whether data sets are opened with ``verified=True``, and plans of all others also only
             with a proof, by this object.
@@ -166,7 +171,10 @@ class Book(TableDisplay):
                 stacklevel=2,
             )
             make = Make.IF_MISSING if create else Make.NEVER
-        return cls._opened(url, make, pin, wait, author, key, verified, accept_restored, clock)
+        passphrase = asking(passphrase)  # no traceback from here on shows it
+        return cls._opened(
+            url, make, pin, wait, author, key, passphrase, verified, accept_restored, clock
+        )
 
     @classmethod
     def create(
@@ -177,6 +185,7 @@ class Book(TableDisplay):
         wait: float = 30.0,
         author: str | None = None,
         key: bytes | str | os.PathLike[str] | None = None,
+        passphrase: Passphrase | None = None,
         roles: Roles | None = None,
         verified: bool = False,
         clock: str | datetime | None = None,
@@ -195,6 +204,8 @@ class Book(TableDisplay):
             As in `open`.
         key : bytes or path, optional
             As in `open`.
+        passphrase : str or callable, optional
+            As in `open`.
         roles : Roles, optional
             Who may write what; ``key`` is then the private key of one of the curators.
         verified : bool
@@ -212,7 +223,10 @@ class Book(TableDisplay):
         ParameterError
             If there is a book already, or a file without bytes.
         """
-        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None, clock, roles)
+        passphrase = asking(passphrase)  # no traceback from here on shows it
+        return cls._opened(
+            url, Make.NEW, pin, wait, author, key, passphrase, verified, None, clock, roles
+        )
 
     @classmethod
     def _opened(
@@ -223,6 +237,7 @@ class Book(TableDisplay):
         wait: float,
         author: str | None,
         key: bytes | str | os.PathLike[str] | None,
+        ask: Callable[[], str] | None,
         verified: bool,
         accept_restored: str | None,
         clock: str | datetime | None,
@@ -235,7 +250,7 @@ class Book(TableDisplay):
         if accept_restored is not None:
             checked_name("accept_restored", accept_restored)
         head_pin = None if pin is None else HeadPin(pin)
-        signing_key = None if key is None else key_of(key)
+        signing_key = None if key is None else key_of(key, ask)
         if roles is not None:
             if not isinstance(roles, Roles):
                 raise ParameterError("roles", roles, "Roles, with the public keys of curators")
@@ -438,9 +453,11 @@ class Book(TableDisplay):
         if name not in self._accounts:
             with self._log.reading():
                 opened = self._log.entry_with_key(dataset_key(name))
-            if opened is None:
-                return None
-            self._accounts[name] = Account(self._log, opened)
+                if opened is None:
+                    return None
+                account = Account(self._log, opened)
+                account.follow_terms()  # before a spend, which locks others out meanwhile
+            self._accounts[name] = account
         return self._accounts[name]
 
     # --- where data sets stand
@@ -859,7 +876,7 @@ class Book(TableDisplay):
         run: str | None = None,
         until: int | str | datetime | None = None,
     ) -> History:
-        """Return the spends of a data set, and the changes of its terms, in order.
+        """Return the spends of a data set, and the changes and proposals of its terms, in order.
 
         A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
         number of the last line of a page begins the next page.

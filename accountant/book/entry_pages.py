@@ -32,7 +32,7 @@ class Outcome(Facts, gc=False):
 
 
 class Spend(Facts, gc=False):
-    """A spend, a step that a plan paid for, or a change of the terms."""
+    """A spend, a step that a plan paid for, or a change of the terms, or a proposal of one."""
 
     time: str
     author: str

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from accountant.book.chain.entries import TERMS
 from accountant.book.history import Line
 from accountant.book.status import Status
 from accountant.files import csv_lines
@@ -82,7 +81,7 @@ def registry_rows(
     facts: dict[str, dict[str, Any]] = {}
     first_time, last_time, seeded, undeclared, by_trusted = "", "", 0, 0, 0
     for line in lines:
-        if line.kind == TERMS:
+        if not line.is_spend:
             continue
         first_time, last_time = min(first_time or line.time, line.time), max(last_time, line.time)
         seeded += line.seeded

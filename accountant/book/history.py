@@ -1,4 +1,4 @@
-"""The history of a data set in a book: a line for each charge, and for each change of its terms.
+"""The history of a data set in a book: its charges, and changes and proposals of its terms.
 
 It is read page by page, in little memory and in short transactions.  There may be millions of
 lines, so a page is decoded into few objects, and lines share equal values.
@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.chain.entries import TERMS, LogEntry
+from accountant.book.chain.entries import PROPOSAL, TERMS, LogEntry
 from accountant.book.entry_pages import Outcome, ReadEntry, Spend, read_page
+from accountant.book.limits.second_curator import outcome_of, proposed_words
 from accountant.book.limits.terms import Terms, changed_words, utc_time
 from accountant.book.log import ROWS_PER_PAGE, Log
 from accountant.book.status import shown_total
@@ -30,7 +31,8 @@ from accountant.table_display import Table, TableDisplay
 
 NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 # The kinds of entries that make a line, and those that say what came of a reserved release.
-SPENDS, OUTCOMES = ("plan", "reserve", "step", TERMS), ("release", "failed")
+SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
+LINES = (*SPENDS, TERMS, PROPOSAL)
 # The outcome of a spend that has no answer, and the number of the answer's entry.
 NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 Converted = TypeVar("Converted")
@@ -39,13 +41,15 @@ Converted = TypeVar("Converted")
 class Line(NamedTuple):
     """One charge of the budget, or a change of the terms: what the entry ``seq`` of the log states.
 
-    ``kind`` is that of the entry: "plan", "reserve" (a release), "step" (of a plan) or "terms";
+    ``kind`` is that of the entry: "plan", "reserve" (a release), "step" (of a plan), "terms", or
+    "proposal" (of other terms, where they need two curators);
     ``time`` and ``author`` say when and by whom it was written.  ``loss`` is the privacy loss in
     words, ``label`` the name of the answer, ``run`` that of the plan's run, if there are any;
     ``seeded`` says that the noise can be made again from a seed.
 
     ``outcome`` is "answered", "failed" or "reserved" (no answer yet, or none ever); for a plan it
-    is "planned" or "set aside", and for a change of the terms it says what changed.
+    is "planned" or "set aside", and for a change of the terms it says what changed.  For a proposal
+    it is "open", "seconded", by whom ``what`` says, or "lapsed".
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
     is the total after this line, as the log states it, and ``total`` the same in the unit
@@ -78,6 +82,11 @@ class Line(NamedTuple):
     proof: str = ""
     question: str = ""
     cost: list[str] | None = None
+
+    @property
+    def is_spend(self) -> bool:
+        """Return whether the line is a spend: no change of the terms, and no proposal of one."""
+        return self.kind in SPENDS
 
     @property
     def title(self) -> str:
@@ -116,7 +125,7 @@ class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
     def __repr__(self) -> str:
-        return f"<History: {sum(line.kind != TERMS for line in self)} spends>"
+        return f"<History: {sum(line.is_spend for line in self)} spends>"
 
     def _table(self) -> Table:
         columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
@@ -193,7 +202,7 @@ def read_history(account: Account, wanted: Selection) -> Iterator[Line]:
         if wanted.last is not None and not wanted.names_lines:
             rows = log.storage.ask(
                 "SELECT seq FROM entries WHERE dataset = :d AND seq <= :upto AND "
-                "kind IN ('plan', 'reserve', 'step', 'terms') "
+                f"kind IN {LINES} "
                 "ORDER BY seq DESC LIMIT 1 OFFSET :passed",
                 d=name,
                 upto=upto,
@@ -223,10 +232,10 @@ def read_history(account: Account, wanted: Selection) -> Iterator[Line]:
     for outcome in pages(Outcome, OUTCOMES, list):
         lines.add_outcome(outcome)
     lines.sort_outcomes()
-    spend_lines = pages(Spend, SPENDS, lines.lines)
+    selected_lines = pages(Spend, LINES, lines.lines)
     if wanted.names_lines:
-        spend_lines = filter(wanted.has, spend_lines)
-    yield from spend_lines if wanted.last is None else deque(spend_lines, wanted.last)
+        selected_lines = filter(wanted.has, selected_lines)
+    yield from selected_lines if wanted.last is None else deque(selected_lines, wanted.last)
 
 
 # --- entries as lines
@@ -307,8 +316,8 @@ class LineReader:
     def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
         """Return the line of a spend, and note the total and the notion after it."""
         kind, run, who, released = spend.kind, spend.run, spend.who, spend.mechanism
-        if kind == TERMS:
-            return self._line_of_terms(spend)
+        if kind in (TERMS, PROPOSAL):
+            return self._line_of_change(spend)
         if kind == "plan":
             released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
             self._runs[spend.seq], run = run, spend.seq
@@ -352,12 +361,22 @@ class LineReader:
             cost=spend.cost,
         )
 
-    def _line_of_terms(self, spend: Spend) -> Line:
-        """Return the line of a change of the terms, and take the budget that they state."""
+    def _line_of_change(self, spend: Spend) -> Line:
+        """Return the line of a change of the terms, or of a proposal; take the budget of a change.
+
+        An earlier proposal may have had a second curator since, or may have lapsed.
+        """
         entry = self._log.entry(spend.seq)
         facts, account, spent = entry.facts, self._account, self._spent
-        self._budget = Terms.of(facts).budget
-        self._change_notion(self._counting)
+        if entry.kind == TERMS:
+            self._budget = Terms.of(facts).budget
+            self._change_notion(self._counting)
+            what, outcome = changed_words(facts), facts["change"]
+        else:
+            account.follow_terms()
+            outcome, seconded_by = outcome_of(self._log, entry, account.terms_seq)
+            what = f"proposal of {proposed_words(self._log, entry)}"
+            what += f", seconded by {seconded_by}" if seconded_by else ""
         if entry.states_charges:
             self._charge = entry.seq
         # At the time of this entry another window may be open than at the last charge.
@@ -370,8 +389,8 @@ class LineReader:
             seq=spend.seq,
             time=spend.time,
             author=spend.author,
-            kind=TERMS,
-            what=changed_words(facts),
+            kind=spend.kind,
+            what=what,
             facts={},
             loss="",
             spent=spent,
@@ -379,7 +398,7 @@ class LineReader:
             label=None,
             run=None,
             seeded=False,
-            outcome=facts["change"],
+            outcome=outcome,
             answer=None,
             undeclared="",
             executor="",

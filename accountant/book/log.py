@@ -467,16 +467,18 @@ class Log:
             raise LedgerCorrupt(self.name, "an entry is missing", seq)
         return rows[0][0]
 
-    def entry_with_key(self, key: str) -> LogEntry | None:
-        """Return the last entry under this key; None if there is none."""
-        root = self.head.index_root
+    def entry_with_key(self, key: str, upto: int | None = None) -> LogEntry | None:
+        """Return the last entry under this key, up to the number ``upto``; None if none is."""
+        end = self.head if upto is None else self.entry(upto)
+        root = end.index_root
         if root is None:
             return self.entry_in_column(key)
         try:
             seq, _ = descend(key, root, self.nodes_of)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.name, "the index of keys leads nowhere", root) from None
-        entry = self.entry(seq) if seq else None
+        # A damaged entry cannot lead to a later one.
+        entry = self.entry(min(seq, end.seq)) if seq else None
         # An entry of kind "index" stands for an old one, whose number is ``at``.  Each number is
         # smaller than the one before, so that a damaged entry cannot lead in a circle.
         while entry is not None and entry.kind == "index":
@@ -518,9 +520,12 @@ class Log:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
-    def last_terms(self, dataset: str) -> LogEntry | None:
-        """Return the entry that states the terms in force; None while they are as opened."""
-        entry = self.entry_with_key(terms_key(dataset))
+    def last_terms(self, dataset: str, upto: int | None = None) -> LogEntry | None:
+        """Return the entry that states the terms in force; None while they are as opened.
+
+        With ``upto`` they are those in force after the entry of this number.
+        """
+        entry = self.entry_with_key(terms_key(dataset), upto)
         if entry is not None and (entry.facts["dataset"], entry.kind) != (dataset, TERMS):
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry

@@ -301,6 +301,7 @@ class Reservations:
         account, times = self.account, self._log.times
         terms = account.follow_terms()
         account.refuse_unknown_terms()
+        account.refuse_terms_of_one()
         terms.refuse_if_over(account.name, times.latest, times.difference(times.latest))
         if account.window is not None:
             self._log.refuse_clock_ahead()

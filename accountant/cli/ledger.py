@@ -24,6 +24,7 @@ from accountant.cli.ledger_options import (
     JsonFlag,
     KeyFile,
     PinFile,
+    Reason,
     open_book,
     print_json,
     print_statuses,
@@ -176,7 +177,7 @@ def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFi
 
 
 def accept_restored(
-    book: BookName, reason: ledger_terms.Reason, pin: PinFile = None, key: KeyFile = None
+    book: BookName, reason: Reason, pin: PinFile = None, key: KeyFile = None
 ) -> None:
     """Go on from a book that was put back from a backup, though later spends are lost from it.
 
@@ -200,6 +201,8 @@ def history(
     pin: PinFile = None,
 ) -> None:
     """Print every spend of a data set, and the changes of its terms: when, by whom, for what.
+
+    Where two curators are needed, a proposal is open, seconded by another curator, or lapsed.
 
     Example: python -m accountant ledger history book.db survey --last 20
     """
@@ -344,13 +347,18 @@ def _notes(line: Line) -> str:
 def _displayed_epsilons(lines: list[Line]) -> list[str]:
     """Return each line's epsilon in its displayed form.
 
-    Totals only rise while the terms stay: lines between two that are displayed alike are displayed
-    like them.
+    Totals only rise while the terms stay, and the window: lines between two that are displayed
+    alike are displayed like them.
     """
     from accountant.formatting import format_upper
 
-    shown = [""] * len(lines)
-    starts = [0, *(k for k, line in enumerate(lines) if line.kind == "terms"), len(lines)]
+    shown, totals = [""] * len(lines), [line.total for line in lines]
+    changes = (
+        k
+        for k, line in enumerate(lines)
+        if line.kind == "terms" or totals[k] < totals[max(k - 1, 0)]
+    )
+    starts = [0, *changes, len(lines)]
     ranges = [(low, end - 1) for low, end in pairwise(starts) if low < end]
     while ranges:
         low, high = ranges.pop()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 # Exit statuses: the book was changed or damaged; bad input, or a refusal to spend; other processes
 # locked the book for too long.
 CORRUPT, USAGE, BUSY = 1, 2, 3
+PASSPHRASE_VARIABLE = "DP_ATTEST_PASSPHRASE"
 COLUMNS = 80  # width of a terminal that every table fits
 
 BookName = Annotated[
@@ -42,7 +45,8 @@ KeyFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="Sign, and check, with the key in FILE: the Ed25519 private key of a person, or the "
-        "secret of the book.",
+        "secret of the book. The passphrase of a private key is asked for, or taken from the "
+        f"variable {PASSPHRASE_VARIABLE}.",
     ),
 ]
 ClockTime = Annotated[
@@ -52,6 +56,14 @@ ClockTime = Annotated[
         help="Confirm that the clock is right up to the day or time TIME (UTC), or 'trusted': "
         "always.",
     ),
+]
+NewBook = Annotated[
+    bool, typer.Option("--new", help="Make the book BOOK, which may not be there yet.")
+]
+Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
+ReasonOfSet = Annotated[
+    str | None,
+    typer.Option(metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
@@ -79,15 +91,17 @@ def open_book(
         RoleRefused,
     )
 
+    ask = partial(ask_passphrase, str(key))
     try:
         if new:
             book_of_command = Book.create(
-                book_url(book), pin=pin, key=key, clock=clock, roles=roles
+                book_url(book), pin=pin, key=key, passphrase=ask, clock=clock, roles=roles
             )
         else:
             book_of_command = Book.open(
-                book_url(book), pin=pin, key=key, accept_restored=accept_restored, clock=clock
-            )
+                book_url(book), pin=pin, key=key, passphrase=ask,
+                accept_restored=accept_restored, clock=clock,
+            )  # fmt: skip
         with book_of_command as opened_book:
             yield opened_book
     except (LedgerCorrupt, LedgerBusy) as error:
@@ -95,6 +109,32 @@ def open_book(
         raise CommandFailed(str(error), status) from None
     except (BudgetExceeded, DatasetClosed, LedgerClockAhead, LedgerNewer, RoleRefused) as error:
         raise CommandFailed(str(error), USAGE) from None
+
+
+def ask_passphrase(key: str) -> str:
+    """Return the passphrase of a private key: of a variable, or typed in a terminal, not shown."""
+    import getpass
+    import warnings
+
+    from accountant.errors import ParameterError
+
+    if stated := os.environ.get(PASSPHRASE_VARIABLE):
+        return stated
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)  # where it would be shown
+        try:
+            return getpass.getpass(f"passphrase of {key}: ")
+        except (getpass.GetPassWarning, EOFError, OSError):
+            allowed = f"used in a terminal, or with its passphrase in {PASSPHRASE_VARIABLE}"
+            raise ParameterError("--key", key, allowed) from None
+
+
+def refuse_reason_without_set(stated: str | None, reason: str | None) -> None:
+    """Raise `ParameterError` if one of --set and --reason is given alone."""
+    from accountant.errors import ParameterError
+
+    if (stated is None) != (reason is None):
+        raise ParameterError("--reason", reason, "given with --set, and only with it")
 
 
 def print_statuses(statuses: list[Status], as_json: bool = False) -> None:

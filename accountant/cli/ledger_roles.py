@@ -15,9 +15,12 @@ from accountant.cli.ledger_options import (
     BookName,
     JsonFlag,
     KeyFile,
+    NewBook,
     PinFile,
+    ReasonOfSet,
     open_book,
     print_json,
+    refuse_reason_without_set,
     wrapped,
 )
 
@@ -31,15 +34,8 @@ def roles(
         str | None,
         typer.Option("--set", metavar="FILE", help="State the roles that FILE, a .toml, lists."),
     ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."
-        ),
-    ] = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="Make the book: --key is that of one of the curators.")
-    ] = False,
+    reason: ReasonOfSet = None,
+    new: NewBook = False,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -56,16 +52,17 @@ def roles(
       raise_needs = 2            # curators whom a larger budget needs (by default 1)
 
     From then on each entry is signed with the private key of its author, --key FILE, which
-    `ssh-keygen -t ed25519 -N '' -C NAME -f FILE` makes. With raise_needs = 2 the first curator's
-    command proposes a change, and the same command by a second one makes it.
+    `ssh-keygen -t ed25519 -C NAME -f FILE` makes. A new book is made with --new and the key of one
+    of its curators. With raise_needs = 2 the first curator's command proposes a change, and the
+    same command by a second one makes it.
 
     Examples: python -m accountant ledger roles book.db --set roles.toml --new --key ada.key;
     python -m accountant ledger roles book.db
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.errors import ParameterError
 
-    if (set_ is None) != (reason is None) and not new:
-        raise ParameterError("--reason", reason, "given with --set, and only with it")
+    if not new:
+        refuse_reason_without_set(set_, reason)
     if new and (set_ is None or reason is not None):
         raise ParameterError("--new", True, "given with --set, and without --reason")
     stated = None if set_ is None else _roles_of_file(set_)

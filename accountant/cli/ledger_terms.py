@@ -19,10 +19,14 @@ from accountant.cli.ledger_options import (
     DatasetName,
     JsonFlag,
     KeyFile,
+    NewBook,
     PinFile,
+    Reason,
+    ReasonOfSet,
     open_book,
     print_json,
     print_statuses,
+    refuse_reason_without_set,
     wrapped,
 )
 from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
@@ -131,10 +135,6 @@ Verified = Annotated[
         help="Refuse to spend on anything but plans that come with a proof of their cost.",
     ),
 ]
-NewBook = Annotated[
-    bool, typer.Option("--new", help="Make the book BOOK, which may not be there yet.")
-]
-Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
 
 
 def open_(
@@ -350,12 +350,7 @@ def quota(
             "--set", metavar="WHO=E", help="Set the epsilon that the author WHO may spend."
         ),
     ] = None,
-    reason: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."
-        ),
-    ] = None,
+    reason: ReasonOfSet = None,
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
@@ -370,8 +365,7 @@ def quota(
     whose, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
     if set_ is not None and not whose:
         raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
-    if (set_ is None) != (reason is None):
-        raise ParameterError("--reason", reason, "given with --set, and only with it")
+    refuse_reason_without_set(set_, reason)
     with open_book(book, pin, key=key) as opened_book:
         if set_ is not None and reason is not None:
             opened_book.set_quota(name, whose, parse_number(epsilon), reason)

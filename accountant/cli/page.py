@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from accountant.cli.exit_status import CommandLineError
-from accountant.cli.ledger_options import KeyFile, PinFile
+from accountant.cli.ledger_options import KeyFile, PinFile, ask_passphrase
 from accountant.cli.options import (
     Delta,
     Epsilon,
@@ -109,6 +109,8 @@ def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str 
 
 
 def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:
+    from functools import partial
+
     from accountant.book.book import Book
     from accountant.book.databases.connection import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
@@ -116,7 +118,8 @@ def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | N
 
     url = book_url(ledger)
     try:
-        with Book.open(url, pin=pin, key=key) as book:
+        ask = partial(ask_passphrase, str(key))
+        with Book.open(url, pin=pin, key=key, passphrase=ask) as book:
             if name is None and len(book.names) != 1:
                 raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
             shown = book.names[0] if name is None else name

@@ -16,7 +16,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, final
 
-from accountant.book.chain.entries import TERMS
 from accountant.book.history import Line
 from accountant.book.limits.windows import window_kind
 from accountant.book.status import Status
@@ -150,7 +149,7 @@ class HistoryFigures:
             self.seeded |= line.seeded
             self.undeclared |= bool(line.undeclared)
             self.by_trusted |= bool(line.executor)
-            if line.kind not in ("plan", "terms"):
+            if line.is_spend and line.kind != "plan":
                 self.released += 1
                 kind = self._kinds.setdefault(line.title, ReleaseKind(line))
                 kind.last_line = line  # it may have more or less noise than those before
@@ -248,7 +247,7 @@ class LedgerTotals:
         if self._last_line is None or line.spent != self._last_line.spent:
             added = max(line.total - self._total_before(line), 0.0)
             self._last_line = line
-        if line.kind == TERMS:
+        if not line.is_spend:
             return
         unnamed = SET_ASIDE if line.outcome == ASIDE else UNNAMED_RUN
         run = line.run or (unnamed if line.kind in ("plan", "step") else NO_RUN)

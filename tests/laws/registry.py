@@ -608,6 +608,17 @@ PATCHED = {
         book_roles.approves_twice: (test_book_roles.a_proposal_that_was_used,),
         book_roles.verifies_other_roles_of_one: (test_book_roles.roles_alone,),
         book_roles.verifies_a_later_end_of_one: (test_book_roles.a_later_end,),
+        book_roles.spends_what_one_curator_gave: (test_book_roles.no_proposal,),
+        book_roles.spends_by_the_last_terms_alone: (test_book_roles.a_raise_that_a_quota_hides,),
+    },
+    test_book_roles.test_what_one_curator_gave_is_not_hidden_by_older_roles: {
+        book_roles.spends_by_the_roles_that_are_stated: (),
+    },
+    test_book_roles.test_one_curator_closes_what_one_curator_raised: {
+        book_roles.changes_what_one_curator_gave: (),
+    },
+    test_book_roles.test_a_step_after_an_end_that_one_curator_moved_is_refused: {
+        book_roles.makes_steps_after_an_end_that_one_curator_moved: (),
     },
     test_book_roles.test_the_log_raises_a_budget_for_as_many_curators_as_it_needs: {
         book_roles.raises_for_one: (2,),

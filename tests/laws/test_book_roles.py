@@ -5,14 +5,16 @@ import itertools
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from accountant import Budget, LedgerCorrupt, RoleRefused
+from accountant import Budget, LedgerCorrupt, LedgerViolated, RoleRefused
+from accountant.book.chain.approvals import proposed_facts
 from accountant.book.chain.entries import PROPOSAL, ROLES, TERMS
-from accountant.book.limits.second_curator import proposed_facts
 from accountant.book.limits.terms import Terms
-from tests.accountant.book.people import People, spend
-from tests.accountant.book.throwaway_books import SQLiteBookFile
+from accountant.book.log import Log
+from tests.accountant.book.people import DATA, TENTH, People, spend
+from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked
 
 # Whose each act is, stated apart from the table of the book.
 WHOSE = {
@@ -81,6 +83,7 @@ def test_the_log_refuses_what_verify_finds_and_no_more(of_eve):
             found = why_corrupt(people, place)
             assert (NOT_ALLOWED in found) is bool(refused), act
             assert found.endswith(refused)
+            assert ("nobody writes entries of the kind " in found) is (whose == "nobody"), act
 
 
 # --- two curators
@@ -140,7 +143,21 @@ def a_larger_delta(people, place):
     raise_as(people, place, "ada", 1.0, delta=1e-6)
 
 
+def a_raise_that_a_quota_hides(people, place):
+    raise_as(people, place, "ada", 2.0)
+    with people.forging(place, "ada") as log:
+        facts = raised(log, 2.0, change="quota", whose="ana", quota=1.0, own=["0.1", "0.0"])
+        log.append(TERMS, {**facts, "limited_authors": 1}, "d")
+
+
+def a_raise_that_a_lower_budget_hides(people, place):
+    for epsilon in (2.0, 0.5):
+        raise_as(people, place, "ada", epsilon)
+
+
 ALONE = {
+    a_raise_that_a_quota_hides: "names no proposal of another curator",
+    a_raise_that_a_lower_budget_hides: "names no proposal of another curator",
     no_proposal: "names no proposal of another curator",
     the_same_curator_twice: "'ada' has proposed it",
     another_change: "names a proposal of another change",
@@ -155,8 +172,64 @@ ALONE = {
 @pytest.mark.parametrize("forge", ALONE, ids=lambda forge: forge.__name__)
 def test_one_curator_gives_nothing_more_alone(forge):
     with team(raise_needs=2) as (people, place):
-        forge(people, place)
-        assert why_corrupt(people, place).startswith(f"needs two curators, and {ALONE[forge]}")
+        with people.open(place, "ana") as opened_before:
+            spend(opened_before)
+            forge(people, place)
+            said = f"needs two curators, and {ALONE[forge]}"
+            assert why_corrupt(people, place).startswith(said)
+            before = place.hash_rows()
+            with pytest.raises(LedgerCorrupt, match=said):
+                spend(opened_before)
+        with pytest.raises(LedgerCorrupt, match=said), people.open(place, "ana") as book:
+            spend(book)
+        assert place.hash_rows() == before
+
+
+def test_what_one_curator_gave_is_not_hidden_by_older_roles():
+    with team(raise_needs=1) as (people, place):
+        with people.open(place, "ada") as book:
+            book.set_roles(people.roles(raise_needs=2), "two from now on")
+        with pytest.MonkeyPatch.context() as patch:
+            # at the opening it finds this among the last thousand entries
+            patch.setattr(Log, "check_last_entries", lambda _: None)
+            with people.forging(place, "ada", roles=[2]) as log:
+                log.append(TERMS, raised(log, 2.0), "d")
+            with people.forging(place, "ana", roles=[6]) as log:
+                log.append("seed", {}, "d", "noise:1")
+            with (
+                people.open(place, "ana") as book,
+                pytest.raises(LedgerCorrupt, match="needs two curators, and names no proposal"),
+            ):
+                spend(book)
+
+
+def test_one_curator_closes_what_one_curator_raised():
+    with team(raise_needs=2) as (people, place):
+        raise_as(people, place, "ada", 2.0)
+        with people.open(place, "bob") as book:
+            for change in (
+                lambda: book.raise_budget("d", Budget(0.5), "less"),
+                lambda: book.set_quota("d", "ana", 0.5, "half"),
+                lambda: book.status("d"),
+            ):
+                with pytest.raises(LedgerViolated, match="data set 'd': needs two curators"):
+                    change()
+            book.dataset("e", Budget(1.0))
+            with pytest.raises(LedgerViolated):
+                book.close_dataset("d", "ada raised it alone")
+            assert [line.outcome for line in book.history("d")][-2:] == ["raised", "closed"]
+
+
+def test_a_step_after_an_end_that_one_curator_moved_is_refused():
+    with (
+        team(raise_needs=2) as (people, place),
+        people.open(place, "ana") as book,
+        book.ledger("d", DATA, 2 * TENTH) as ledger,
+    ):
+        ledger.release(TENTH, np.sum)
+        a_later_end(people, place)
+        with pytest.raises(LedgerViolated, match="needs two curators"):
+            ledger.release(TENTH, unlooked)
 
 
 @pytest.mark.parametrize("raise_needs", [1, 2])
@@ -182,12 +255,12 @@ def a_key_that_signs_as_another(people, place):
 def a_removed_key_by_old_roles(people, place):
     with people.open(place, "ada") as book:
         book.set_roles(people.roles(analysts="bob"), "ana has left")
-    with people.forging(place, "ana", roles=2) as log:
+    with people.forging(place, "ana", roles=[2]) as log:
         log.append("seed", {}, "d", "noise:1")
 
 
 def roles_that_begin_anew(people, place):
-    with people.forging(place, "eve", roles=0) as log:
+    with people.forging(place, "eve", roles=[0]) as log:
         log.append(ROLES, {**people.roles(curators="eve").facts(), "reason": "x"})
 
 

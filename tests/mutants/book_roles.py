@@ -1,7 +1,7 @@
 """Wrong roles: a table that gives too much, and checks that are left out on one side."""
 
-from accountant.book import dataset_terms
-from accountant.book.chain import roles, signatures
+from accountant.book import account, dataset_terms, reservations
+from accountant.book.chain import approvals, roles, signatures
 from accountant.book.checks import roles_check
 from accountant.book.limits import second_curator
 from tests.mutants.edits import edit
@@ -51,45 +51,70 @@ def verifies_by_any_roles(patch):
 
 def raises_for_one(patch):
     """Writes a raise of one curator where two are needed."""
-    edit(patch, second_curator, "append_or_propose", "roles is None or", "True or")
+    edit(patch, second_curator, "append_or_propose", "not needs_second(", "True or needs_second(")
     patch.setattr(dataset_terms, "append_or_propose", second_curator.append_or_propose)
 
 
 def approves_its_own_proposal(patch):
     """Lets one curator make both calls."""
-    edit(patch, second_curator, "refusal_of", 'stated["author"] == facts["author"]', "False")
-    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
+    edit(patch, approvals, "refusal_of", 'stated["author"] == facts["author"]', "False")
 
 
 def approves_twice(patch):
     """Lets a proposal be used a second time, after the budget was lowered."""
-    edit(patch, second_curator, "refusal_of", "or proposal.seq < changed_at", "")
-    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
+    edit(patch, approvals, "refusal_of", "or proposal.seq < changed_at", "")
 
 
 def approves_another_change(patch):
     """Takes any open proposal for that of the change."""
     edit(
-        patch, second_curator, "refusal_of", 'return "names a proposal of another change"', "pass",
+        patch, approvals, "refusal_of", 'return "names a proposal of another change"', "pass",
     )  # fmt: skip
-    patch.setattr(roles_check, "refusal_of", second_curator.refusal_of)
 
 
 def verifies_one_curator(patch):
     """Asks for no second curator in verification."""
-    patch.setattr(roles_check, "needs_second", lambda *_: False)
+    patch.setattr(roles_check, "missing_approval", lambda *_: "")
 
 
 def verifies_other_roles_of_one(patch):
     """Lets one curator state that one is enough."""
-    edit(patch, second_curator, "needs_second", "if kind == ROLES:", "if False:")
-    patch.setattr(roles_check, "needs_second", second_curator.needs_second)
+    edit(patch, approvals, "needs_second", "if kind == ROLES:", "if False:")
 
 
 def verifies_a_later_end_of_one(patch):
     """Takes a later end for nothing more."""
     edit(
-        patch, second_curator, "needs_second",
+        patch, approvals, "needs_second",
         'or (after.get("expires") or EVERY_CLOCK) > (before.get("expires") or EVERY_CLOCK)', "",
     )  # fmt: skip
-    patch.setattr(roles_check, "needs_second", second_curator.needs_second)
+
+
+def spends_what_one_curator_gave(patch):
+    """Leaves a raise of one curator to verification, and spends meanwhile."""
+    patch.setattr(account, "terms_of_one", lambda *_: None)
+
+
+def spends_by_the_last_terms_alone(patch):
+    """Looks at the terms in force, and at none of those before."""
+    edit(patch, second_curator, "terms_of_one", "entry = before", "return None")
+    patch.setattr(account, "terms_of_one", second_curator.terms_of_one)
+
+
+def spends_by_the_roles_that_are_stated(patch):
+    """Takes the roles that an entry of terms names, though others are in force."""
+    edit(patch, second_curator, "terms_of_one", "roles_at(roles)", "roles_at(entry.facts['roles'])")
+    patch.setattr(account, "terms_of_one", second_curator.terms_of_one)
+
+
+def changes_what_one_curator_gave(patch):
+    """Refuses spends alone, so that a later change covers the raise."""
+    edit(patch, account.Account, "last_charge", "self.refuse_terms_of_one()", "pass")
+
+
+def makes_steps_after_an_end_that_one_curator_moved(patch):
+    """Refuses charges alone."""
+    edit(
+        patch, reservations.Reservations, "_refuse_if_over",
+        "account.refuse_terms_of_one()", "pass",
+    )  # fmt: skip

@@ -73,6 +73,14 @@ KNOWN_TERMS = KNOWN_LIMITS | {
     "proposal", "quota", "reason", "relation", "roles", "root", "seq", "signature", "time", "total",
     "unit", "used", "whose", "window_time",
 }  # fmt: skip
+# What each change of the terms may set.
+CHANGES = {
+    "closed": (),
+    "raised": ("epsilon", "delta"),
+    "expires": ("expires",),
+    "quota": ("quotas", "limited_authors"),
+    CLOCK: (),
+}
 # What the database says to a version that states no format.
 OLDER_VERSION = "this book needs a newer version of dp-attest; this one may only read it"
 

@@ -186,7 +186,7 @@ class Roles(TableDisplay):
         Parameters
         ----------
         author : str
-            The name.
+            The name of one of the people.
         facts : dict
             What the entry states.
 
@@ -196,8 +196,6 @@ class Roles(TableDisplay):
             Whose act it is, in words; "" where the author may write it.
         """
         act, roles = act_of(facts), self.roles_of(author)
-        if not roles:
-            return f"the roles name no {author!r}"
         if act is None:
             return f"nobody writes entries of the kind {facts['kind']!r} here"
         if act.role in roles:

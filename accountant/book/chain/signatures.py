@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from accountant.book.chain.approvals import missing_approval
 from accountant.book.chain.author_keys import (
     PRIVATE_KEY_MARK,
     AuthorKey,
@@ -32,7 +33,7 @@ from accountant.book.chain.entries import (
     without_signature,
 )
 from accountant.book.chain.roles import Roles
-from accountant.book.chain.signing_key import SigningKey, read_private_file
+from accountant.book.chain.signing_key import SigningKey, read_private_file, without_newline
 from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 
 # Signatures that are not checked again, by the hashes of their entries.  More would save little:
@@ -43,15 +44,21 @@ PERSONS_KEY = "the private key of one of its people, such as ~/.ssh/id_ed25519"
 BEFORE_ROLES = ("book", "index")
 
 
-def key_of(key: bytes | str | os.PathLike[str]) -> SigningKey | AuthorKey:
-    """Return a private key where a file holds one; any other key is a secret for HMAC."""
-    if isinstance(key, str | os.PathLike):
-        key = path = os.path.expanduser(os.fspath(key))
-        allowed = "at least 16 secret bytes, or a file of them or of a private key"
-        file_bytes = read_private_file(path, allowed)
-        if file_bytes.startswith(PRIVATE_KEY_MARK):
-            return AuthorKey(file_bytes, path)
-    return SigningKey(key)
+def key_of(
+    key: bytes | str | os.PathLike[str], ask: Callable[[], str] | None = None
+) -> SigningKey | AuthorKey:
+    """Return a private key where a file holds one; any other key is a secret for HMAC.
+
+    ``ask`` returns the passphrase of a private key that has one.
+    """
+    if not isinstance(key, str | os.PathLike):
+        return SigningKey(key)
+    path = os.path.expanduser(os.fspath(key))
+    file_bytes = read_private_file(path)
+    if file_bytes.startswith(PRIVATE_KEY_MARK):
+        return AuthorKey.of(file_bytes, path, ask)
+    # Earlier versions took all white space off both ends of a file, also of random bytes.
+    return SigningKey(without_newline(file_bytes), file_bytes.strip())
 
 
 class Signatures:
@@ -86,6 +93,10 @@ class Signatures:
             entry = self._entry_of(number)
             if entry.kind != ROLES:
                 raise LedgerCorrupt(self._book, "takes for roles what are none", number)
+            replaced = self._entry_of(stated_roles(entry.facts) or number)
+            why = missing_approval(entry, replaced, self._roles.get(replaced.seq), self._entry_of)
+            if why:
+                raise LedgerCorrupt(self._book, why, number)
             self._roles[number] = self._stated_roles(entry.facts)
         return self._roles[seq] if seq else None
 

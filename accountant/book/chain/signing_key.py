@@ -12,22 +12,20 @@ from accountant.book.chain.entries import ChainHead, without_signature
 from accountant.errors import ParameterError
 
 SHORTEST_KEY = 16  # bytes
+ALLOWED = f"at least {SHORTEST_KEY} secret bytes, or a file of them or of a private key"
 
 
 class SigningKey:
-    """A key for HMAC-SHA256 (RFC 2104); it is never shown."""
+    """A key for HMAC-SHA256 (RFC 2104); it is never shown.
 
-    def __init__(self, key: bytes | str | os.PathLike[str]) -> None:
-        allowed = f"at least {SHORTEST_KEY} secret bytes, or a file of them"
-        stripped = b""
-        if isinstance(key, str | os.PathLike):
-            file_bytes = read_private_file(os.fspath(key), allowed)
-            key, stripped = without_newline(file_bytes), file_bytes.strip()
+    ``earlier_key`` is what earlier versions read from the same file.
+    """
+
+    def __init__(self, key: bytes, earlier_key: bytes = b"") -> None:
         if not isinstance(key, bytes | bytearray) or len(key) < SHORTEST_KEY:
-            raise ParameterError("key", type(key).__name__, allowed)
+            raise ParameterError("key", type(key).__name__, ALLOWED)
         self._key = bytes(key)
-        # Earlier versions took all white space off both ends of a file, also of random bytes.
-        self._earlier_key = stripped if len(stripped) >= SHORTEST_KEY else self._key
+        self._earlier_key = earlier_key if len(earlier_key) >= SHORTEST_KEY else self._key
 
     @property
     def is_ambiguous(self) -> bool:
@@ -77,14 +75,14 @@ def without_newline(file_bytes: bytes) -> bytes:
     return re.sub(rb"\r?\n\Z", b"", file_bytes)
 
 
-def read_private_file(path: str, allowed: str) -> bytes:
+def read_private_file(path: str) -> bytes:
     """Return the bytes of a key's file; like ssh, refuse one that other users can read or write."""
     try:
         with open(path, "rb") as file:
             file_bytes, mode = file.read(), os.fstat(file.fileno()).st_mode
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no path"
-        raise ParameterError("key", path, f"{allowed} ({why})") from None
+        raise ParameterError("key", path, f"{ALLOWED} ({why})") from None
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ParameterError("key", path, "a file that no other user can read: chmod 600")
     return file_bytes

@@ -30,12 +30,12 @@ from typing import Any
 
 from accountant.accountants.tight import Tight
 from accountant.book.account import Account, Standing
-from accountant.book.chain.entries import CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
+from accountant.book.chain.entries import CHANGES, CHARGING_KINDS, CLOCK, PAID, TERMS, LogEntry
 from accountant.book.checks.quota_check import QuotaCheck
 from accountant.book.checks.time_check import TimeCheck
 from accountant.book.limits.charges import Charge
 from accountant.book.limits.plan_proofs import is_stated
-from accountant.book.limits.terms import CHANGES, Terms, exceeds_every_way
+from accountant.book.limits.terms import Terms, exceeds_every_way
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log

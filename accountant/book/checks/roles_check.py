@@ -6,11 +6,10 @@ read (`accountant.book.chain.signatures`).
 
 from __future__ import annotations
 
-from typing import Any
-
+from accountant.book.chain.approvals import missing_approval
 from accountant.book.chain.author_keys import AuthorKey, refuse_without_ed25519
 from accountant.book.chain.entries import FORMAT, PROPOSAL, ROLES, TERMS, LogEntry
-from accountant.book.limits.second_curator import needs_second, refusal_of
+from accountant.book.limits.second_curator import proposed_words
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
 
@@ -24,9 +23,7 @@ class RolesCheck:
         self._log = log
         self._roles = 0  # the number of the entry that states the roles in force
         self._starts_with_roles = False  # whether entry 1 says that entry 2 states roles
-        # the last entry of each data set that states its terms, and all proposals by their number
-        self._terms: dict[str, LogEntry] = {}
-        self._proposals: dict[int, LogEntry] = {}
+        self._terms: dict[str, LogEntry] = {}  # the last entry of each data set that states them
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry."""
@@ -36,35 +33,25 @@ class RolesCheck:
             self._starts_with_roles = facts.get("schema") == FORMAT
         elif entry.seq == 2 and self._starts_with_roles and entry.kind != ROLES:
             self._refuse("states no roles, though the book was made with them", entry)
-        if self._roles:
-            self._check_second_curator(entry)
         if entry.kind in {"dataset", TERMS}:
+            before = self._terms.get(facts["dataset"], entry)
+            roles = log.signatures.roles_at(self._roles)
+            if why := missing_approval(entry, before, roles, log.entry):
+                self._refuse(why, entry)
             self._terms[facts["dataset"]] = entry
         elif entry.kind == PROPOSAL:
-            self._proposals[entry.seq] = entry
+            proposed_words(log, entry)
         elif entry.kind == ROLES:
             if not facts["reason"]:
                 self._refuse("changes the roles without a reason", entry)
-            log.signatures.roles_at(entry.seq)  # refuses roles that are none
+            # It refuses roles that are none, and those of one curator where two are needed.
+            log.signatures.roles_at(entry.seq)
             self._roles = entry.seq
 
     def check_end(self) -> None:
         """Check that a log that is read with the key of a person has roles."""
         if isinstance(self._log.signing_key, AuthorKey) and not self._roles:
             raise LedgerCorrupt(self._log.name, "has no roles, and no entry is signed by a person")
-
-    def _check_second_curator(self, entry: LogEntry) -> None:
-        facts, roles = entry.facts, self._log.signatures.roles_at(self._roles)
-        before: dict[str, Any] = {}
-        changed_at = self._roles
-        if entry.kind == TERMS:
-            terms = self._terms[facts["dataset"]]
-            before, changed_at = terms.facts, terms.seq
-        if roles is None or not needs_second(roles, entry.kind, before, facts):
-            return
-        proposal = self._proposals.get(facts.get("proposal", 0))
-        if why := refusal_of(proposal, facts, changed_at):
-            self._refuse(f"needs two curators, and {why}", entry)
 
     def _refuse(self, why: str, entry: LogEntry) -> None:
         raise LedgerCorrupt(self._log.name, why, entry.seq)

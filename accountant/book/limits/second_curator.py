@@ -2,73 +2,63 @@
 
 The first curator's call writes a proposal, and the same call by a second one writes the change,
 which names the proposal.  A proposal is open until the roles change, or the terms of its data set.
+`accountant.book.chain.approvals` says what needs two curators.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from accountant.book.chain.approvals import (
+    missing_approval,
+    needs_second,
+    needs_two,
+    own_proposal,
+    proposed_facts,
+    refusal_of,
+)
 from accountant.book.chain.entries import (
-    EVERY_CLOCK,
     PROPOSAL,
     ROLES,
-    TERMS,
     LogEntry,
     checked_name,
     proposal_key,
+    stated_roles,
 )
-from accountant.book.chain.roles import LISTS, Roles
-from accountant.book.limits.terms import CHANGES, changed_words
+from accountant.book.chain.roles import Roles
+from accountant.book.limits.terms import changed_words
 from accountant.book.log import Log
-from accountant.errors import ParameterError, RoleRefused
+from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 
 
-def needs_second(roles: Roles, kind: str, before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Return whether a change needs a second curator: other roles, more budget, or a later end.
+def terms_of_one(
+    log: Log, opening: LogEntry, last: LogEntry, checked: str
+) -> tuple[str, int] | None:
+    """Return why terms of a data set lack a second curator, and in which entry; None if none do.
 
-    ``before`` and ``after`` are the facts of two entries that state the terms of a data set.
+    Entries of terms are looked at from ``last`` back, to the one with the hash ``checked``, or to
+    the ``opening``.  Call it inside a transaction.
     """
-    if roles.raise_needs == 1:
-        return False
-    if kind == ROLES:
-        return True
-    return kind == TERMS and (
-        after["epsilon"] > before["epsilon"]
-        or after["delta"] > before["delta"]
-        or (after.get("expires") or EVERY_CLOCK) > (before.get("expires") or EVERY_CLOCK)
-    )
-
-
-def proposed_facts(facts: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Return what an entry changes, as a proposal of it states that."""
-    names = (*LISTS.values(), "raise_needs")
-    if kind == TERMS:
-        names = ("change", *CHANGES[facts["change"]])
-    return {"kind": kind, **{name: facts[name] for name in names}}
-
-
-def refusal_of(proposal: LogEntry | None, facts: dict[str, Any], changed_at: int) -> str:
-    """Return why a proposal does not approve an entry with these facts, in words; "" if it does.
-
-    ``changed_at`` is the number of the last entry that stated the same terms, or the roles.
-    """
-    if proposal is None or proposal.kind != PROPOSAL:
-        return "names no proposal of another curator"
-    stated = proposal.facts
-    if stated["dataset"] != facts["dataset"] or stated["proposed"] != proposed_facts(
-        facts, facts["kind"]
-    ):
-        return "names a proposal of another change"
-    if stated["roles"] != facts["roles"] or proposal.seq < changed_at:
-        return "names a proposal from before the last change"
-    if stated["author"] == facts["author"]:
-        return own_proposal(facts["author"])
-    return ""
-
-
-def own_proposal(author: str) -> str:
-    """Return why the author of a proposal does not approve it."""
-    return f"{author!r} has proposed it: another curator approves it by the same call"
+    stating_roles = []  # the numbers of the entries that state roles, the latest first
+    roles = log.head.roles_after
+    while roles:
+        stating_roles.append(roles)
+        # a damaged entry cannot lead in a circle
+        roles = min(stated_roles(log.entry(roles).facts), roles - 1)
+    roles_at = log.signatures.roles_at
+    if not any(needs_two(roles_at(seq)) for seq in stating_roles):
+        return None
+    entry = last
+    while entry.hash not in {checked, opening.hash}:
+        roles = next((seq for seq in stating_roles if seq < entry.seq), 0)
+        if not roles:  # the entry, and those before it, are older than the first roles
+            return None
+        before = log.last_terms(opening.facts["dataset"], entry.seq - 1) or opening
+        why = missing_approval(entry, before, roles_at(roles), log.entry)
+        if why:
+            return why, entry.seq
+        entry = before
+    return None
 
 
 def append_or_propose(
@@ -84,8 +74,7 @@ def append_or_propose(
     ``before`` are the terms as they are, and ``changed_at`` the number of the entry that states
     them, or the roles.
     """
-    roles = log.roles
-    if roles is None or not needs_second(roles, kind, before, facts):
+    if not needs_second(log.roles, kind, before, facts):
         return log.append(kind, facts, dataset)
     proposal = log.entry_with_key(proposal_key(dataset))
     written = {
@@ -100,18 +89,57 @@ def append_or_propose(
     return log.append(PROPOSAL, stated, dataset)
 
 
+def is_open(log: Log, proposal: LogEntry, changed_at: int) -> bool:
+    """Return whether a proposal waits for another curator; inside a transaction.
+
+    ``changed_at`` is the number of the last entry that stated the same terms, or the roles.
+    """
+    last_proposal = log.entry_with_key(proposal_key(proposal.facts["dataset"]))
+    is_last = last_proposal is not None and last_proposal.seq == proposal.seq
+    is_of_roles_in_force = stated_roles(proposal.facts) == log.head.roles_after
+    return is_last and is_of_roles_in_force and proposal.seq > changed_at
+
+
+def proposed_words(log: Log, proposal: LogEntry) -> str:
+    """Return in words what a proposal would change."""
+    try:
+        facts = {**proposal.facts, **proposal.facts["proposed"]}
+        if facts["dataset"] is None:
+            return f"other roles ({facts['reason']})"
+        return changed_words(facts)
+    except (KeyError, TypeError, ValueError):
+        problem = "an entry does not say what it must"
+        raise LedgerCorrupt(log.name, problem, proposal.seq) from None
+
+
 def open_proposal(log: Log, dataset: str | None, changed_at: int) -> str:
     """Return the open proposal for a data set, or of roles, in words; "" where there is none."""
     if not log.head.roles_after:
         return ""
     proposal = log.entry_with_key(proposal_key(dataset))
-    roles = log.head.roles_after
-    if proposal is None or proposal.facts["roles"] != roles or proposal.seq < changed_at:
+    if proposal is None or not is_open(log, proposal, changed_at):
         return ""
-    facts = {**proposal.facts, **proposal.facts["proposed"]}
-    what = changed_words(facts) if dataset is not None else f"other roles ({facts['reason']})"
-    author = proposal.facts["author"]
+    what, author = proposed_words(log, proposal), proposal.facts["author"]
     return f"{what}, proposed by {author}; another curator approves it by the same call"
+
+
+def outcome_of(log: Log, proposal: LogEntry, changed_at: int) -> tuple[str, str]:
+    """Return what came of a proposal for a data set, and who seconded it; inside a transaction.
+
+    It is open, seconded or lapsed.  ``changed_at`` is the number of the last entry of its terms.
+    """
+    if is_open(log, proposal, changed_at):
+        return "open", ""
+    rows = log.storage.ask(  # the next change of the terms, which seconds the proposal or ends it
+        "SELECT seq FROM entries WHERE dataset = :d AND seq > :seq AND kind = 'terms' "
+        "ORDER BY seq LIMIT 1",
+        d=proposal.facts["dataset"],
+        seq=proposal.seq,
+    )
+    change = log.entry(rows[0][0]).facts if rows else {}
+    if change.get("proposal") != proposal.seq:
+        return "lapsed", ""
+    return "seconded", change["author"]
 
 
 def set_roles(log: Log, roles: Roles, reason: str) -> Roles | None:

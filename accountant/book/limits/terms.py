@@ -16,15 +16,6 @@ from accountant.book.chain.entries import CLOCK
 from accountant.errors import DatasetClosed, ParameterError
 from accountant.ledger.totals import CompositionNotion, Total
 
-# what each kind of change may set
-CHANGES = {
-    "closed": (),
-    "raised": ("epsilon", "delta"),
-    "expires": ("expires",),
-    "quota": ("quotas", "limited_authors"),
-    CLOCK: (),
-}
-
 
 class Terms(NamedTuple):
     """The terms in force; ``expires`` is a UTC time, from which on nothing is spent.

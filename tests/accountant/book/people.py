@@ -60,14 +60,18 @@ class People:
 
     @contextlib.contextmanager
     def forging(self, place, author, holder=None, roles=None):
-        """A log that writes whatever it is told, as an author, with the key of a holder."""
+        """A log that writes whatever it is told, as an author, with the key of a holder.
+
+        ``roles`` are the entries of roles that the entries name, one after another.
+        """
         key = key_of(self.keys[holder or author])
         log = Log.open(place.url, None, None, 5.0, Make.NEVER, key)
         with pytest.MonkeyPatch.context() as patch, contextlib.closing(log):
             patch.setattr(Signatures, "_refuse_to_write", lambda *_: key)
             if roles is not None:
-                stated = {"format": FORMAT, "roles": roles}
-                patch.setattr(Signatures, "facts_of_next", lambda *_: stated)
+                stated = iter(roles)
+                patch.setattr(Signatures, "facts_of_next",
+                              lambda *_: {"format": FORMAT, "roles": next(stated)})  # fmt: skip
             with log.writing():
                 log.author = author
                 yield log
@@ -79,4 +83,14 @@ def spend(book):
 
 
 def private_key(path):
-    return AuthorKey(path.read_bytes(), str(path))
+    return AuthorKey.of(path.read_bytes(), str(path))
+
+
+def with_passphrase(path, passphrase):
+    """Write the private key of a file as PEM with a passphrase, in its place; its path."""
+    from cryptography.hazmat.primitives import serialization as forms
+
+    hidden = forms.BestAvailableEncryption(passphrase.encode())
+    key = private_key(path)._key
+    path.write_bytes(key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, hidden))
+    return path

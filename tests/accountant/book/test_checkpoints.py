@@ -1,9 +1,8 @@
 """Heads that others keep: checkpoints in the format of signed notes, and keys of people."""
 
 import base64
-import contextlib
 import subprocess
-from pathlib import Path
+import traceback
 
 import pytest
 
@@ -12,7 +11,7 @@ from accountant.book.chain.author_keys import PublicKey
 from accountant.book.chain.checkpoint import key_id, parse_head
 from accountant.book.chain.signatures import key_of
 from accountant.book.databases.postgres_grants import grants_sql
-from tests.accountant.book.people import People, private_key, spend, write_key
+from tests.accountant.book.people import People, private_key, spend, with_passphrase
 
 pytest.importorskip("cryptography")
 # the example of C2SP signed-note v1.0.0: its verifier key and its note
@@ -194,21 +193,79 @@ def test_a_home_folder_is_found(people, monkeypatch):
     assert key_of("~/ada").public == private_key(people.keys["ada"]).public
 
 
-def test_a_private_key_with_a_passphrase_is_refused_with_the_remedy(tmp_path):
-    from cryptography.hazmat.primitives import serialization as forms
+PASSPHRASE = "a passphrase of Ämter"
 
-    key = private_key(write_key(tmp_path, "plain"))._key
-    pem = tmp_path / "hidden"
-    pem.touch(mode=0o600)
-    hidden = forms.BestAvailableEncryption(b"a passphrase")
-    pem.write_bytes(key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, hidden))
-    openssh = tmp_path / "hidden by ssh-keygen"
-    with contextlib.suppress(OSError):  # where there is ssh-keygen
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "a passphrase", "-f", str(openssh)]
-        subprocess.run(words, check=True)
-    for path in filter(Path.exists, (pem, openssh)):
-        with pytest.raises(ParameterError, match=r"without a passphrase.*ssh-keygen -t ed25519 -N"):
-            key_of(path)
+
+@pytest.fixture(params=["PEM", "OpenSSH"])
+def hidden_key(request, people):
+    """The key of ada in a file with a passphrase."""
+    path = people.keys["ada"]
+    if request.param == "PEM":
+        return with_passphrase(path, PASSPHRASE)
+    pytest.importorskip("bcrypt")
+    words = ["ssh-keygen", "-q", "-p", "-a", "1", "-P", "", "-N", PASSPHRASE, "-f", str(path)]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except OSError:
+        pytest.skip("no ssh-keygen")
+    return path
+
+
+@pytest.mark.parametrize("passphrase", [PASSPHRASE, lambda: PASSPHRASE], ids=["text", "function"])
+def test_a_private_key_opens_with_its_passphrase(sqlite_book, people, hidden_key, passphrase):
+    roles = people.roles()
+    with Book.create(sqlite_book.url, key=hidden_key, roles=roles, passphrase=passphrase) as book:
+        book.dataset("d", Budget(1.0))
+        shown = [repr(book), repr(vars(book._log)), repr(vars(book._log.signing_key))]
+    with Book.open(sqlite_book.url, key=hidden_key, passphrase=passphrase) as book:
+        assert book.close_dataset("d", "the end").closed
+        assert book.verify().entries == 4
+        shown.append(book.verify().head)
+    assert not any("phrase" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("passphrase", "sentence"),
+    [
+        (None, "key must be given with its passphrase, as it has one: passphrase=, got"),
+        ("a passphrase of somebody", "key must be opened with its own passphrase; the given one"),
+        ("", "key must be opened with its own passphrase; the given one is wrong, got"),
+        ("half of a pair: \ud800", "key must be opened with its own passphrase; the given one"),
+        (lambda: "a passphrase of somebody", "key must be opened with its own passphrase; the"),
+        (lambda: None, "key must be opened with its own passphrase; the given one is wrong"),
+        (b"a passphrase of somebody", "passphrase must be a text, or a function that returns one"),
+    ],
+)
+def test_a_wrong_passphrase_is_refused_and_never_shown(hidden_key, passphrase, sentence):
+    for call in (Book.open, Book.create):
+        with pytest.raises(ParameterError, match=sentence) as caught:
+            call("no/book.db", key=hidden_key, passphrase=passphrase)
+        error = caught.value
+        later_frames = error.__traceback__.tb_next  # the first is that of this test
+        shown = traceback.TracebackException(
+            ParameterError, error, later_frames, capture_locals=not isinstance(passphrase, bytes)
+        )
+        for text in (str(error), repr(error), "".join(shown.format())):
+            assert "somebody" not in text
+            assert "half of" not in text
+        assert error.__context__ is None
+
+
+def test_a_key_without_a_passphrase_asks_for_none(people):
+    for path in (people.keys["ada"], people.keys["bob"]):
+        assert key_of(path, lambda: 1 / 0).public == private_key(path).public
+
+
+def test_without_bcrypt_a_key_of_openssh_says_what_is_missing(people, monkeypatch):
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+
+    def load(_, passphrase):
+        raise TypeError if passphrase is None else UnsupportedAlgorithm("Need bcrypt module")
+
+    monkeypatch.setattr(serialization, "load_ssh_private_key", load)
+    with pytest.raises(ParameterError, match=r'bcrypt is not installed; `pip install "dp-attest\['):
+        key_of(people.keys["ada"], lambda: PASSPHRASE)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o644])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, Repeat
+from accountant.book import log
 from accountant.book.export import history_csv, history_json
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import _displayed_epsilons, app
@@ -206,6 +207,20 @@ def test_the_command_line_computes_few_epsilons_and_shows_all(sqlite_book, monke
         assert _displayed_epsilons(lines) == expected
         assert len(asked) < 60
         assert _displayed_epsilons([]) == []
+
+
+def test_the_lines_of_an_earlier_window_show_their_own_epsilons(sqlite_book, monkeypatch):
+    month = "11"
+    monkeypatch.setattr(log, "clock_time", lambda _: f"2026-{month}-10T12:00:00.000000+00:00")
+    with Book.create(sqlite_book.url, clock="trusted") as book:
+        book.dataset("d", Budget(1.0), notion="pure", window="month")
+        ledger = book.ledger("d", DATA)
+        ledger.spend(TENTH)
+        ledger.spend(TENTH)
+        month = "12"
+        ledger.spend(TENTH)
+        shown = _displayed_epsilons(book.history("d"))
+    assert shown == ["0.1000", "0.2000", "0.1000"]
 
 
 def test_the_command_line_selects(any_book, capsys):

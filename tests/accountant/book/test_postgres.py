@@ -264,7 +264,7 @@ def test_long_answers_are_stored_whole(place):
 def test_a_damaged_schema_is_corrupt(place):
     with Book.open(place.url) as book:
         place.execute("DROP VIEW datasets, plans, reservations, releases; DROP TABLE entries")
-        with pytest.raises(LedgerCorrupt):
+        with pytest.raises(LedgerCorrupt, match="the server says 42P01"):
             book.spent("d")
 
 

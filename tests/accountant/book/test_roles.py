@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError, RoleRefused, Roles
+from accountant.book import log as log_module
 from accountant.book.chain import author_keys
-from accountant.book.chain.entries import FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
+from accountant.book.chain.entries import FORMAT, FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
 from accountant.book.limits.terms import Terms
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -98,7 +99,7 @@ def test_a_book_gets_roles_later_and_its_next_entries_are_signed(any_book, peopl
     with people.open(any_book, "ada") as book:
         with pytest.raises(ParameterError, match=r"of a book with roles: Book\.set_roles"):
             book.dataset("e", Budget(1.0))
-        with pytest.raises(LedgerCorrupt, match="has no roles"):
+        with pytest.raises(LedgerCorrupt, match="has no roles, and no entry is signed by a person"):
             book.verify()
         book.set_roles(people.roles(), "three of us now")
         with pytest.raises(RoleRefused):
@@ -174,6 +175,10 @@ FORGED = {
             ROLES, log.roles.facts() | {"curators": [], "reason": "x"}),
         "states roles that are none",
     ),
+    "a proposal of nothing": (
+        "ada", {}, lambda log: log.append(PROPOSAL, {"proposed": {}, "reason": "x"}, "d"),
+        "an entry does not say what it must",
+    ),
     "a proposal by an analyst": (
         "ana", {}, lambda log: log.append(PROPOSAL, {"proposed": {}, "reason": "x"}, "d"),
         NOT_ALLOWED,
@@ -188,10 +193,53 @@ def test_a_forged_entry_is_found(any_book, people, forgery):
     with people.forging(any_book, author, **how) as log:
         write(log)
     refuses(any_book, sentence, 6)
-    if forgery == "roles without a reason":  # which is no matter of a spend
+    if forgery in ("roles without a reason", "a proposal of nothing"):  # no matter of a spend
+        with people.open(any_book, "ana") as book:
+            spend(book)
         return
     with pytest.raises(LedgerCorrupt), people.open(any_book, "ana") as book:
         spend(book)
+
+
+def seed(log, nth):
+    log.append("seed", {}, "d", f"noise:{nth}")
+
+
+# the roles that an entry names, before an entry that names those in force
+WRONG_ROLES = {
+    3: ("takes for roles what are none", 3),
+    99: ("names no roles that were in force", 6),
+    6: ("names no roles that were in force", 6),
+    0: ("names no roles that were in force", 6),
+    -1: ("names no roles that were in force", 6),
+    "2": ("names no roles that were in force", 6),
+}
+
+
+@pytest.mark.parametrize("stated", WRONG_ROLES)
+def test_an_entry_names_the_roles_in_force(sqlite_book, people, stated):
+    people.make(sqlite_book)
+    with people.open(sqlite_book, "aud") as reader:
+        with people.forging(sqlite_book, "ana", roles=[stated, 2]) as log:
+            seed(log, 1)
+            seed(log, 2)
+        sentence, entry = WRONG_ROLES[stated]
+        with pytest.raises(LedgerCorrupt, match=sentence) as caught:
+            reader.verify()
+        assert caught.value.entry == entry
+    refuses(sqlite_book, "does not name the roles in force before it", 6)
+
+
+def test_a_book_that_was_made_with_roles_begins_with_them(sqlite_book, people, monkeypatch):
+    monkeypatch.setattr(log_module, "FORMAT_WITHOUT_ROLES", FORMAT)
+    with Book.create(sqlite_book.url, key=people.keys["ada"]) as book:
+        with book._log.writing():
+            book._log.append("index", {"at": 1}, also="book")
+            book._log.append_roles(people.roles(), {"reason": "later"})
+        why = "states no roles, though the book was made with them"
+        with pytest.raises(LedgerCorrupt, match=why) as caught:
+            book.verify()
+        assert caught.value.entry == 2
 
 
 @pytest.mark.parametrize("change", ["signature of another entry", "no signature", "no roles"])
@@ -209,7 +257,12 @@ def test_an_entry_without_its_own_signature_is_found(any_book, people, change):
                 del facts[name]
 
     any_book.tamper(*rewritten(any_book, 5, forge))
-    refuses(any_book, "does not name the roles" if change == "no roles" else "is not signed by")
+    refuses(
+        any_book,
+        "does not name the roles in force before it"
+        if change == "no roles"
+        else "is not signed by 'ana', who is said to have written it",
+    )
     with pytest.raises(LedgerCorrupt), people.open(any_book, "ana") as book:
         spend(book)
 
@@ -225,7 +278,7 @@ def test_a_book_that_was_made_with_roles_is_not_rewritten_without(any_book, peop
 
     any_book.tamper(*rewritten(any_book, 2, strip),
                     "UPDATE entries SET kind = 'seed', key = 'noise:0' WHERE seq = 2")  # fmt: skip
-    with pytest.raises(LedgerCorrupt, match="not signed by a person"):
+    with pytest.raises(LedgerCorrupt, match="is not signed by a person whom the roles in force"):
         Book.open(any_book.url)
 
 
@@ -280,6 +333,40 @@ def test_a_larger_budget_needs_two_curators(any_book, people, capsys):
         assert ada.expire("d", "2999-02-01", "later").expires.startswith("2999-02")
         assert ada.expire("d", "2999-01-15", "earlier").expires.startswith("2999-01-15")
     verify(any_book)
+
+
+def test_a_history_lists_proposals_and_what_came_of_them(any_book, people):
+    people.make(any_book, raise_needs=2)
+    with people.open(any_book, "ada") as ada, people.open(any_book, "bob") as bob:
+        ada.raise_budget("d", Budget(2.0), "a second wave")
+        before = ada.history("d")
+        bob.raise_budget("d", Budget(2.0), "agreed")
+        bob.expire("d", "2999-01-01", "an end")
+        ada.raise_budget("d", Budget(3.0), "a third wave")
+        bob.raise_budget("d", Budget(4.0), "a fourth too")
+        ada.raise_budget("d", Budget(1.5), "less")
+        bob.expire("d", "2999-02-01", "later")
+        lines = ada.history("d")
+        assert [(line.kind, line.author, line.outcome, line.what) for line in lines[1:]] == [
+            ("proposal", "ada", "seconded",
+             "proposal of budget epsilon 2 at delta 0 (a second wave), seconded by bob"),
+            ("terms", "bob", "raised", "budget epsilon 2 at delta 0 (agreed)"),
+            ("terms", "bob", "expires", "expires 2999-01-01T00:00:00.000000+00:00 (an end)"),
+            ("proposal", "ada", "lapsed", "proposal of budget epsilon 3 at delta 0 (a third wave)"),
+            ("proposal", "bob", "lapsed", "proposal of budget epsilon 4 at delta 0 (a fourth too)"),
+            ("terms", "ada", "raised", "budget epsilon 1.5 at delta 0 (less)"),
+            ("proposal", "bob", "open",
+             "proposal of expires 2999-02-01T00:00:00.000000+00:00 (later)"),
+        ]  # fmt: skip
+        assert {line.epsilon for line in lines} == {0.1}
+        assert repr(lines) == "<History: 1 spends>"
+        assert [line.seq for line in ada.history("d", last=2)] == [lines[-2].seq, lines[-1].seq]
+        # what comes later than a selection decides what came of its proposals
+        assert ada.history("d", until=lines[1].seq) == lines[:2]
+        assert [line.outcome for line in before] == ["answered", "open"]
+        ada.set_roles(people.roles(), "one is enough")
+        bob.set_roles(people.roles(), "one is enough")
+        assert ada.history("d")[-1].outcome == "lapsed"
 
 
 def test_other_roles_need_two_curators_too(any_book, people):

@@ -1,13 +1,18 @@
 """`ledger roles`, `ledger grants`, `ledger head` and `verify --against`: a team and its files."""
 
+import getpass
 import json
+import warnings
 
 import pytest
 
 from accountant import Book
+from accountant.__main__ import app as accountant_app
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
-from tests.accountant.book.people import People, spend
+from accountant.cli.ledger_options import PASSPHRASE_VARIABLE
+from accountant.reports.history_page import HistoryFigures
+from tests.accountant.book.people import People, spend, with_passphrase
 
 pytest.importorskip("cryptography")
 
@@ -54,10 +59,25 @@ def test_a_team_works_from_files(any_book, people, tmp_path, capsys):
     assert "of 1 at delta 0" in said
     assert "proposed by ada; another curator approves it by the same call" in said
     assert run(*more, key["ada"]) == 2
+    capsys.readouterr()
+    proposal = "proposal of budget epsilon 2 at delta 0 (a second wave)"
+    assert run("history", book, "d") == 0
+    assert capsys.readouterr().out.endswith(f"  ada  open  epsilon 0  {proposal}\n")
     assert run(*more, key["bob"]) == 0
     assert "of 2 at delta 0" in capsys.readouterr().out
     with people.open(any_book, "ana") as opened:
         spend(opened)
+    assert run("history", book, "d") == 0
+    shown = capsys.readouterr().out
+    assert f"  ada  seconded  epsilon 0  {proposal}, seconded by bob\n" in shown
+    assert run("export", book, "d", "--registry", "--out", "-") == 0
+    [row] = json.loads(capsys.readouterr().out)["deployment"]
+    assert row["releases"] == 1
+    with people.open(any_book, "aud") as opened:
+        figures = HistoryFigures(opened.status("d"), opened.iter_history("d"))
+    assert (figures.count, figures.released) == (3, 1)
+    assert [total.group.name for total in figures.totals.shares(figures._status)["author"]] == [
+        "ana"]  # fmt: skip
     head = tmp_path / "monday.head"
     assert run("head", book, "--key", key["aud"]) == 0
     head.write_text(capsys.readouterr().out)
@@ -82,6 +102,50 @@ def test_a_team_works_from_files(any_book, people, tmp_path, capsys):
         any_book.tamper("DELETE FROM entries WHERE seq > 5", "PRAGMA user_version = 5")
         assert run("verify", book, "--against", head) == 1
         assert "rolled back" in capsys.readouterr().err
+
+
+def refuses_to_ask(prompt):
+    raise AssertionError(prompt)
+
+
+def shows_what_is_typed(_):
+    warnings.warn("may be echoed", getpass.GetPassWarning, stacklevel=2)
+
+
+def test_a_passphrase_is_asked_for_or_taken_from_a_variable(
+    sqlite_book, people, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.delenv(PASSPHRASE_VARIABLE, raising=False)
+    book, key = sqlite_book.url, with_passphrase(people.keys["ada"], "a secret of ada")
+    people.keys["bob"] = with_passphrase(people.keys["bob"], "a secret of bob")
+    prompts = []
+    monkeypatch.setattr(
+        getpass, "getpass", lambda text: (prompts.append(text), "a secret of ada")[1]
+    )
+    file = roles_file(tmp_path, [people.lines["ada"], people.lines["bob"]])
+    assert run("roles", book, "--set", file, "--new", "--key", key) == 0
+    assert prompts == [f"passphrase of {key}: "]
+    assert run("open", book, "d", "--epsilon", 1, "--key", people.keys["bob"]) == 2
+    monkeypatch.setattr(getpass, "getpass", refuses_to_ask)
+    monkeypatch.setenv(PASSPHRASE_VARIABLE, "a secret of ada")
+    assert run("open", book, "d", "--epsilon", 1, "--key", key) == 0
+    page = tmp_path / "page.html"
+    words = ["page", "--ledger", book, "--out", page, "--key", key]
+    assert run_app(accountant_app, "python -m accountant", [str(word) for word in words]) == 0
+    assert run("open", book, "e", "--epsilon", 1, "--key", people.keys["bob"]) == 2
+    monkeypatch.delenv(PASSPHRASE_VARIABLE)
+    # a key without a passphrase asks for none
+    assert run("verify", book, "--key", people.keys["ana"]) == 0
+    # where no terminal hides what is typed
+    monkeypatch.setattr(getpass, "getpass", shows_what_is_typed)
+    assert run("head", book, "--key", key) == 2
+    said = capsys.readouterr()
+    for words in (
+        "key must be opened with its own passphrase; the given one is wrong",
+        f"--key must be used in a terminal, or with its passphrase in {PASSPHRASE_VARIABLE}",
+    ):
+        assert words in said.err
+    assert "a secret" not in said.err + said.out
 
 
 def test_a_book_without_roles_says_so(sqlite_book, capsys):
