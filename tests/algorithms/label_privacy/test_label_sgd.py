@@ -288,6 +288,19 @@ def test_replay_finds_no_leak_and_losses_within_epsilon(name, loss):
     assert 0.5 < np.abs(losses).max() <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("name", ["unary", "duchi"])
+def test_users_report_a_direction_in_the_span_or_their_label(name, loss):
+    made = small(name, loss, k=3, batch=8).fit(SMALL_X, SMALL_Y % 3)
+    waits = (name, loss) == ("duchi", "hinge")  # its span moves with the coefficients
+    assert len(made.transcript_) == (5 if waits else 1)
+    outputs = np.concatenate([entry.output for entry in made.transcript_])
+    assert outputs.shape == (40, 2 if name == "duchi" else 3)
+    if name == "duchi":  # each report is a vector of one length
+        assert np.ptp(np.linalg.norm(outputs, axis=1)) < 1e-9
+    assert np.linalg.norm(made.coef_) <= made.diameter / 2
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 def test_plans_meet_their_budgets_and_waste_none(name, epsilon):
