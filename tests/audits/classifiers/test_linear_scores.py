@@ -90,6 +90,14 @@ def test_steps_count_the_numbers_above_deciles_with_their_signs():
     assert design.tolist() == [[1.0] + [-1.0] * 9, [1.0] + [1.0] * 9]
 
 
+def test_the_sign_of_a_number_grows_with_the_gap_of_its_shares_above_the_median():
+    number = np.arange(100)
+    # of the first value 27 of 50 runs are above the median, of the second 23
+    labels = np.concatenate([np.repeat([1, 0], [23, 27]), np.repeat([0, 1], [23, 27])])
+    [sign] = fit_pooled_steps(number[:, None].astype(float), labels).signs
+    assert sign == pytest.approx((27 - 23) / 50 * math.sqrt(100) / 2)
+
+
 def test_a_table_has_the_log_odds_of_each_code_and_none_of_others():
     codes = np.array([7, 7, 7, 9, 9, 9, 3, 3], np.uint64)
     table = fit_category_table(codes, np.array([1, 1, 1, 0, 0, 0, 1, 0]))
