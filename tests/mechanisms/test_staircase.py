@@ -1,11 +1,14 @@
 """The best staircases beat Laplace noise."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+from accountant import ParameterError
 from mechanisms import Staircase
+from mechanisms.staircase import SHARE
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
@@ -34,3 +37,11 @@ def test_the_share_of_least_variance(epsilon):
         scaled = Staircase(1.0, upper=word).with_noise_factor(1 / epsilon)
         assert scaled.upper == Staircase(1 / epsilon, upper=word).upper
     assert Staircase(1.0, upper=0.2).with_noise_factor(3.0).upper == 0.2
+
+
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -0.2, math.nan, True, None, "worst"])
+def test_the_shares_are_said_where_one_is_refused(wrong):
+    with pytest.raises(ParameterError, match=re.escape(f"upper must be {SHARE}")):
+        Staircase(1.0, upper=wrong)
+    assert str(SHARE) == f"a number in [{SHARE.low:g}, {SHARE.high:g}]"
+    assert Staircase(1.0, upper=SHARE.low).upper < Staircase(1.0, upper=SHARE.high).upper

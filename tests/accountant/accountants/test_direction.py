@@ -20,6 +20,7 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
+from accountant.accountants import direction
 from accountant.accountants.direction import Direction
 from accountant.composition.certificate import Certificate
 from accountant.composition.engine import Attempt, Engine, certify
@@ -68,6 +69,20 @@ def test_answers_at_many_deltas_agree_with_certificates(engine, plan):
         # near the largest loss a width of 1e-8 of epsilon is much more of delta
         assert Tight().one_way_delta(plan, found) <= delta * (1 + 1e-4)
     assert direction.certify(0.0).engine == "sum of the bounds"
+
+
+def test_other_accountants_are_asked_of_envelopes_and_where_they_are_wanted(monkeypatch):
+    mixed = Direction(20 * BoundedRangeLoss(0.1) + GaussianLoss(0.2), 1e-6)
+    only, plain = Direction(20 * ZCDPLoss(0.01), 1e-6), Direction(12 * GaussianLoss(0.1), 1e-6)
+    # for the mixed plan another accountant is sharper at this delta
+    [without], [sharper] = (mixed.upper_epsilons([1e-6], with_envelopes=w) for w in (False, True))
+    assert sharper < 0.995 * without
+    [alone], [again] = (only.upper_epsilons([1e-6], with_envelopes=w) for w in (False, True))
+    assert alone == again < math.inf
+    [unchanged] = plain.upper_epsilons([1e-6], with_envelopes=True)
+    monkeypatch.setattr(direction, "ENVELOPE_ACCOUNTANTS", ())
+    assert plain.upper_epsilons([1e-6], with_envelopes=True) == [unchanged]
+    assert mixed.upper_epsilons([1e-6], with_envelopes=False) == [without]
 
 
 @pytest.mark.parametrize("accountant", [Tight(), PLD(), RDP()], ids=lambda one: one.name)

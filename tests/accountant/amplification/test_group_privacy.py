@@ -1,6 +1,8 @@
 """Groups against brute force: shifts, textbook rules, iterated trade-offs."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -65,6 +67,50 @@ def test_the_trade_off_of_a_group_is_the_iterated_one(size):
     for epsilon in (0.0, 0.5, 1.5, 3.0):
         truth = float(np.max(h - math.exp(epsilon) * fine))
         assert float(loss.profile(epsilon)) == pytest.approx(max(truth, 0.0), abs=1e-5)
+
+
+def corners_of_curve(p, q):
+    """Levels and powers of the tests of one pair, as fractions; the last of each level."""
+    order = sorted(range(len(p)), key=lambda i: q[i] / p[i] if p[i] else math.inf)
+    sums = {Fraction(0): Fraction(0)}
+    level = power = Fraction(0)
+    for i in order:
+        level, power = level + q[i], power + p[i]
+        sums[level] = power
+    return list(sums.items())
+
+
+def value_of_curve(corners, a):
+    """The straight line between two corners, at the level a."""
+    for (a0, b0), (a1, b1) in itertools.pairwise(corners):
+        if a0 <= a <= a1 > a0:
+            return b0 + (b1 - b0) * (a - a0) / (a1 - a0)
+    raise ValueError(a)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("twentieths", [(12, 8), (12, 6, 2), (9, 6, 3, 2), (1, 19, 0)])
+def test_the_trade_off_of_finite_losses_is_that_of_fractions(size, twentieths):
+    p = [Fraction(mass, 20) for mass in twentieths]
+    q = p[::-1]  # the curve is the same in both directions
+    corners = corners_of_curve(p, q)
+    curve = corners
+    for _ in range(size - 1):
+        swapped = [(b, a) for a, b in curve]
+        preimages = {value_of_curve(swapped, a) for a, _ in corners if a >= curve[0][1]}
+        levels = sorted({a for a, _ in curve} | preimages)
+        curve = [(a, value_of_curve(corners, value_of_curve(curve, a))) for a in levels]
+    loss = GroupLoss(PairLoss(tuple(map(float, p)), tuple(map(float, q))), size)
+    for epsilon in (0.0, 0.3, 0.8, 1.5):
+        truth = max(float(b) - math.exp(epsilon) * float(a) for a, b in curve)
+        assert float(loss.profile(epsilon)) == pytest.approx(truth, abs=1e-14)
+
+
+def test_a_group_of_a_loss_without_listed_values_is_bounded_near_its_shift():
+    loss, shifted = GroupLoss(GaussianLoss(0.4), 2), GaussianLoss(0.8)
+    for epsilon in (0.0, 1.0, 2.0):
+        truth = float(shifted.profile(epsilon))
+        assert truth <= float(loss.profile(epsilon)) <= truth * (1 + 1e-3)
 
 
 def test_a_group_of_sampled_records_is_more_than_the_group_of_the_part():

@@ -47,6 +47,30 @@ def test_a_cumulant_is_its_integral(case, added):
 
 
 @both_ways
+@pytest.mark.parametrize(
+    "reach", [math.inf, 3.0, 0.4]
+)  # atoms at both ends; one at -inf too; alone
+def test_filons_rule_has_every_atom_and_the_density_between(reach, added):
+    law, a = laplace_ratio_law(0.5, reach), 3.0
+    power = -a if added else a + 1
+    for rate in (0.3, 1.0):
+        # where only Q has an outcome and it is not sampled away, the loss is infinite
+        atoms = [(rate * np.expm1(y), mass) for y, mass in law.atoms if rate < 1 or y > -math.inf]
+        x, w, _ = gauss_legendre_panels(np.linspace(law.low, law.high, 41), 16)
+        log_r = np.log1p([*(r for r, _ in atoms), *(rate * np.expm1(x))])
+        masses = np.array([*(mass for _, mass in atoms), *(w * law.scale * np.exp(-x / 2))])
+        tilted = masses * np.exp(power * log_r)
+        height = tilted.sum()
+        rule = FilonRule(law, rate, power, math.log(height))
+        z = a + 1j * np.linspace(0, 900, 36).reshape(6, 6)
+        value, error = rule.ratio(z, -1.0 if added else 1.0)
+        turns = -log_r if added else log_r
+        truth = np.exp(1j * np.multiply.outer(z.imag, turns)) @ tilted / height
+        assert np.max(np.abs(value - truth)) < 1e-11
+        assert np.max(error) < 1e-10
+
+
+@both_ways
 def test_far_up_a_contour_the_ratio_is_its_integral(added):
     law, rate, a = laplace_ratio_law(0.5), 0.01, 30.0
     power = -a if added else a + 1

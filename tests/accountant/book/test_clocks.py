@@ -478,3 +478,31 @@ def test_a_file_has_the_clock_of_the_machine(sqlite_book):
         here = datetime.datetime.now(datetime.UTC)
         with book._log.reading():
             assert abs(book._log.storage.now() - here) < datetime.timedelta(minutes=1)
+
+
+TIMES = {"log_time": "2026-11-10T12:00:00.25", "clock": "2026-11-11T12:00:00.75"}
+LINES = [
+    ({}, []),
+    (TIMES, ["  the log's time is 2026-11-10T12:00:00, the clock says 2026-11-11T12:00:00 (UTC); "
+             "no later window opens until the clock is confirmed"]),
+    ({"log_time": TIMES["clock"], "clock": TIMES["log_time"]},
+     ["  the log's time is 2026-11-11T12:00:00, the clock says 2026-11-10T12:00:00 (UTC)"]),
+    ({"log_time": TIMES["clock"]}, []),
+    ({"expires": "2027-01-01T00:00:00.5"}, ["  expires 2027-01-01T00:00:00 (UTC)"]),
+    ({"expires": "2027-01-01T00:00:00.5", "closed": "2026-01-01T00:00:00.5", "reason": "the end"},
+     ["  closed 2026-01-01T00:00:00 (UTC): the end"]),
+    ({"runs": (1, 2000)}, ["  1 of 2,000 runs of the plan that was set aside are made"]),
+    ({"verified": True, "proposal": "a change waits"},
+     ["  each plan is opened with a proof of its cost", "  a change waits"]),
+    ({"limited_authors": 1200, "most": 2.5},
+     ["  one window has at most epsilon 2.500", "  authors with a quota: 1,200"]),
+]  # fmt: skip
+
+
+def test_a_status_says_each_of_its_terms_in_a_line(tmp_path):
+    with Book.create(tmp_path / "b.db") as book:
+        status = book.dataset("d", Budget(1.0, 1e-6))
+    for changes, lines in LINES:
+        first, *others = str(status._replace(**changes)).splitlines()
+        assert first == "d: spent epsilon 0 of 1 at delta 1e-06, for one row"
+        assert others == lines

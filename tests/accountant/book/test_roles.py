@@ -13,6 +13,7 @@ from accountant import Book, Budget, LedgerCorrupt, ParameterError, RoleRefused,
 from accountant.book import log as log_module
 from accountant.book.chain import author_keys
 from accountant.book.chain.entries import FORMAT, FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
+from accountant.book.chain.roles import ACTS, ANALYST, CURATOR, SET_ASIDE, act_of
 from accountant.book.limits.terms import Terms
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -141,6 +142,15 @@ def test_a_book_with_a_secret_stays_with_it(sqlite_book, people):
             pytest.raises(ParameterError, match="such a book stays with it"),
         ):
             book.set_roles(people.roles(), "three of us")
+
+
+def test_a_plan_is_the_analysts_and_setting_it_aside_the_curators():
+    assert act_of({"kind": "plan", "plan": {}}) == ACTS["plan"]
+    assert act_of({"kind": "plan", "plan": {}, "runs": 2}) == ACTS[SET_ASIDE]
+    assert (ACTS["plan"].role, ACTS[SET_ASIDE].role) == (ANALYST, CURATOR)
+    for kind in set(ACTS) - {"plan", SET_ASIDE}:
+        assert act_of({"kind": kind}) == act_of({"kind": kind, "runs": 2}) == ACTS[kind]
+    assert act_of({"kind": "gift"}) is None
 
 
 # --- forged entries

@@ -6,6 +6,8 @@ from collections import Counter
 import pytest
 
 from accountant import BinaryTree, FixedEpochs, MinSeparation, Once, ParameterError, sensitivity
+from accountant.correlated_noise import binary_tree
+from accountant.correlated_noise.binary_tree import min_separation_squared
 
 
 def squared_norm(tree, steps_used):
@@ -37,6 +39,43 @@ def test_published_sensitivities(uses, between, steps, squared):
     found = sensitivity(BinaryTree(steps), MinSeparation(uses, between + 1))
     assert (found.squared, found.exact) == (squared, True)
     assert found.value**2 == pytest.approx(squared, rel=1e-15)
+
+
+def most_squares(nodes, uses, separation, size):
+    """The greatest sum of squared counts of nodes of this size, each filled on its own."""
+    room = len(range(0, size, separation))
+    greatest = [0] * (uses + 1)  # by the number of uses in the nodes so far
+    for _ in range(nodes):
+        greatest = [
+            max(greatest[total - count] + count**2 for count in range(min(room, total) + 1))
+            for total in range(uses + 1)
+        ]
+    return max(greatest)
+
+
+@pytest.mark.parametrize(
+    ("trees", "uses", "separation"),
+    [((8,), 1, 8), ((7,), 3, 2), ((8,), 8, 1), ((19,), 2, 1), ((24,), 8, 3),
+     ((11,), 4, 3), ((4, 1, 6), 4, 3), ((24,), 9, 7), ((9,), 3, 4)],
+)  # fmt: skip
+def test_without_a_search_nodes_that_are_each_as_full_as_can_be_are_a_bound(
+    monkeypatch, trees, uses, separation
+):
+    heights, participation = BinaryTree(trees).heights, MinSeparation(uses, separation)
+    greatest, _ = min_separation_squared(heights, participation)
+    monkeypatch.setattr(binary_tree, "MAX_SPLITS", 0)
+    squared, is_attained = min_separation_squared(heights, participation)
+    uses = participation.most(sum(trees))
+    assert squared >= greatest
+    assert is_attained is (squared == greatest)
+    if not is_attained:
+        assert squared == sum(
+            most_squares(
+                sum(2 ** (height - level) for height in heights if height >= level),
+                uses, separation, 2**level,
+            )
+            for level in range(max(heights) + 1)
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("trees", [(1,), (7,), (8,), (11,), (3, 5), (4, 1, 6), (1, 1, 2)])

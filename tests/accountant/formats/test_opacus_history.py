@@ -229,6 +229,7 @@ def test_no_history_is_trusted(wrong):
     "wrong",
     [
         3, [1.0, 2.0], {}, {**FACTS, "rate": True}, {**FACTS, "rate": math.nan},
+        {**FACTS, "rate": 0.0}, {**FACTS, "rate": -0.1}, {**FACTS, "rate": 1.5},
         {**FACTS, "batches": -1}, {**FACTS, "order": "any"}, {**FACTS, "more": 1},
         {**FACTS, "drop_last": 1}, {**FACTS, "rate": None}, {**FACTS, "sampler": 3},
         {**FACTS, "order": "shuffled"}, as_object({"class": "DataLoader", "length": 3}),

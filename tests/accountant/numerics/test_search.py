@@ -13,6 +13,7 @@ from accountant.numerics.search import (
     geometric_mean,
     greatest_float_that,
     grow_until,
+    highest_of_one_peak,
     least_float_that,
     least_integer_that,
     maximum_of_one_peak,
@@ -300,3 +301,46 @@ def test_a_falling_root_takes_few_steps_and_gives_the_slope():
     assert found == pytest.approx(8.0, rel=1e-9)
     assert slope == pytest.approx(0.3 * math.exp(0.6), rel=0.05)
     assert len(excess.answers) < 20
+
+
+def peak_of_many(f, parameter, low, middle, high):
+    """The search from three points, the same for each parameter, and how often it asked."""
+    calls = []
+
+    def counted(x, p):
+        calls.append(x.size)
+        return f(x, p)
+
+    points = np.repeat([[low], [middle], [high]], parameter.size, axis=1)
+    values = np.array([f(row, parameter) for row in points])
+    place, height = highest_of_one_peak(counted, parameter, points, values)
+    assert np.all((points[0] <= place) & (place <= points[2]))
+    assert np.array_equal(height, f(place, parameter))
+    assert np.all(height >= values[1])
+    return place, height, calls
+
+
+# a function with its peak at p, the most steps, and how far the height may stay below it
+PEAKS = {
+    "parabola": (lambda x, p: -((x - p) ** 2), 6, 1e-12),
+    "normal": (lambda x, p: np.exp(-((x - p) ** 2) / 2), 12, 1e-12),
+    "skew": (lambda x, p: (x - p) - np.expm1(x - p), 12, 1e-12),
+    "quartic": (lambda x, p: -((x - p) ** 4), 50, 1e-9),
+    "cusp": (lambda x, p: -np.sqrt(np.abs(x - p)), 100, 1e-6),
+    "steep": (lambda x, p: -1e300 * np.abs(x - p), 100, 1e293),
+}
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_the_peaks_of_many_functions_are_found(name):
+    f, most_steps, tolerance = PEAKS[name]
+    parameter = np.array([-1.4, -0.2, 0.0, 1e-9, 0.3, 1.9])
+    _, height, calls = peak_of_many(f, parameter, -2.0, 0.1, 2.5)
+    assert np.all(height >= f(parameter, parameter) - tolerance)
+    assert calls[0] == parameter.size
+    assert len(calls) <= most_steps, len(calls)
+
+
+def test_a_bracket_without_length_is_not_searched():
+    place, _, calls = peak_of_many(PEAKS["parabola"][0], np.array([0.5]), 1.0, 1.0, 1.0)
+    assert (place.tolist(), calls) == ([1.0], [])

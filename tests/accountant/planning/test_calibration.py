@@ -15,7 +15,7 @@ from accountant import (
     calibrate,
     true_positive_rate,
 )
-from accountant.planning import calibration_goals
+from accountant.planning import calibration_goals, quick_search
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
@@ -150,6 +150,41 @@ def test_few_sampled_releases_are_calibrated_in_few_exact_steps(plan_of, monkeyp
     found = calibrate(plan_of, epsilon=1.0, delta=1e-3)
     assert len(asked) <= 4  # ten before
     assert 1 - 1e-6 <= Tight().epsilon(plan_of(found), 1e-3) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("plan_of", "asked_directions"),
+    [
+        (lambda s: 2 * PoissonSampled(Gaussian(s), 0.4), [2, 1]),  # one costs clearly more
+        (lambda s: 2 * PoissonSampled(Gaussian(s), 0.999), [2, 2]),  # both cost about the same
+        (lambda s: 2 * PoissonSampled(Gaussian(s), 0.4, "replace-one"), [1, 1]),
+    ],
+)
+def test_a_rough_start_is_near_and_its_slope_is_that_of_the_cost(
+    plan_of, asked_directions, monkeypatch
+):
+    target, delta, counts, rough_costs = 1.0, 1e-3, [], quick_search._rough_costs
+
+    def counted(*given):
+        costs = rough_costs(*given)
+        counts.append(len(costs))
+        return costs
+
+    monkeypatch.setattr(quick_search, "_rough_costs", counted)
+    start, slope = quick_search.rough_start(plan_of, target, delta)
+    assert counts == asked_directions[:1] + asked_directions[1:] * (len(counts) - 1)
+    cost, cost_beyond = (Tight().epsilon(plan_of(factor * start), delta) for factor in (1, 1.01))
+    assert cost == pytest.approx(target, rel=1e-4)
+    assert slope == pytest.approx(math.log(cost_beyond / cost) / math.log(1.01), rel=0.02)
+
+
+@pytest.mark.parametrize("releases", [1, 2000])
+def test_there_is_no_rough_start_where_the_search_is_as_quick(releases):
+    def plan_of(scale):
+        return releases * Gaussian(scale)
+
+    assert quick_search.rough_start(plan_of, 1.0, 1e-6) is None
+    assert quick_search.rough_start(lambda s: PoissonSampled(Laplace(s), 0.1), 1.0, 0.0) is None
 
 
 @pytest.mark.parametrize(

@@ -281,3 +281,20 @@ def test_the_page_names_the_claims_that_are_not_proved():
                if one.why_no_formula}  # fmt: skip
     assert without <= {*re.findall(r"`(\w+)`", said)}
     assert "`Exponential`" not in said
+
+
+def test_the_claims_of_a_plan_are_those_outside_of_their_mechanisms():
+    def claim(name, **fields):
+        return {"kind": "Claimed", "mechanism": {"kind": name}} | fields
+
+    hidden, in_loss = claim("hidden"), claim("in a loss")
+    outer = claim("outer", loss={"kind": "Sequential", "parts": [in_loss]})
+    outer["mechanism"] |= {"part": hidden}
+    other = {"kind": "Grouped", "mechanism": claim("in a field of this name"), "size": 2}
+    plan = {"kind": "Sequential", "parts": [outer, other, dict(outer), "Claimed", 3]}
+    names = [found["mechanism"]["kind"] for found in claims_of(plan)]
+    assert names == ["outer", "in a loss", "in a field of this name"]
+    assert words_of_claims(plan).startswith(
+        "the losses of outer, in a loss and in a field of this name are as those mechanisms claim"
+    )
+    assert list(claims_of(hidden["mechanism"])) == []

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
-from sklearn.feature_selection import RFECV
+from sklearn.feature_selection import RFECV, SequentialFeatureSelector
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -18,6 +19,8 @@ from sklearn.model_selection import (
     permutation_test_score,
     validation_curve,
 )
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 
 from algorithms.base.running_fits import RepeatedFits, repeated_fits
 
@@ -39,6 +42,9 @@ class Watched(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return np.full(len(X), self.classes_[0])
+
+    def predict_proba(self, X):
+        return np.full((len(X), self.classes_.size), 1 / self.classes_.size)
 
 
 def grid(cv=3, **settings):
@@ -73,8 +79,16 @@ def test_the_number_said_is_the_number_of_fits(name):
     assert {one.routine for one in SAID} == {name.split(",")[0].split(" of ")[0]}
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_routines_that_do_not_say_their_number_are_named():
     for work, name in [
+        (lambda: CalibratedClassifierCV(Watched(), cv=2).fit(X, Y), "CalibratedClassifierCV"),
+        (lambda: OneVsRestClassifier(Watched()).fit(X, Y), "OneVsRestClassifier"),
+        (lambda: MultiOutputClassifier(Watched()).fit(X, GROUPS[:, None]), "MultiOutputClassifier"),
+        (
+            lambda: SequentialFeatureSelector(Watched(), n_features_to_select=1, cv=2).fit(X, Y),
+            "SequentialFeatureSelector",
+        ),
         (lambda: BaggingClassifier(Watched(), n_estimators=2).fit(X, Y), "BaggingClassifier"),
         (lambda: grid(cv=KFold(3).split(X)).fit(X, Y), "GridSearchCV"),
         (lambda: RFECV(Watched(), cv=2).fit(X, Y), "RFECV"),

@@ -288,6 +288,39 @@ def test_replay_finds_no_leak_and_losses_within_epsilon(name, loss):
     assert 0.5 < np.abs(losses).max() <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("loss", LABEL_LOSSES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
+def test_the_first_step_of_equal_users_goes_along_their_gradient(name, loss):
+    X, labels, users = np.tile([1.0, -0.5], (1600, 1)), np.full(1600, 2), 800
+    made = small(name, loss, k=3, batch=users, epsilon=5.0).fit(X, labels)
+    true = small("auto", loss, k=3, batch=users, epsilon=math.inf, non_private=True)
+    with pytest.warns(NotPrivateWarning):
+        true.fit(X, labels)
+    waits = (name, loss) == ("duchi", "hinge")  # its span moves with the coefficients
+    assert len(made.transcript_) == (2 if waits else 1)
+    assert sum(len(entry.output) for entry in made.transcript_) == 1600
+    # the average of 0 and of the point of the first step, which is no longer than the radius
+    first, true_first = 2 * made.coef_, 2 * true.coef_
+    assert 0.8 < np.linalg.norm(true_first) / (made.diameter / 2) < 1 + 1e-12
+    # a mean of estimates errs by about the root of their mean square over that of their number
+    deviation = math.sqrt(made.second_moment_ / users)
+    assert np.linalg.norm(first - true_first) < 4 * deviation * made.diameter / 2
+    assert 4 * deviation < 0.25
+
+
+@pytest.mark.parametrize("loss", LABEL_LOSSES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
+def test_the_mean_square_of_estimates_is_that_of_the_gradients_at_hand(name, loss):
+    X, users = np.tile([1.0, -0.5], (3000, 1)), 3000
+    made = small(name, loss, k=5, batch=users, epsilon=2.0).fit(X, np.full(users, 2))
+    kind = LABEL_LOSSES[loss]
+    gram = kind.gram(np.zeros(kind.shape(2, 5)), X[:1])[0] / made.lipschitz_**2
+    decoder = decoder_of(made.plan_.parts[0], 5, kind.regular)
+    expected = decoder.second_moments(gram)[2]
+    assert made.second_moment_ == pytest.approx(expected, rel=0.08)
+    assert expected <= decoder.second_moment * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 def test_plans_meet_their_budgets_and_waste_none(name, epsilon):

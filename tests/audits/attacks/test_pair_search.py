@@ -210,3 +210,13 @@ def test_an_unknown_relation_or_space(space, relation):
 def test_a_candidate_is_what_audit_takes():
     one = NeighbourPair("by hand", 0.0, 1.0)
     assert audit(Laplace(1.0).release, one.pair, runs=1000, rng=1).runs == 1000
+
+
+@pytest.mark.parametrize(("runs", "structured", "random"), [(1000, 1, 1), (4000, 3, 1)])
+def test_a_quarter_of_the_first_pairs_is_random(runs, structured, random):
+    # so few runs screen these pairs alone
+    found = search_pairs(lambda v, rng, size: v.sum() + rng.laplace(size=size),
+                         Box(0.0, 1.0, (6,)), PureLoss(1.0), runs, 1)  # fmt: skip
+    kinds = [one.kind for one, _ in found.screened]
+    assert len(kinds) == structured + random
+    assert kinds.count("found by the search") == random

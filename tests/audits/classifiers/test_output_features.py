@@ -1,7 +1,10 @@
 """Features of any output: what is distinguished, what is refused, and that chunks do not matter."""
 
+import datetime
 import math
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +12,11 @@ import pytest
 from accountant import ParameterError, PureLoss
 from audits import Outcome, audit
 from audits.classifiers.feature_schema import infer_schema
-from audits.classifiers.output_features import extract_features, summary_columns
+from audits.classifiers.output_features import (
+    extract_features,
+    output_features,
+    summary_columns,
+)
 from audits.classifiers.output_walk import array_bytes
 from audits.runs.release_functions import (
     RaisedOutcome,
@@ -105,6 +112,38 @@ def test_structure_is_apart_from_numbers():
     found = extract_features(as_output_array([(1.0, None), (2.0, None), (None, 1.0)]))
     assert found.structure[0] == found.structure[1] != found.structure[2]
     assert found.numbers[:, 0].tolist() == [1.0, 2.0, 1.0]
+
+
+UTC = datetime.UTC
+BERLIN = datetime.timezone(datetime.timedelta(hours=1))
+NUMBERS = [
+    (datetime.time(1, 2, 3, 500_000), [3723.5]),
+    (datetime.datetime(1970, 1, 2, 0, 0, 1, 250_000, UTC), [86_401.25]),
+    (datetime.datetime(1970, 1, 2, 1, 0, 1, 250_000, BERLIN), [86_401.25]),
+    (datetime.datetime(1969, 12, 31, 23, 59, 59), [-1.0]),
+    (datetime.date(1, 1, 3), [3.0]),
+    (datetime.timedelta(-1, 2, 500_000), [-86_397.5]),
+    (Decimal("-2.50"), [-2.5]),
+    (Fraction(3, 4), [0.75]),
+    (2.5 - 1j, [2.5, -1.0]),
+    (np.complex64(2.5 - 1j), [2.5, -1.0]),
+    (np.int8(-3), [-3.0]),
+    (True, [1.0]),
+    ("at -2.5 or 1e3", [14.0, -2.5, 1000.0]),
+    (range(2, 9, 3), [2.0, 9.0, 3.0]),
+    (slice(2, 9, 3), [2.0, 9.0, 3.0]),
+    ([1, (2.5, {"a": 3})], [1.0, 2.5, 3.0]),
+]
+
+
+@pytest.mark.parametrize(("output", "numbers"), NUMBERS, ids=lambda one: str(one)[:30])
+def test_the_numbers_of_an_output_are_those_that_it_stands_for(output, numbers):
+    assert output_features(output).numbers.tolist() == numbers
+
+
+def test_texts_beside_the_same_numbers_are_different_structures():
+    outputs = [output for output, _ in NUMBERS] + ["after -2.5 or 1e3", [(1, 2.5), {"a": 3}]]
+    assert len({output_features(output).structure for output in outputs}) == len(outputs)
 
 
 def test_summaries_of_a_vector():
