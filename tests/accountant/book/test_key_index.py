@@ -9,7 +9,7 @@ import pytest
 
 from accountant import Book, Budget, BudgetExceeded, Repeat
 from accountant.book.chain.entries import canonical_json, next_hash
-from accountant.book.chain.key_index import descend, new_nodes
+from accountant.book.chain.key_index import KeyTrie, descend, new_nodes
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from mechanisms import Laplace
 from tests.accountant.book.test_damaged_indexes import written
@@ -22,6 +22,7 @@ TENTH = Laplace(10.0)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_key_leads_to_its_last_entry_and_no_other_does(seed):
     rng, entries, last, reads = random.Random(seed), {}, {}, []
+    trie = KeyTrie()  # from which verification computes the same paths
 
     def nodes_of(seq):
         reads.append(seq)
@@ -31,7 +32,9 @@ def test_every_key_leads_to_its_last_entry_and_no_other_does(seed):
     for seq in range(1, 2000):
         own = rng.sample(keys[: seq + 2], rng.choice([1, 1, 1, 2, 3]))
         entries[seq] = new_nodes(own, seq - 1, seq, nodes_of)
+        assert [[key, trie.put(key, seq)] for key in own] == entries[seq]
         last.update(dict.fromkeys(own, seq))
+    assert trie.last_seqs() == last
     for key in [*keys, *(f"other {k}" for k in range(600))]:
         reads.clear()
         assert descend(key, seq, nodes_of)[0] == last.get(key, 0)
