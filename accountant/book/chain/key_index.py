@@ -135,4 +135,5 @@ def _bit(bits: int, depth: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _bits(key: str) -> int:
-    return int.from_bytes(hashlib.sha256(key.encode()).digest(), "big")
+    # A key that is no text is a TypeError, as all of what else a damaged entry can hold.
+    return int.from_bytes(hashlib.sha256(str.encode(key)).digest(), "big")

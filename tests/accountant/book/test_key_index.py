@@ -7,13 +7,13 @@ import sqlite3
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Repeat
+from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, Repeat
 from accountant.book.chain.entries import canonical_json, next_hash
 from accountant.book.chain.key_index import KeyTrie, descend, new_nodes
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from mechanisms import Laplace
 from tests.accountant.book.test_damaged_indexes import written
-from tests.accountant.book.throwaway_books import unlooked
+from tests.accountant.book.throwaway_books import rewritten, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -85,6 +85,16 @@ def test_an_old_book_is_read_and_gets_an_index_with_its_first_spend(stored_book)
     with Book.open(stored_book.url) as book:
         book.dataset("f", Budget(1.0))
         book.verify()
+
+
+def test_a_key_that_is_no_text_is_damage(sqlite_book):
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    sqlite_book.tamper(*rewritten(sqlite_book, 2, lambda facts: facts["index"].append([5, []])))
+    with Book.open(sqlite_book.url) as book:
+        for look in (book.verify, lambda: book.spent("d")):
+            with pytest.raises(LedgerCorrupt):
+                look()
 
 
 def test_what_a_power_cut_leaves_of_the_log_ahead_is_no_damage(tmp_path):
