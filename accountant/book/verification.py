@@ -45,7 +45,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
     ``head`` is a head that was kept earlier, which the log must still have.
     """
     kept_head = None if head is None else parse_head(head, log.signing_key)
-    with log.reading(own_pin_too=True):
+    with log.reading(own_pin_too=True, durable=True):
         if kept_head is not None:
             _refuse_unless_continued(log, kept_head)
         for facts in (log.entry(1).facts, log.head.facts):

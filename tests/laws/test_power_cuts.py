@@ -56,9 +56,9 @@ class Disk:
         """Take a copy of the file that was flushed; SQLite flushes the book's own file itself."""
         for name in ("", end):
             held = Path(f"{self.file}{name}")
-            if name and os.path.samestat(os.fstat(handle), held.stat()):
+            if name and held.exists() and os.path.samestat(os.fstat(handle), held.stat()):
                 self.flushed.add(end)
-            if not name or end in self.flushed:
+            if held.exists() and (not name or end in self.flushed):
                 (self.folder / held.name).write_bytes(held.read_bytes())
 
     def kept(self):
@@ -301,6 +301,35 @@ def test_what_each_object_of_a_book_writes_is_on_disk(pins):
         assert looked == [True, True]
         with Book.open(disk.folder / "book.db", pin=pin) as book:
             assert book.verify().entries == 6
+
+
+NOTES = {"verify": Book.verify, "head": lambda book: book.head}
+
+
+@pytest.mark.parametrize("how", NOTES)
+def test_an_end_that_is_pinned_or_noted_is_on_disk(how):
+    kept = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        disk = Disk(Path(folder), patch)
+        pin = f"{disk.file}.pin"
+        with (
+            Book.create(disk.file, author="ada", pin=pin) as of_ada,
+            Book.open(disk.file, author="bob", pin=pin) as of_bob,
+        ):
+            of_ada.dataset("d", Budget(1.0))
+            storage = of_ada._log.storage
+            flush = storage._flush
+
+            def notes_first():  # between the commit of ada and her flush
+                before = disk.kept()
+                NOTES[how](of_bob)
+                kept.extend([before, disk.kept()])
+                flush()
+
+            patch.setattr(storage, "_flush", notes_first)
+            of_ada.ledger("d", DATA).spend(TENTH)
+            assert disk.is_safe()
+    assert kept == [(2, 2), (3, 3 if how == "verify" else 2)]
 
 
 def test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew():

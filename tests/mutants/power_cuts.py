@@ -51,6 +51,11 @@ def flushes_for_one_object_alone(patch):
     patch.setattr(SQLite, "_flush", flushes_for_the_first)
 
 
+def notes_what_is_not_flushed(patch):
+    """Lets an end be noted that another process has committed, and not flushed."""
+    edit(patch, SQLite, "reading", "durable and can_flush", "False")
+
+
 def pins_in_memory(patch):
     """Leaves it to the system when a pin reaches its disk."""
     edit(patch, head_pin.HeadPin, "advance", "os.fsync(handle)", "pass")
