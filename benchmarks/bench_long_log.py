@@ -2,7 +2,6 @@
 
 import hashlib
 import multiprocessing
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from accountant import Book
-from benchmarks.ledgers import DATA, WIDE, disk
+from benchmarks.ledgers import DATA, WIDE, disk, in_another_process, memory
 from benchmarks.measure import beside, options, seconds_of
 from mechanisms import Gaussian
 
@@ -98,17 +97,7 @@ def streamed(url, sent):
         start = time.perf_counter()
         lines = sum(1 for _ in book.iter_history("d"))
         seconds = time.perf_counter() - start
-    sent.send((lines, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
-
-
-def in_another_process(work, *given):
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    one = context.Process(target=work, args=(*given, there))
-    one.start()
-    found = here.recv()
-    one.join()
-    return found
+    sent.send((lines, seconds, memory()))
 
 
 def long_book(folder, entries):

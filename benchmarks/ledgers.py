@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import resource
 import time
 from pathlib import Path
 
@@ -30,6 +31,22 @@ def flushes_per_second(folder, seconds=1.0):
         made += 1
     os.close(handle)
     return made / (time.perf_counter() - start)
+
+
+def in_another_process(work, *given):
+    """Return what a function sends from a fresh process; its last argument takes the sender."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(*given, there))
+    process.start()
+    answer = here.recv()
+    process.join()
+    return answer
+
+
+def memory():
+    """MiB that this process has taken at most, or the one that started it until then (Linux)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def spends(url, times, gate, sent):

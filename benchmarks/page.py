@@ -126,6 +126,8 @@ AREAS = {
             rf"8 processes x [\d,]+: (\d+), {NUMBER} x the flushes"),
         Row("bench_ledger", "A spend of a third of 1,000,000 users", "adding to totals in numpy",
             ITS, rf"{NUMBER} x numpy adding"),
+        Row("bench_ledger", "A process's first spend, 100,000 authors with quotas",
+            "one author with a quota", ITS, rf"{NUMBER} x that with one"),
         Row("bench_postgres", "8 writers on PostgreSQL", "one writer", "{} times its spends",
             rf"{NUMBER} x one writer"),
         Row("bench_long_log", "Verifying 100,000 entries", "hashing them", ITS,

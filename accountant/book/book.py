@@ -985,5 +985,5 @@ class Book(TableDisplay):
 
         With the private key of a person of the book it is a checkpoint, a signed note of lines.
         """
-        with self._log.reading():
+        with self._log.reading(durable=True):
             return self._log.signed_head()

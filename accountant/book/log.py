@@ -232,13 +232,17 @@ class Log:
             self.advance_pins()
 
     @contextmanager
-    def reading(self, own_pin_too: bool = False) -> Iterator[None]:
-        """Open a read-only transaction; the machine's own pin is compared where that is asked."""
+    def reading(self, own_pin_too: bool = False, durable: bool = False) -> Iterator[None]:
+        """Open a read-only transaction; the machine's own pin is compared where that is asked.
+
+        With ``durable`` the head is on disk when it ends, and can be pinned or noted: another
+        process commits before it flushes.
+        """
         with self._lock:
             self._refuse_other_process()
             # The pin is read before the entries, which may be older than a later pin.
             pinned = self._pinned(own_pin_too)
-            with self.storage.reading():
+            with self.storage.reading(durable):
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
                 self._head, self._times = self._checked_head(pinned), None

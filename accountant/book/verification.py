@@ -20,7 +20,7 @@ from accountant.book.chain.entries import (
     digest,
     refuse_newer_format,
 )
-from accountant.book.chain.key_index import Node, new_nodes
+from accountant.book.chain.key_index import KeyTrie
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.checks.account_check import AccountsCheck
 from accountant.book.checks.roles_check import RolesCheck
@@ -45,7 +45,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
     ``head`` is a head that was kept earlier, which the log must still have.
     """
     kept_head = None if head is None else parse_head(head, log.signing_key)
-    with log.reading(own_pin_too=True):
+    with log.reading(own_pin_too=True, durable=True):
         if kept_head is not None:
             _refuse_unless_continued(log, kept_head)
         for facts in (log.entry(1).facts, log.head.facts):
@@ -155,8 +155,7 @@ class IndexCheck:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._root: int | None = None  # None while entries have no index
-        self._last_seqs: dict[str, int] = {}  # the last entry under each key
-        self._nodes: dict[int, list[Node]] = {}
+        self._trie = KeyTrie()
         self._old: dict[str, int] = {}  # keys of entries without an index
         self._signed = False
 
@@ -167,17 +166,9 @@ class IndexCheck:
             raise LedgerCorrupt(self._log.name, "is not signed, as entries before it are", seq)
         self._signed = "mac" in facts
         keys, nodes = entry.own_keys, facts.get("index", [])
-        if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
-            # The root has the same single key and the same path, so its node moves to this entry.
-            del self._nodes[self._root or 0]
-            self._nodes[seq], self._last_seqs[nodes[0][0]], self._root = nodes, seq, seq
-            return
         if entry.index_root is None:
-            self._old.update(self._last_seqs)
-            self._old.update(dict.fromkeys(keys, seq))
-            self._root = None
-            self._last_seqs.clear()
-            self._nodes.clear()
+            self._old |= {**self._trie.last_seqs(), **dict.fromkeys(keys, seq)}
+            self._root, self._trie = None, KeyTrie()
             return
         self._root = self._root or 0
         named = [key for key, _ in nodes]
@@ -192,9 +183,9 @@ class IndexCheck:
             if facts["root"] != self._root:
                 raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
             return
-        if nodes != new_nodes(named, self._root, seq, lambda number: self._nodes.get(number, [])):
+        if nodes != [[key, self._trie.put(key, seq)] for key in named]:
             raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
-        self._add(seq, nodes)
+        self._root = seq
 
     def check_end(self) -> None:
         """Check that all old keys are in the index, and that the last entry is signed, with a key.
@@ -205,19 +196,6 @@ class IndexCheck:
             raise LedgerCorrupt(self._log.name, "has old keys that the index does not lead to")
         if isinstance(self._log.signing_key, SigningKey) and not self._signed:
             raise LedgerCorrupt(self._log.name, "no entry of it is signed with this key")
-
-    def _add(self, seq: int, nodes: list[Node]) -> None:
-        """Take the nodes of entry ``seq``, which replace the earlier nodes of the same keys."""
-        for key, _ in nodes:
-            before = self._last_seqs.get(key)
-            if before is not None:  # No path leads to the earlier node any more.
-                remaining_nodes = [node for node in self._nodes[before] if node[0] != key]
-                self._nodes[before] = remaining_nodes
-                if not remaining_nodes:
-                    del self._nodes[before]
-            self._last_seqs[key] = seq
-        self._nodes[seq] = nodes
-        self._root = seq
 
 
 class RowCheck:

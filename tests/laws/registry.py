@@ -756,6 +756,13 @@ PATCHED = {
         power_cuts.pins_nothing: ("dataset",),
         books.forgets_the_users_of_a_step: ("release_blocks",),
     },
+    test_power_cuts.test_what_each_object_of_a_book_writes_is_on_disk: {
+        power_cuts.flushes_for_one_object_alone: (True,), power_cuts.pins_nothing: (True,),
+        power_cuts.flushes_too_early: (False,),
+    },
+    test_power_cuts.test_an_end_that_is_pinned_or_noted_is_on_disk: {
+        power_cuts.notes_what_is_not_flushed: ("verify",),
+    },
     test_power_cuts.test_a_cut_within_a_flush_loses_nothing_that_was_known: {
         power_cuts.flushes_too_early: (0,), power_cuts.flushes_another_file: (0,),
     },

@@ -17,7 +17,6 @@ import pytest
 
 from accountant import Book, Budget, Parallel
 from accountant.book import log
-from accountant.book.chain.signatures import key_of
 from mechanisms import Laplace
 from tests.accountant.book.people import People
 from tests.laws.test_books import opened_book
@@ -57,9 +56,9 @@ class Disk:
         """Take a copy of the file that was flushed; SQLite flushes the book's own file itself."""
         for name in ("", end):
             held = Path(f"{self.file}{name}")
-            if name and os.path.samestat(os.fstat(handle), held.stat()):
+            if name and held.exists() and os.path.samestat(os.fstat(handle), held.stat()):
                 self.flushed.add(end)
-            if not name or end in self.flushed:
+            if held.exists() and (not name or end in self.flushed):
                 (self.folder / held.name).write_bytes(held.read_bytes())
 
     def kept(self):
@@ -68,7 +67,7 @@ class Disk:
         return entries(self.folder / "book.db"), int(pin.read_text()[:20]) if pin.exists() else 0
 
     def is_safe(self):
-        """Whether all that was committed would be left, and pinned."""
+        """Whether all that was committed would be left, and pinned: who writes names the pin."""
         written = entries(self.file)
         return self.kept() == (written, written)
 
@@ -215,11 +214,11 @@ def correct(book, query):
 
 def with_roles(book, query):
     del query
+    file = book._log.name
     with tempfile.TemporaryDirectory() as folder:
         people = People(Path(folder))
-        key = key_of(people.keys["ada"])
-        book._log.signing_key = book._log.signatures._key = key  # as `Book.open(key=...)` has it
-        book.set_roles(people.roles(), "people with keys")
+        with Book.open(file, pin=f"{file}.pin", key=people.keys["ada"]) as of_ada:
+            of_ada.set_roles(people.roles(), "people with keys")
 
 
 # how a book is written to, and how many transactions that takes: each is flushed once
@@ -277,6 +276,60 @@ def test_nothing_is_seen_or_answered_before_it_is_on_disk(how):
             assert bool(looked) == (transactions > 1)
         with Book.open(disk.folder / "book.db", pin=f"{disk.file}.pin") as book:
             book.verify()  # what is left is a good book
+
+
+@pytest.mark.parametrize("pins", [True, False])
+def test_what_each_object_of_a_book_writes_is_on_disk(pins):
+    looked = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        disk = Disk(Path(folder), patch)
+
+        def query(rows):
+            looked.append(disk.kept()[0] == entries(disk.file))
+            return rows.sum()
+
+        pin = f"{disk.file}.pin"
+        with (
+            Book.create(disk.file, author="ada", pin=pin) as of_ada,
+            Book.open(disk.file, author="bob", pin=pin if pins else None) as of_bob,
+        ):
+            of_ada.dataset("d", Budget(1.0))
+            of_bob.ledger("d", DATA).release(TENTH, query)
+            assert disk.kept() == (4, 4 if pins else 2)  # the pin follows those who name it
+            of_ada.ledger("d", DATA).release(TENTH, query)
+            assert disk.is_safe()
+        assert looked == [True, True]
+        with Book.open(disk.folder / "book.db", pin=pin) as book:
+            assert book.verify().entries == 6
+
+
+NOTES = {"verify": Book.verify, "head": lambda book: book.head}
+
+
+@pytest.mark.parametrize("how", NOTES)
+def test_an_end_that_is_pinned_or_noted_is_on_disk(how):
+    kept = []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        disk = Disk(Path(folder), patch)
+        pin = f"{disk.file}.pin"
+        with (
+            Book.create(disk.file, author="ada", pin=pin) as of_ada,
+            Book.open(disk.file, author="bob", pin=pin) as of_bob,
+        ):
+            of_ada.dataset("d", Budget(1.0))
+            storage = of_ada._log.storage
+            flush = storage._flush
+
+            def notes_first():  # between the commit of ada and her flush
+                before = disk.kept()
+                NOTES[how](of_bob)
+                kept.extend([before, disk.kept()])
+                flush()
+
+            patch.setattr(storage, "_flush", notes_first)
+            of_ada.ledger("d", DATA).spend(TENTH)
+            assert disk.is_safe()
+    assert kept == [(2, 2), (3, 3 if how == "verify" else 2)]
 
 
 def test_the_file_itself_is_flushed_by_sqlite_before_its_log_is_used_anew():

@@ -39,6 +39,23 @@ def flushes_twice(patch):
     patch.setattr(SQLite, "_flush", lambda self: (flush(self), flush(self)))
 
 
+def flushes_for_one_object_alone(patch):
+    """Flushes what the first object of a process writes, and of no other one."""
+    flush, writers = SQLite._flush, []
+
+    def flushes_for_the_first(self):
+        writers.append(self)
+        if self is writers[0]:
+            flush(self)
+
+    patch.setattr(SQLite, "_flush", flushes_for_the_first)
+
+
+def notes_what_is_not_flushed(patch):
+    """Lets an end be noted that another process has committed, and not flushed."""
+    edit(patch, SQLite, "reading", "durable and can_flush", "False")
+
+
 def pins_in_memory(patch):
     """Leaves it to the system when a pin reaches its disk."""
     edit(patch, head_pin.HeadPin, "advance", "os.fsync(handle)", "pass")

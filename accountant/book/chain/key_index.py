@@ -14,6 +14,7 @@ tamper-evident logs.
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,7 @@ BITS = 256  # bits of the hash of a key, and the depth of the trie
 # before it whose key has the first k bits in common with this key, and then differs; 0 for none.
 Node = Sequence[Any]
 NodesOf = Callable[[int], Sequence[Node]]  # the nodes of the entry with a number, oldest first
+LEAF = -1  # stands in a `KeyTrie` where other nodes have a child
 
 
 def descend(key: str, root: int, nodes_of: NodesOf) -> tuple[int, list[int]]:
@@ -68,6 +70,70 @@ def _last_node(nodes: Sequence[Node], wanted: int, agreed: int) -> tuple[int, li
     raise ValueError("the index of keys leads to an entry of other keys")
 
 
+class KeyTrie:
+    """The last entry under each key of a log that is read from its begin on, in little memory.
+
+    It computes paths from their definition, so verification does not rely on `descend`.
+    """
+
+    def __init__(self) -> None:
+        # The children of each node, for a bit 0 and for a bit 1; 0 for none, as the root is node 0.
+        # A leaf has `LEAF` and the number of its key in their place.
+        self._children = array("q"), array("q")
+        self._last_seqs = array("q")  # the last entry under any key below each node
+        self._keys: list[str] = []
+
+    def put(self, key: str, seq: int) -> list[int]:
+        """Let entry ``seq`` be the last one under a key, and return the path that it has there."""
+        wanted, node, path = _bits(key), 0, list[int]()
+        (zeros, ones), last_seqs = self._children, self._last_seqs
+        if not self._keys:
+            self._new_leaf(key, seq)
+        while zeros[node] != LEAF or self._keys[ones[node]] != key:
+            if zeros[node] == LEAF:
+                self._push_down(node, len(path))
+            child, sibling = zeros[node], ones[node]
+            if bit := _bit(wanted, len(path)):
+                child, sibling = sibling, child
+            path.append(last_seqs[sibling] if sibling else 0)
+            last_seqs[node] = seq
+            if not child:
+                child = self._children[bit][node] = self._new_leaf(key, seq)
+            node = child
+        last_seqs[node] = seq
+        return path
+
+    def last_seqs(self) -> dict[str, int]:
+        """Return the number of the last entry under each key."""
+        nodes = zip(*self._children, self._last_seqs, strict=True)
+        return {self._keys[number]: seq for mark, number, seq in nodes if mark == LEAF}
+
+    def _new_leaf(self, key: str, seq: int) -> int:
+        """Add the leaf of a new key, and return its number."""
+        self._keys.append(key)
+        return self._new_node(LEAF, len(self._keys) - 1, seq)
+
+    def _push_down(self, leaf: int, depth: int) -> None:
+        """Put a node in the place of a leaf, which becomes its child; its key has more bits."""
+        number = self._children[1][leaf]
+        pushed = self._new_node(LEAF, number, self._last_seqs[leaf])
+        bit = _bit(_bits(self._keys[number]), depth)
+        self._children[bit][leaf], self._children[1 - bit][leaf] = pushed, 0
+
+    def _new_node(self, zero: int, one: int, seq: int) -> int:
+        for column, number in zip(
+            (*self._children, self._last_seqs), (zero, one, seq), strict=True
+        ):
+            column.append(number)
+        return len(self._last_seqs) - 1
+
+
+def _bit(bits: int, depth: int) -> int:
+    """Return one bit of the hash of a key; the root of the trie has the depth 0."""
+    return bits >> (BITS - 1 - depth) & 1
+
+
 @lru_cache(maxsize=4096)
 def _bits(key: str) -> int:
-    return int.from_bytes(hashlib.sha256(key.encode()).digest(), "big")
+    # A key that is no text is a TypeError, as all of what else a damaged entry can hold.
+    return int.from_bytes(hashlib.sha256(str.encode(key)).digest(), "big")

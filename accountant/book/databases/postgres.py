@@ -266,8 +266,9 @@ class Postgres:
         return LedgerUnwritable(errno.EIO, problem)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, durable: bool = False) -> Iterator[None]:
         """Open a read-only transaction with one consistent view; what was seen is on disk."""
+        del durable  # it is so in any case
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             yield
             flushed, _ = self._send(IS_FLUSHED, "COMMIT")

@@ -143,9 +143,13 @@ class SQLite:
         del ahead  # a query of a file does not wait for a server
         return self._transaction("BEGIN IMMEDIATE", self._flush)
 
-    def reading(self) -> Any:
-        """Open a read-only transaction with one consistent view."""
-        return self._transaction("BEGIN", None)
+    def reading(self, durable: bool = False) -> Any:
+        """Open a read-only transaction with one consistent view.
+
+        With ``durable`` what was seen is on disk when it ends, but where the file is read-only.
+        """
+        can_flush = self._wal_handle is not None
+        return self._transaction("BEGIN", self._flush if durable and can_flush else None)
 
     @contextmanager
     def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:

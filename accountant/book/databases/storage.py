@@ -61,8 +61,11 @@ class Storage(Protocol):
         """
         ...
 
-    def reading(self) -> AbstractContextManager[None]:
-        """Open a read-only transaction with one consistent view."""
+    def reading(self, durable: bool = False) -> AbstractContextManager[None]:
+        """Open a read-only transaction with one consistent view.
+
+        With ``durable`` what was seen is on disk when it ends, whoever has written it.
+        """
         ...
 
     def now(self) -> datetime:

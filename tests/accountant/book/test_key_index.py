@@ -7,13 +7,13 @@ import sqlite3
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Repeat
+from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, Repeat
 from accountant.book.chain.entries import canonical_json, next_hash
-from accountant.book.chain.key_index import descend, new_nodes
+from accountant.book.chain.key_index import KeyTrie, descend, new_nodes
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from mechanisms import Laplace
 from tests.accountant.book.test_damaged_indexes import written
-from tests.accountant.book.throwaway_books import unlooked
+from tests.accountant.book.throwaway_books import rewritten, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -22,6 +22,7 @@ TENTH = Laplace(10.0)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_key_leads_to_its_last_entry_and_no_other_does(seed):
     rng, entries, last, reads = random.Random(seed), {}, {}, []
+    trie = KeyTrie()  # from which verification computes the same paths
 
     def nodes_of(seq):
         reads.append(seq)
@@ -31,7 +32,9 @@ def test_every_key_leads_to_its_last_entry_and_no_other_does(seed):
     for seq in range(1, 2000):
         own = rng.sample(keys[: seq + 2], rng.choice([1, 1, 1, 2, 3]))
         entries[seq] = new_nodes(own, seq - 1, seq, nodes_of)
+        assert [[key, trie.put(key, seq)] for key in own] == entries[seq]
         last.update(dict.fromkeys(own, seq))
+    assert trie.last_seqs() == last
     for key in [*keys, *(f"other {k}" for k in range(600))]:
         reads.clear()
         assert descend(key, seq, nodes_of)[0] == last.get(key, 0)
@@ -82,6 +85,16 @@ def test_an_old_book_is_read_and_gets_an_index_with_its_first_spend(stored_book)
     with Book.open(stored_book.url) as book:
         book.dataset("f", Budget(1.0))
         book.verify()
+
+
+def test_a_key_that_is_no_text_is_damage(sqlite_book):
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    sqlite_book.tamper(*rewritten(sqlite_book, 2, lambda facts: facts["index"].append([5, []])))
+    with Book.open(sqlite_book.url) as book:
+        for look in (book.verify, lambda: book.spent("d")):
+            with pytest.raises(LedgerCorrupt):
+                look()
 
 
 def test_what_a_power_cut_leaves_of_the_log_ahead_is_no_damage(tmp_path):

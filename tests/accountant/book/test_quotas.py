@@ -20,6 +20,8 @@ from accountant import (
 from accountant.book import log
 from accountant.book.chain.entries import author_key
 from accountant.book.chain.key_index import descend
+from accountant.book.databases.sqlite import SQLite
+from accountant.book.dataset_terms import state_quota
 from accountant.book.export import history_json
 from accountant.book.quotas import author_limit
 from mechanisms import Gaussian, Laplace
@@ -189,6 +191,38 @@ def test_an_author_s_total_is_found_without_reading_the_log(sqlite_book):
             limit = author_limit(account, account.notion, "ada")
         assert len(read) <= 12
         assert limit == ("ada", 900, {"": (Decimal("0.1"), 0)})
+
+
+def rows_of_a_first_spend(place, patch, authors):
+    """Set this many quotas; count the rows that one of the authors reads to open and to spend."""
+    name, ask, counts = f"of {authors}", SQLite.ask, []
+    with opened(place, "curator") as book:
+        book.dataset(name, Budget(1.0))
+        account = book._account(name)
+        with book._log.writing():  # one flush for all
+            account.follow_terms()
+            for k in range(authors):
+                state_quota(account, f"author {k}", 0.3, "three")
+
+    def counted(storage, sql, **values):
+        rows = ask(storage, sql, **values)
+        counts.append(len(rows))
+        return rows
+
+    with patch.context() as counting:
+        counting.setattr(log, "ENTRIES_CHECKED_ON_OPEN", 10)  # of any longer log it is 1,000
+        counting.setattr(SQLite, "ask", counted)
+        with Book.open(place.url, author="author 7") as book, book.ledger(name, DATA) as ledger:
+            ledger.spend(TENTH)
+            rows = sum(counts)
+            assert ("author 7", 0.1, 0.3) in book.quotas(name)
+    return rows
+
+
+def test_a_first_spend_reads_no_more_where_more_authors_have_quotas(sqlite_book, monkeypatch):
+    rows_of_few = rows_of_a_first_spend(sqlite_book, monkeypatch, 10)
+    rows_of_many = rows_of_a_first_spend(sqlite_book, monkeypatch, 100)
+    assert rows_of_few <= rows_of_many < 2 * rows_of_few
 
 
 FORGED = {
