@@ -71,6 +71,7 @@ class Signatures:
         self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
         self._checked: set[str] = set()  # hashes of entries whose signatures are right
         self._latest_roles = 0  # the last entry of roles that this process knows of
+        self.accepts_unsigned = False  # whether a secret may sign after an unsigned entry
 
     # --- roles
 
@@ -106,6 +107,18 @@ class Signatures:
             why = "is not signed by a person whom the roles in force name"
             raise LedgerCorrupt(self._book, why, head.seq)
         self._latest_roles = head.roles_after
+
+    def refuse_unsigned(self, head: LogEntry) -> None:
+        """Raise `LedgerCorrupt` if the reader has a secret, and the last entry is unsigned.
+
+        A signature covers all entries before it.  So who signs after an unsigned entry vouches for
+        a log that anyone may have written anew.
+        """
+        is_unsigned = not head.roles_after and "mac" not in head.facts
+        if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
+            why = "is not signed with the key, as the last entry must be; a book that was begun "
+            why += "without a key is signed from the next entry on: Book.open(accept_unsigned=True)"
+            raise LedgerCorrupt(self._book, why, head.seq)
 
     def refuse_other_roles(self, roles_before: int, facts: dict[str, Any]) -> None:
         """Raise `LedgerCorrupt` unless an entry names the roles in force before it."""
@@ -174,9 +187,11 @@ class Signatures:
                 self._key.fit_entry(previous, body, signature)
 
     def refuse_other(self, previous: str, body: str, facts: dict[str, Any], mark: str) -> None:
-        """Raise `LedgerCorrupt` if an entry of this hash is not signed as it must be.
+        """Raise `LedgerCorrupt` if an entry of this hash is signed otherwise than it states.
 
-        Signatures of people are checked wherever the package for them is installed.
+        Signatures of people are checked wherever the package for them is installed.  An entry
+        without any signature may be older than the key: `refuse_unsigned` and `Book.verify` refuse
+        it at the end of the log and after signed entries.
         """
         if "roles" in facts or facts["kind"] == ROLES:
             if mark not in self._checked and has_ed25519():
