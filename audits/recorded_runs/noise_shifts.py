@@ -141,8 +141,8 @@ def forced_moves(
     """Return the forced moves by the number of their noise, conflicts, and what remains.
 
     A noise that alone is in a released number has one possible move.  If it is in two such numbers
-    that need different moves, the two numbers show their difference: this is a conflict.  Noise that was only
-    compared tells less: there a conflict says only that the loss is not known.
+    that need different moves, the two numbers show their difference: this is a conflict.  Noise
+    that was only compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
     conflicts: list[Conflict] = []
@@ -178,9 +178,9 @@ def least_cost(
     """Return the least cost of moves that keep released sums and comparisons, and an empty reason.
 
     The cost is the sum of the sizes of the moves over their scales.  It is infinite where no moves
-    keep them, or where the law of a noise has no such cost; then the reason says why.  ``moves`` are those
-    that are forced, and have been charged.  ``sign`` is 1 from the first data to the second, where
-    values move by their gaps, and -1 back, where they move by the opposite.
+    keep them, or where the law of a noise has no such cost; then the reason says why.  ``moves``
+    are those that are forced, and have been charged.  ``sign`` is 1 from the first data to the
+    second, where values move by their gaps, and -1 back, where they move by the opposite.
     """
     equalities, inequalities = _linear_conditions(constraints)
     conditions = equalities + inequalities
@@ -204,21 +204,17 @@ def least_cost(
         falling.append(0.0 if law in ONLY_RISE else np.inf)
     # In the linear program a move over its unit is the difference of two non-negative variables,
     # its rise and its fall.  Each costs its unit over its scale, and is whole if the noise is.
-    a_eq, b_eq = _matrix(equalities, column_of, units, moves, sign)
-    a_ub, b_ub = _matrix(inequalities, column_of, units, moves, sign)
+    linear_constraints = [
+        _linear_constraint(rows, is_equality, column_of, units, moves, sign)
+        for rows, is_equality in ((equalities, True), (inequalities, False))
+        if rows  # the solver takes no empty matrix
+    ]
     if not noises:  # the conditions have constants alone
-        equalities_hold = b_eq is None or np.abs(b_eq).max() <= ROUND_OFF
-        inequalities_hold = b_ub is None or b_ub.min() >= -ROUND_OFF
-        if equalities_hold and inequalities_hold:
+        if all(np.all((c.lb <= ROUND_OFF) & (c.ub >= -ROUND_OFF)) for c in linear_constraints):
             return 0.0, ""
         return np.inf, "no noise is left that could move"
     solve: Any = milp  # its stubs know no sparse arrays
     are_whole = [laws.law(noise)[0] in WHOLE for noise in noises]
-    linear_constraints = []
-    if b_eq is not None:
-        linear_constraints.append(LinearConstraint(a_eq, b_eq, b_eq))
-    if b_ub is not None:
-        linear_constraints.append(LinearConstraint(a_ub, -np.inf, b_ub))
     solution = solve(
         costs + costs,
         integrality=are_whole + are_whole,
@@ -242,10 +238,11 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
     inequalities = []
     for left_side, right_side, question in constraints.compared:
         sides = zip(conditions_of(left_side), conditions_of(right_side), strict=True)
-        is_comparison = question.name == COMPARISON  # else the left side is the place of an extreme
-        answers = np.ravel(question.output).astype(bool) if is_comparison else None
-        for k, (left, right) in enumerate(sides):
-            is_left_greater = answers is None or answers[k]
+        # The answer of a comparison says which side is greater.  Where an extreme was asked for,
+        # the left side is the greater one: the maximum, or all that are no less than the minimum.
+        answers = np.ravel(question.output).astype(bool) if question.name == COMPARISON else None
+        for row, (left, right) in enumerate(sides):
+            is_left_greater = answers is None or answers[row]
             greater, smaller = (left, right) if is_left_greater else (right, left)
             factors = dict(greater.factors)
             for noise, factor in smaller.factors.items():
@@ -271,37 +268,39 @@ def conditions_of(moved: Moved) -> list[Condition]:
     return rows
 
 
-def _matrix(
-    rows: list[Condition],
+def _linear_constraint(
+    conditions: list[Condition],
+    is_equality: bool,
     column_of: dict[int, int],
     units: list[float],
     moves: dict[int, float],
     sign: float,
-) -> tuple[coo_array | None, NDArray[np.float64] | None]:
-    """Return the conditions as a matrix and limits for ``-sum f t = d`` or ``-sum f t <= d``.
+) -> LinearConstraint:
+    """Return the conditions as ``-sum f t = d``, or ``-sum f t <= d`` if they are inequalities.
 
-    Here d is ``sign`` times the sum of the gap and of the forced ``moves`` in the row, each times
-    its factor.  The unknown moves t are in ``units``.  A row is divided by its largest factor times
-    unit: the solver's tolerance is absolute, so rows must be in units of the noise
-    and not of the data.  Columns are the rises of all free moves, then the falls.  Without rows
-    both results are None, as the solver takes no empty matrix.
+    The unknowns t are the free moves, in ``units``.  Columns are their rises, then their falls.
+    The number d is ``sign`` times the sum of the gap and of the forced ``moves`` times their
+    factors.
+
+    The solver's tolerance is absolute, so rows must be in units of the noise and not of the data:
+    each row is divided by its largest factor times unit.
     """
-    if not rows:
-        return None, None
     entries, limits = [], []
-    for k, (terms, gap) in enumerate(rows):
-        constants = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
+    for row, (factors, gap) in enumerate(conditions):
+        constants = [sign * gap, *(f * sign * moves[k] for k, f in factors.items() if k in moves)]
         free = {
-            column_of[n]: f * units[column_of[n]] for n, f in terms.items() if f and n not in moves
+            column_of[k]: f * units[column_of[k]]
+            for k, f in factors.items()
+            if f and k not in moves
         }
         size = max(map(abs, free.values())) if free else sum(map(abs, constants)) or 1.0
-        for noise_column, factor in free.items():
+        for column, factor in free.items():
             entries += [
-                (k, noise_column, factor / size),
-                (k, noise_column + len(column_of), -factor / size),
+                (row, column, -factor / size),
+                (row, column + len(column_of), factor / size),
             ]
         limits.append(sum(constants) / size)
-    row_index, column, coefficient = np.array(entries).T if entries else np.zeros((3, 0))
-    shape = (len(rows), 2 * len(column_of))
-    matrix = coo_array((-coefficient, (row_index.astype(int), column.astype(int))), shape=shape)
-    return matrix, np.array(limits)
+    rows, columns, coefficients = np.array(entries).T if entries else np.zeros((3, 0))
+    shape = (len(conditions), 2 * len(column_of))
+    matrix: Any = coo_array((coefficients, (rows.astype(int), columns.astype(int))), shape=shape)
+    return LinearConstraint(matrix, limits if is_equality else -np.inf, limits)

@@ -152,9 +152,12 @@ def is_above(cost: float | None, claimed: float | None) -> bool:
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
-    """Return the claim as a loss; a claim that is a function is called with the result."""
+    """Return the claim as a loss; a claim that is a function is called with the result.
+
+    A run that ended with an exception has no result, and then no such claim.
+    """
     if callable(claim) and not isinstance(claim, Loss):
-        claim = claim(result)
+        claim = None if exception_of(result) else claim(result)
     if claim is None or isinstance(claim, Loss):
         return claim
     if isinstance(claim, (tuple, list)) and len(claim) == 2:

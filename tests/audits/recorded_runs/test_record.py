@@ -333,6 +333,14 @@ def test_primitives_are_checked():
     assert "ParameterError" in found.unchecked[0]
 
 
+def test_a_claim_that_is_a_function_is_not_asked_of_a_run_without_a_result():
+    def fails(data, rng):
+        raise ValueError(data.sum() + rng.laplace())
+
+    found = record(fails, ONES, ONES[:3], claim=lambda result: result.epsilon)
+    assert (found.outcome, found.claimed) == (Outcome.INCONCLUSIVE, None)
+
+
 def test_an_exception_of_one_run_alone_is_a_parting():
     def fails_on_large(data):
         if data.max() > 2:
