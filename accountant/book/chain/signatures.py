@@ -38,6 +38,7 @@ from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 # Signatures that are not checked again, by the hashes of their entries.  More would save little:
 # these are read again and again only near the end of a log.
 SIGNATURES_KEPT = 4096
+# What a key must be in a book with roles, for error messages.
 PERSONS_KEY = "the private key of one of its people, such as ~/.ssh/id_ed25519"
 # The kinds of entries that are written before there can be roles.
 BEFORE_ROLES = ("book", "index")
@@ -77,7 +78,9 @@ class Signatures:
 
     def roles_at(self, seq: int) -> Roles | None:
         """Return the roles that the entry ``seq`` states; None for 0."""
-        # Each entry of roles is checked under the roles before it, so the oldest comes first.
+        # Each entry of roles is checked under the roles before it.  So the oldest comes first: else
+        # each check would first need another one, as deep as there are entries of roles.  A damaged
+        # entry that names itself or a later one ends the list, and its check refuses it.
         unknown, number = [], seq
         while number and number not in self._roles:
             unknown.append(number)
@@ -96,12 +99,17 @@ class Signatures:
         return roles.name_of(self._key) if roles and isinstance(self._key, AuthorKey) else None
 
     def forget(self) -> None:
-        """Forget what was read: it may not be committed."""
+        """Forget what was read in a transaction that failed: perhaps it was never committed."""
         self._roles.clear()
         self._checked.clear()
 
     def refuse_lost_roles(self, head: LogEntry, first_facts: dict[str, Any]) -> None:
-        """Raise `LedgerCorrupt` if the last entry names no roles, or earlier ones than before."""
+        """Raise `LedgerCorrupt` if the last entry names no roles, though the book has some.
+
+        It has some if it was made with them, or if this process has seen some: later entries name
+        the same roles or later ones.  A book that is made with roles states its format in entry 1,
+        and its roles in entry 2.
+        """
         is_lost = first_facts.get("schema") == FORMAT and not head.roles_after and head.seq > 1
         if is_lost or head.roles_after < self._latest_roles:
             why = "is not signed by a person whom the roles in force name"
@@ -153,13 +161,14 @@ class Signatures:
         return canonical_json(facts)
 
     def _refuse_to_write(self, facts: dict[str, Any]) -> AuthorKey:
-        """Return the key, unless the roles in force do not let its holder write this entry."""
+        """Return the author's key; refuse an entry that the roles do not let the author write."""
         if not isinstance(self._key, AuthorKey):
             shown = None if self._key is None else "a secret"
             allowed = f"given: the entries of this book are signed by their authors; {PERSONS_KEY}"
             raise ParameterError("key", shown, allowed)
         roles, author = self._roles_over(facts), facts["author"]
         if roles.name_of(self._key) != author:
+            # `Log` takes the author's name from the roles, so that another name is that of no key.
             why = f"the roles name no holder of this key, {fingerprint(self._key.public)}"
             raise RoleRefused(self._book, f"{why}; a curator adds it with Book.set_roles")
         why = roles.refusal(author, facts)
@@ -176,12 +185,16 @@ class Signatures:
     # --- entries that were read
 
     def fit(self, last_rows: list[tuple[Any, ...]]) -> None:
-        """Take a secret as the version read it that signed the last entry, the first row."""
+        """Choose between two readings of a secret by which one signed the last entry.
+
+        Earlier versions took other bytes of the same file as the secret.  The rows are (number,
+        text, hash), the last entry first.
+        """
         if not isinstance(self._key, SigningKey) or not self._key.is_ambiguous:
             return
         if last_rows and isinstance(last_rows[0][1], str):
-            seq, body, _ = last_rows[0]
-            previous = last_rows[1][2] if len(last_rows) > 1 else FIRST_PREDECESSOR
+            (seq, body, _), *earlier_rows = last_rows
+            previous = earlier_rows[0][2] if earlier_rows else FIRST_PREDECESSOR
             signature = parse_facts(self._book, seq, body).get("mac")
             if isinstance(signature, str):
                 self._key.fit_entry(previous, body, signature)
