@@ -204,11 +204,15 @@ def least_cost(
         falling.append(0.0 if law in ONLY_RISE else np.inf)
     # In the linear program a move over its unit is the difference of two non-negative variables,
     # its rise and its fall.  Each costs its unit over its scale, and is whole if the noise is.
-    linear_constraints = [
-        _linear_constraint(rows, is_equality, column_of, units, moves, sign)
-        for rows, is_equality in ((equalities, True), (inequalities, False))
-        if rows  # the solver takes no empty matrix
-    ]
+    linear_constraints = []
+    if equalities:  # the solver takes no empty matrix
+        linear_constraints.append(
+            _linear_constraint(equalities, True, column_of, units, moves, sign)
+        )
+    if inequalities:
+        linear_constraints.append(
+            _linear_constraint(inequalities, False, column_of, units, moves, sign)
+        )
     if not noises:  # the conditions have constants alone
         if all(np.all((c.lb <= ROUND_OFF) & (c.ub >= -ROUND_OFF)) for c in linear_constraints):
             return 0.0, ""

@@ -204,10 +204,10 @@ class Ball:
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
 
     def check_with_norms(self, value: ArrayLike) -> tuple[Array, Array]:
-        """Return vectors longer than the radius by rounding at most, and norms over the radius.
+        """Return vectors longer than the radius by rounding at most, and norms / radius.
 
         The axes are those of `check`.  With ``clip`` longer vectors are scaled to the radius, and
-        their norm over the radius is 1; else they are refused.
+        their quotient is 1; else they are refused.
         """
         vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"

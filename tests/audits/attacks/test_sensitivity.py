@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from audits import Sensitivity, audit
 from audits.attacks.sensitivity import BUDGET, TOLERANCE, answer_distance, probe_sensitivity
 from audits.neighbours.value_spaces import Box
 from audits.zoo.catalogue import SPECIMENS
@@ -214,11 +213,3 @@ def test_the_claim_of_a_sensitivity_is_audited():
     pair = (np.zeros(3), np.ones(3))
     assert audit(np.sum, pair, Sensitivity(2.9), 1000, rng=1).outcome.name == "FALSIFIED"
     assert audit(np.sum, pair, Sensitivity(3.0), 1000, rng=1).outcome.name == "SURVIVED"
-
-
-@pytest.mark.parametrize(
-    "argument", [{"delta": 1e-5}, {"early": True}, {"executor": object()}, {"score": [1.0]}]
-)
-def test_what_means_nothing_for_a_sensitivity_is_refused(argument):
-    with pytest.raises(ParameterError, match=f"{next(iter(argument))} must be left out"):
-        audit(lambda value: value, claim=Sensitivity(1.0), **argument)
