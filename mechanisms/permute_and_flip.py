@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
-from accountant.numerics.quadrature import legendre
+from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
     EXACT,
@@ -40,8 +40,9 @@ from mechanisms.families.selection import (
 class PermuteAndFlip(SelectionMechanism):
     """The first r, in random order, whose coin of ``exp((score[r] - best) / scale)`` shows heads.
 
-    Its expected error never exceeds that of the exponential mechanism of the same epsilon.  It has
-    no bounded range: a tie of two that opens to a gap of the range e0 reaches e0 + ln(2 - e^-e0).
+    Its expected error never exceeds that of the exponential mechanism of the same epsilon e0.  It
+    is not of bounded range e0: if two tied scores move to a gap of e0, the log-ratios of the two
+    winners differ by e0 + ln(2 - e^-e0).
 
     Examples
     --------
@@ -72,22 +73,25 @@ class PermuteAndFlip(SelectionMechanism):
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """Return log-probabilities: an integral of a polynomial, exact by quadrature."""
+        """Return log-probabilities, to a few units in the last place of the probabilities."""
         height = scaled_gap_to_best(self.noise_centre(scores), self.drawn_scale)
         heads, count = np.exp(height), scores.shape[-1]
-        # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  Half as many nodes as
-        # candidates are exact; 4 sqrt(count) suffice, for the product decays no faster than
-        # e^(-count t) and the nodes are 1 / nodes^2 apart near 0.
-        nodes, weights = legendre(min(count // 2 + 1, 4 * math.isqrt(count) + 4))
+        # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  The product is a polynomial
+        # of degree count - 1, of which half as many nodes give the exact integral.  If the
+        # candidates are many, it falls about as e^(-count t) or more slowly.  So the panels between
+        # the edges 0, h, 2 h, 4 h, ..., 1 with h <= 4 / count need no more than 16 nodes each.
+        halvings = max(0, math.ceil(math.log2(count / 4)))
+        edges = np.append(0.0, 0.5 ** np.arange(halvings, -1.0, -1.0))
+        nodes, weights, _ = gauss_legendre_panels(edges, min(count // 2 + 1, 16))
         share = np.zeros_like(heads)
-        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-            tails = 1 - node * heads
-            share += weight * tails.prod(axis=-1, keepdims=True) / tails
+        for node, weight in zip(nodes, weights, strict=True):
+            log_tails = np.log1p(-node * heads)
+            share += weight * np.exp(log_tails.sum(axis=-1, keepdims=True) - log_tails)
         result: Array = height + np.log(share)
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """Return the bound of `Exponential` (McKenna & Sheldon, Theorem 2)."""
+        """Return the bound on the error of `Exponential`, which is no better (Theorem 2)."""
         return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property
@@ -100,7 +104,8 @@ class PermuteAndFlip(SelectionMechanism):
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates with opposite order on the two sides."""
-        # P(first wins) is Laplace's distribution function of the gap, which moves from g to
-        # g - range.  The densities there have the log-ratio epsilon at g = (range - epsilon) / 2.
+        # The first of two wins with the probability that Laplace noise stays below the gap of their
+        # scores.  The gap moves from g to g - range.  The densities of Laplace noise at these two
+        # gaps are in the ratio e^epsilon for g = (range - epsilon) / 2.
         score_range = self._score_range
         return self._pair_with_gap((score_range - min(max(epsilon, -score_range), score_range)) / 2)

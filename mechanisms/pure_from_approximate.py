@@ -1,10 +1,10 @@
 """From an (epsilon, delta) local randomiser to a pure one, by a choice among public samples.
 
-Every user has T samples of the inner mechanism at a public reference value.  Let e^{odds_t} be the
+Every user has T samples of the inner mechanism at a public reference value.  Let e^{l_t} be the
 ratio of the inner densities of sample t at the user's value and at the reference value.  The user
-draws a bit for each sample, 1 with probability p_t = e^{odds_t} / 2, but 1/2 where the odds are
-beyond their limit; and reports the index of a random sample among those of bit 1, or among all of
-them if there is none.  The report depends on the value through bounded odds only, so its loss is
+draws a bit for each sample, 1 with probability p_t = e^{l_t} / 2, but 1/2 where |l_t| is above the
+limit ``odds``.  The report is the index of a random sample among those of bit 1, or among all of
+them if there is none.  It depends on the value through bounded log-ratios l_t alone, so its loss is
 pure; the chosen sample has about the law of an inner release.
 
 References: Bun, Nelson & Stemmer (2019), Algorithm GenProt.
@@ -44,7 +44,7 @@ from mechanisms.exact_noise.exact_bernoulli import bernoulli_each
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
-# For odds above ln 2, e^odds / 2 exceeds 1.
+# Limits of the log-ratio l.  Above ln 2 the probability e^l / 2 would exceed 1.
 ODDS = Interval(1e-6, math.log(2))
 
 
@@ -92,7 +92,7 @@ class PureFromApproximate(PostProcessing):
     )
     odds: float = param(
         ODDS,
-        "largest log-odds of a bit: twice the inner epsilon at its small delta",
+        "limit of the log-ratio of inner densities: twice the inner epsilon at its small delta",
         typical=(0.2,),
         knob=True,
     )
@@ -101,7 +101,8 @@ class PureFromApproximate(PostProcessing):
         REAL, "value from which the samples are released", typical=(0.0,), default=0.0
     )
 
-    with_noise_factor = Mechanism.with_noise_factor  # its own `odds` is calibrated
+    # Other mechanisms of this family calibrate the inner noise, this one its own ``odds``.
+    with_noise_factor = Mechanism.with_noise_factor
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the public samples and the index of one; see `Mechanism.release`."""
@@ -141,25 +142,26 @@ class PureFromApproximate(PostProcessing):
         reported, values = np.asarray(output, dtype=float), np.asarray(value)
         samples, index = reported[..., :-1], reported[..., -1]
         p = self._bit_probabilities(samples, values)
-        # P(t) = p_t E[1 / (1 + others)] + (1 - p_t) prod_{s != t} (1 - p_s) / T, and
+        # With ``others`` the number of ones among the other samples, index t has the probability
+        # P(t) = p_t E[1 / (1 + others)] + prod_s (1 - p_s) / T, and
         # E[1 / (1 + others)] = int_0^1 prod_{s != t} (1 - p_s + p_s z) dz.  The integrand is a
         # polynomial of degree T - 1, so that the quadrature is exact.
-        x, w = legendre(self.candidates // 2 + 1)
-        z = (x + 1) / 2
-        at = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
-        p_chosen = np.take_along_axis(p, at, axis=-1)
-        logs = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
-        no_others = np.exp(logs - np.log1p(-p_chosen * (1 - z)))
+        nodes, weights = legendre(self.candidates // 2 + 1)
+        z = (nodes + 1) / 2
+        valid_index = np.clip(index, 0, self.candidates - 1).astype(np.intp)[..., None]
+        p_chosen = np.take_along_axis(p, valid_index, axis=-1)
+        log_product = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
+        integrand = np.exp(log_product - np.log1p(-p_chosen * (1 - z)))
         no_ones = np.exp(np.log1p(-p).sum(axis=-1))
-        chance = p_chosen[..., 0] * (no_others @ w) / 2 + no_ones / self.candidates
-        drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
+        chance = p_chosen[..., 0] * (integrand @ weights) / 2 + no_ones / self.candidates
+        log_samples = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
-        terms = np.where(possible, drawn + np.log(chance), -np.inf)
+        terms = np.where(possible, log_samples + np.log(chance), -np.inf)
         return sum_log_density(terms, values.ndim, each)
 
     @property
     def loss(self) -> PureLoss:
-        """The largest odds between any two rows of bit probabilities.
+        """The largest log-ratio of the chances of an index, between any two rows of probabilities.
 
         The chance P(t) of index t grows with p_t and falls with every other p_s, so the extremes
         are one high probability among low ones and one low among high ones.
@@ -169,7 +171,8 @@ class PureFromApproximate(PostProcessing):
             self._selection_probability(highest, lowest)
             / self._selection_probability(lowest, highest)
         )
-        # The probabilities err by ulps of their own, which are many of a small epsilon.
+        # Each probability errs by a few ulps of itself, so that the log-ratio errs by less than 16.
+        # These may be many ulps of a small epsilon: they are added.
         return PureLoss(round_up(log_ratio + 16 * ULP, 64))
 
     @property
@@ -200,18 +203,18 @@ class PureFromApproximate(PostProcessing):
 
     def _selection_probability(self, p_chosen: float, p_others: float) -> float:
         # E[1 / (1 + Bin(T - 1, p))] = (1 - (1 - p)^T) / (T p)
-        t = self.candidates
-        no_ones = (1 - p_chosen) * (1 - p_others) ** (t - 1) / t
-        return p_chosen * (1 - (1 - p_others) ** t) / (t * p_others) + no_ones
+        count = self.candidates
+        no_ones = (1 - p_chosen) * (1 - p_others) ** (count - 1) / count
+        return p_chosen * (1 - (1 - p_others) ** count) / (count * p_others) + no_ones
 
     def _bit_probabilities(self, samples: Array, values: NDArray[Any]) -> Array:
-        """Return the probability of a one for each sample; 1/2 beyond the allowed odds."""
+        """Return the probability of a one for each sample; 1/2 beyond the limit."""
         with np.errstate(over="ignore", invalid="ignore"):
-            odds = self.inner.terms(samples, values[..., None])
-            odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
-            inside = np.abs(odds) <= self.odds
-            chances: Array = np.where(inside, np.exp(np.where(inside, odds, 0.0)) / 2, 0.5)
-        # The loss is computed from these two ends, so rounding of the odds does not matter.
+            log_ratio = self.inner.terms(samples, values[..., None])
+            log_ratio = log_ratio - self.inner.terms(samples, np.asarray(self.reference_value))
+            inside = np.abs(log_ratio) <= self.odds
+            chances: Array = np.where(inside, np.exp(np.where(inside, log_ratio, 0.0)) / 2, 0.5)
+        # The loss is computed from these two ends, so rounding of log-ratios does not matter.
         return np.clip(chances, *self._extreme_probabilities)
 
     @property
@@ -221,9 +224,11 @@ class PureFromApproximate(PostProcessing):
 
 @dataclass(frozen=True, slots=True)
 class RotatedSamples(Support):
-    """Reports with a few rows of public samples, each in all rotations: the index is uniform.
+    """Reports with a few rows of public samples, each row in all its rotations.
 
-    The measure makes densities conditional on these samples; parts are indices.
+    With all rotations each sample stands at each index, so that on average no index is likelier.
+    Audits compare the laws of the index: a part is an index.  The measure divides the density of a
+    report by that of its samples, and averages over the rows.
     """
 
     mechanism: PureFromApproximate

@@ -72,7 +72,7 @@ class Basic(Accountant):
                 share = _item_infinity(item)  # all it has, if nothing is left to be shared
                 if shared > 0:
                     # The sum is exact and then rounded down, as its round-off may be larger than
-                    # the part.
+                    # the part.  A delta is below 1.
                     total = DECIMAL_CONTEXT.add(printed_decimal(share), part)
                     share = min(float_floor(total), LARGEST_BELOW_ONE)
                 epsilon = _item_epsilon(item, share)
@@ -88,7 +88,7 @@ class Basic(Accountant):
 def _item_epsilon(item: Item, delta: float) -> float:
     """Return the epsilon of one release at a delta, of at least its mass at infinity.
 
-    It is kept, because several accountants ask for this bound.
+    The result is cached, because several accountants ask for this bound.
     """
     if isinstance(item, Parallel):
         return max(_part_epsilon(part, delta) for part in item.distinct)
@@ -107,7 +107,7 @@ def _pure_epsilon(item: Item) -> float:
 def _part_epsilon(part: Plan, delta: float) -> float:
     """Return the sum of the epsilons of one parallel part at a delta.
 
-    It is kept, because parts inside parts ask for it several times.
+    The result is cached, because parts inside parts ask for it several times.
     """
     return Basic().one_way_epsilon(part, delta)
 

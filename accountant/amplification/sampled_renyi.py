@@ -5,12 +5,14 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 (P, Q) and (Q, P).  As E r^a <= e^{(a-1) D(a)} for a > 1, it bounds the moments of a sample that
 has the record with probability q (``rate`` or ``share``).
 
-Moments are kept as logarithms.  The *size* that accompanies one is about the sum of the absolute
-values of the logarithms it was made from.  Each of these errs by some ulps of itself, so
-`_log_moment` raises its result by 16 ulps times 8 + this size.
+Moments are kept as logarithms.  The *size* of one is about the sum of the absolute values of all
+logarithms that were added up to make it, such as those of the rate and of binomial coefficients.
+Each of these errs by a few ulps of itself, so that the result errs by a few ulps of its size:
+`_log_moment` raises it for that.
 
 References: Mironov, Talwar & Zhang (2019); Zhu & Wang (2019), Theorem 5; Wang, Balle &
-Kasiviswanathan (2019), Theorem 9.  Sharper than both; proof: `docs/proofs/sampled_renyi.md`.
+Kasiviswanathan (2019), Theorem 9.  The bounds are sharper than those of the two theorems; proof:
+`docs/proofs/sampled_renyi.md`.
 """
 
 from __future__ import annotations
@@ -30,22 +32,22 @@ from accountant.plans.plan import Plan
 # The largest order at which binomial sums, of as many terms as the order, are evaluated: the time
 # of all orders grows with its square.  Beyond it the divergence of the part is the bound.
 MAX_ORDER = 2048
-# In `_log_mean_curvature` powers u between -END_MARGIN and 1 + END_MARGIN have the bound at these
-# two ends, where u (u - 1), by which the formula divides, is not 0 (and is the same at both).
+# The formula of `_log_mean_curvature` divides by u (u - 1), which is 0 at the powers u = 0 and 1.
+# Powers between -END_MARGIN and 1 + END_MARGIN get the bound at these two ends instead.
 END_MARGIN = 1e-4
 
 
-def is_known_by_its_curve(part: Plan) -> bool:
+def is_known_by_its_curve(plan: Plan) -> bool:
     """Return whether the functions of this file serve a plan.
 
     All its losses are finite and have a Rényi curve, and of some the curve is all that is known.
     """
-    losses = [loss for loss, _ in part.losses() if isinstance(loss, Loss)]
+    losses = [loss for loss, _ in plan.losses() if isinstance(loss, Loss)]
     numerics = [loss.numerics for loss in losses]
     # `Loss.renyi` leaves out the outcomes that only one of the data sets can have.
     is_finite = all(loss.infinity == 0 == loss.reversed.infinity for loss in losses)
     has_curve = all(method.determined_by_rdp or method.is_exact for method in numerics)
-    all_are_losses = len(losses) == len(list(part.losses()))
+    all_are_losses = len(losses) == len(list(plan.losses()))
     some_by_curve = any(method.determined_by_rdp for method in numerics)
     return all_are_losses and is_finite and has_curve and some_by_curve
 
@@ -53,7 +55,8 @@ def is_known_by_its_curve(part: Plan) -> bool:
 def sampled_divergence(part: Loss, rate: float, order: Array, *, added: bool) -> Array:
     """Return an upper bound of the Rényi divergence of a Poisson sample, 0 < rate < 1, rounded up.
 
-    It is that of ((1 - rate) Q + rate P, Q), or with ``added`` of (Q, (1 - rate) Q + rate P).
+    The record is in the first data set: it is that of ((1 - rate) Q + rate P, Q).  With ``added``
+    the record is in the second one: it is that of (Q, (1 - rate) Q + rate P).
     """
     a = orders(order)
     if not added:
@@ -75,7 +78,6 @@ def subset_divergence(part: Loss, share: float, order: Array) -> Array:
     One record is replaced, and the bound holds in both directions: ``part`` compares the two
     records, and the greater of the divergences of its two directions is used.
     """
-
     return _between_integers(part, orders(order), lambda n: _log_excess_of_subset(part, share, n))
 
 
@@ -180,7 +182,8 @@ def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
     greater of its values at two powers outside.
     """
     # E r^u = e^{(u-1) D_u(P, Q)} for u > 1, and e^{-u D_{1-u}(Q, P)} for u < 0: the same bound
-    # holds at u and at 1 - u, of which `outer` is the one above 1.
+    # holds at u and at 1 - u, of which `outer` is the one above 1.  The 1 of the size is for the
+    # logarithm of `outer`, which is small where u is.
     outer = np.maximum(np.maximum(u, 1 - u), 1 + END_MARGIN)
     log_moment = (outer - 1) * _of_part(part, outer)
     log_curvature: Array = _log_expm1(log_moment) - np.log(outer * (outer - 1))
@@ -188,7 +191,11 @@ def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
 
 
 def _log_moment(log_excess: Array, size: Array) -> Array:
-    """Return ``ln(1 + e^log_excess)``, raised for the round-off of terms of this size."""
+    """Return ``ln(1 + e^log_excess)``, raised for the round-off of terms of this size.
+
+    An error e of the exponent x changes ln(1 + e^x) by at most a share e of itself, as its
+    derivative e^x / (1 + e^x) is at most ln(1 + e^x).  16 ulps of 8 + size are several times e.
+    """
     raised = np.logaddexp(0.0, log_excess) * (1 + 16 * ULP * (8 + size))
     log_moment: Array = np.where(np.isnan(raised), np.inf, raised)
     return log_moment

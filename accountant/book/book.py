@@ -106,6 +106,7 @@ class Book(TableDisplay):
         passphrase: Passphrase | None = None,
         verified: bool = False,
         accept_restored: str | None = None,
+        accept_unsigned: bool = False,
         clock: str | datetime | None = None,
     ) -> Self:
         """Open a book that is there; `create` makes one.
@@ -142,6 +143,10 @@ class Book(TableDisplay):
         accept_restored : str, optional
             Why a book that was put back from a backup is to be spent from, though the spends since
             are lost from it.  An entry says so, and the pin follows.
+        accept_unsigned : bool
+            Whether a secret ``key`` may sign a book whose last entry is unsigned, because it was
+            begun without a key.  The next signature vouches for all entries before it, so verify
+            the book first.  Once an entry is signed, the book opens without this.
         clock : str or datetime, optional
             A day or a time, UTC, up to which the clock is right, or "trusted" where it is always
             kept right, as by NTP.  Without it no window opens by a clock that is more than one day
@@ -157,8 +162,8 @@ class Book(TableDisplay):
         LedgerBusy
             If others kept it locked for ``wait`` seconds.
         LedgerCorrupt
-            If the last entries do not fit together, or SQLite's log ahead is damaged; `verify`
-            checks all.
+            If the last entries do not fit together, the last one is not signed though ``key`` is a
+            secret, or SQLite's log ahead is damaged; `verify` checks all.
         ParameterError
             If there is no book; a file without bytes is none.
         """
@@ -171,10 +176,11 @@ class Book(TableDisplay):
                 stacklevel=2,
             )
             make = Make.IF_MISSING if create else Make.NEVER
-        passphrase = asking(passphrase)  # no traceback from here on shows it
+passphrase = asking(passphrase)  # no traceback from here on shows it
         return cls._opened(
-            url, make, pin, wait, author, key, passphrase, verified, accept_restored, clock
-        )
+            url, make, pin, wait, author, key, passphrase, verified, accept_restored, clock,
+            accept_unsigned=accept_unsigned,
+        )  # fmt: skip
 
     @classmethod
     def create(
@@ -242,10 +248,13 @@ class Book(TableDisplay):
         accept_restored: str | None,
         clock: str | datetime | None,
         roles: Roles | None = None,
+        accept_unsigned: bool = False,
     ) -> Self:
         """Return the book, made as ``make`` says; arguments are those of `open`."""
         if not isinstance(verified, bool):
             raise ParameterError("verified", verified, "True or False")
+        if not isinstance(accept_unsigned, bool):
+            raise ParameterError("accept_unsigned", accept_unsigned, "True or False")
         named_author = None if author is None else checked_name("author", author)
         if accept_restored is not None:
             checked_name("accept_restored", accept_restored)
@@ -256,7 +265,10 @@ class Book(TableDisplay):
                 raise ParameterError("roles", roles, "Roles, with the public keys of curators")
             roles.refuse_unless_curator(signing_key)
         confirmed = confirmed_until(clock)
-        log = Log.open(url, head_pin, named_author, wait, make, signing_key, accept_restored, roles)
+        log = Log.open(
+            url, head_pin, named_author, wait, make, signing_key, accept_restored, roles,
+            accept_unsigned,
+        )  # fmt: skip
         log.confirmed = confirmed
         return cls(log, verified)
 

@@ -121,6 +121,7 @@ class Log:
         signing_key: SigningKey | AuthorKey | None,
         restored_because: str | None = None,
         first_roles: Roles | None = None,
+        accept_unsigned: bool = False,
     ) -> Self:
         """Open the log of a book, or make it, and check its last entries; as `Book.open`.
 
@@ -137,6 +138,7 @@ class Log:
             problem = "is empty, though entries of it are known"
             raise LedgerCorrupt(str(missing.value), problem) from None
         log = cls(storage, None if restored_because else pin, author, wait, signing_key)
+        log.signatures.accepts_unsigned = accept_unsigned
         try:
             with storage.reading():
                 is_empty = storage.empty
@@ -363,6 +365,7 @@ class Log:
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
         self.signatures.refuse_lost_roles(head, self.first_facts)
+        self.signatures.refuse_unsigned(head)
         return head
 
     def refuse_unless_there(self, link: ChainHead, head: LogEntry, remedy: str = "") -> None:

@@ -39,8 +39,8 @@ class Noise(NamedTuple):
     """What the noise of one block is drawn from: seed words, or a cipher's key, or fresh entropy.
 
     With neither a seed nor a key, a second run draws other noise.  An executor may run a block
-    again when a worker died, or may take two equal blocks for one: it gets blocks with a seed or a
-    key alone.
+    again when a worker died, or may take two equal blocks for one.  So all blocks that an executor
+    gets have a seed or a key.
     """
 
     seed: list[int] | None
@@ -79,7 +79,7 @@ class Answer(NamedTuple):
 class HeldBlock(NamedTuple):
     """The places of a block's rows in the pieces of a task, and its noise."""
 
-    cuts: list[Cut]  # one for each of the task's pieces that it has rows of, from the first on
+    cuts: list[Cut]  # of the task's first piece, and of the next ones that the block goes on in
     noise: Noise
 
 
@@ -96,9 +96,9 @@ class HeldBlocks(NamedTuple):
 
     def answers(self, *pieces: Any) -> list[Answer]:
         """Return the answers of the blocks, whose rows lie in these pieces."""
-        here, answers = [loaded(piece) for piece in pieces], []
+        loaded_pieces, answers = [loaded(piece) for piece in pieces], []
         for block in self.blocks:
-            rows = self.reader.rows(here, block.cuts)
+            rows = self.reader.rows(loaded_pieces, block.cuts)
             users = sum(cut.stop - cut.start for cut in block.cuts)
             outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
             answers.append(
@@ -111,23 +111,26 @@ class HeldBlocks(NamedTuple):
 
 def answers_of_held_blocks(
     data: WorkerChunks,
-    like: HeldBlocks,
+    task: HeldBlocks,
     blocks: Iterable[tuple[Users, Noise]],
     executor: Executor | None,
 ) -> Iterator[Answer]:
-    """Yield the answers of blocks of users in order; ``like`` has the mechanism and the query."""
+    """Yield the answers of blocks of users in order.
+
+    ``task`` is a task without blocks; it has all else that the tasks of these blocks share.
+    """
     if executor is None:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            yield from answers_of_held_blocks(data, like, blocks, threads)
+            yield from answers_of_held_blocks(data, task, blocks, threads)
         return
     sent = (
-        executor.submit(like._replace(blocks=task_blocks).answers, *pieces)
+        executor.submit(task._replace(blocks=task_blocks).answers, *pieces)
         for pieces, task_blocks in _tasks(data, blocks)
     )
     try:
         for answers in results_in_order(sent, TASKS_AHEAD):
             yield from answers
-    except CancelledError:
+    except CancelledError:  # an executor cancels what it cannot run, for want of the pieces
         raise RuntimeError(LOST) from None
 
 
@@ -138,41 +141,42 @@ def _tasks(
 
     The last block may end in other pieces, from which its rows alone are sent.
     """
-    together: list[HeldBlock] = []
-    first_piece = -1
-    for who, noise in blocks:
-        if not isinstance(who, slice) or who.step != 1:  # the gate gives every slice its step
+    task_blocks: list[HeldBlock] = []
+    task_piece = -1
+    for users, noise in blocks:
+        if not isinstance(users, slice) or users.step != 1:  # the gate gives every slice its step
             allowed = "a slice of neighbouring users: the data lie on workers, in order"
-            raise ParameterError("blocks", type(who), allowed)
-        located = data.located(who.start, who.stop)
-        (at, own_cut), others = located[0], located[1:]
-        if together and (at != first_piece or len(together) == BLOCKS_PER_TASK):
-            yield [data.pieces[first_piece]], together
-            together = []
-        first_piece = at
-        pieces, cuts = data.cut_out(others)
-        together.append(HeldBlock([own_cut, *cuts], noise))
-        if others:
-            yield [data.pieces[first_piece], *pieces], together
-            together = []
-    if together:
-        yield [data.pieces[first_piece]], together
+            raise ParameterError("blocks", type(users), allowed)
+        (first_piece, first_cut), *further = data.located(users.start, users.stop)
+        if task_blocks and (first_piece != task_piece or len(task_blocks) == BLOCKS_PER_TASK):
+            yield [data.pieces[task_piece]], task_blocks
+            task_blocks = []
+        task_piece = first_piece
+        further_pieces, further_cuts = data.cut_out(further)
+        task_blocks.append(HeldBlock([first_cut, *further_cuts], noise))
+        if further:
+            yield [data.pieces[task_piece], *further_pieces], task_blocks
+            task_blocks = []
+    if task_blocks:
+        yield [data.pieces[task_piece]], task_blocks
 
 
 def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
-    fault = f"an array with an output for each of {users} users"
+    requirement = f"an array with an output for each of {users} users"
     if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
         # A mechanism of an undeclared class may not say what it can release; then its author is
-        # trusted.
+        # trusted.  The text is empty where the outputs are possible.
         check = getattr(mechanism, "outputs_fault", None)
-        fault = "" if check is None else check(outputs, users)
-    if fault:
-        raise PrivateValueError("the executor's result", f"a release of {mechanism!r}: {fault}")
+        requirement = "" if check is None else check(outputs, users)
+    if requirement:
+        raise PrivateValueError(
+            "the executor's result", f"a release of {mechanism!r}: {requirement}"
+        )
 
 
 def digest(output: Any) -> str:
-    """Return the SHA-256 of an answer's type, shape and bytes."""
+    """Return the SHA-256 of an answer's type, shape and bytes; a number counts as a vector."""
     array = np.ascontiguousarray(output)
     hasher = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
     hasher.update(array.reshape(-1).view(np.uint8).data)  # a view, without a copy

@@ -1,14 +1,14 @@
 """Privacy notions whose costs may be added while answers choose what comes next (filter theorems).
 
 References: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1 (pure sums); Feldman & Zrnic (2021),
-Theorem 4.3 (zCDP, and RDP at one order fixed in advance); Smith & Thakurta (2022) for GDP.
+Theorem 4.3 (zCDP, and RDP at one order fixed in advance); Smith & Thakurta (2022) for GDP; Canonne,
+Kamath & Steinke (2020), Proposition 12, for the epsilon of a divergence.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +32,8 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.search import geometric_mean, greatest_float_that
 from accountant.plans.plan import Plan
 
+# The largest share by which the few roundings of a limit can change it.
+ROUND_OFF = 1e-14
 NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"  # of the notions, for error messages
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
 
@@ -41,8 +43,10 @@ def notion_of(
 ) -> CompositionNotion[Any]:
     """Return the notion of a filter, limited by the budget.
 
-    By default it is pure privacy at delta 0, else the notion "pure-or-rdp".  A limit that was
-    computed in floats is lowered by a margin for their round-off.
+    By default it is pure privacy at delta 0, else the notion "pure-or-rdp".  ``order`` is the Rényi
+    order of "rdp" and "pure-or-rdp"; other notions only keep it, because books state it.  By
+    default it is the order at which the most Gaussian noise fits.  A limit that was computed in
+    floats is lowered by `ROUND_OFF`; those that a search has tried need no margin.
     """
     if name is None:
         name = "pure-or-rdp" if budget.delta else "pure"
@@ -58,33 +62,36 @@ def notion_of(
         return PureDPNotion(budget, pure_limit(budget), order)
     if budget.delta == 0:
         raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
+    # Of delta, `INFINITY_SHARE` is for masses at infinity, and the rest for what adds up.
     delta, infinity = spendable_delta(budget), budget.delta * INFINITY_SHARE
-    if name == "pure-or-rdp":
-        return _pure_or_renyi(budget, order)
-    if name == "zcdp":
-        rho = largest_parameter(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
-        return ZCDPNotion(budget, Total(rho, infinity), order)
     if name == "gdp":
         mu = largest_parameter(lambda mu: GaussianLoss(mu).epsilon_at(delta), budget)
-        return GDPNotion(budget, Total(mu * mu * (1 - 1e-15), infinity), order)
-    if name != "rdp":
+        return GDPNotion(budget, Total(mu * mu * (1 - ROUND_OFF), infinity), order)
+    if name not in ("zcdp", "rdp", "pure-or-rdp"):
         raise ParameterError("notion", name, NAMES)
-    nats = -math.log(delta)
-    if order is None:  # this order is the best one for Gaussian noise
-        order = 1 + 2 * nats / budget.epsilon
-    a = ORDER_RANGE.check("order", order) - 1
+    rho = largest_parameter(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
+    if name == "zcdp":
+        return ZCDPNotion(budget, Total(rho, infinity), order)
+    if order is None:
+        order = ORDER_RANGE.check("order", ZCDPLoss(rho).order_at(delta))
+    # A divergence D at order 1 + a gives the epsilon
+    #     D + (ln(1 / delta) - a ln(1 + 1 / a) - ln(1 + a)) / a.
+    a, nats = order - 1, -math.log(delta)
     largest_divergence = (
         budget.admitted_epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
     )
+    # The difference may be much smaller than its terms, so the margin is a share of the terms.
+    largest_divergence -= ROUND_OFF * (budget.admitted_epsilon + nats / a)
     if largest_divergence <= 0:
         raise ParameterError("order", order, "one that leaves something of the budget")
-    return RDPNotion(budget, Total(largest_divergence * (1 - 1e-14), infinity), order)
+    rdp = RDPNotion(budget, Total(largest_divergence, infinity), order)
+    return rdp if name == "rdp" else _pure_or_renyi(rdp, order, rho)
 
 
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
-    """Return the largest parameter found whose cost, an epsilon, stays within the budget.
+    """Return the largest parameter that a search finds whose cost, an epsilon, fits the budget.
 
-    The search is over nearly all positive floats, by halving their logarithms.
+    The search is over nearly all positive floats, by halving the range of their logarithms.
     """
     epsilon_limit = budget.admitted_epsilon
     if not cost(1e-200) <= epsilon_limit:
@@ -103,17 +110,15 @@ def pure_limit(budget: Budget) -> Total[Decimal]:
     )
 
 
-def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
-    """Return the notion with three sums; the order decides epsilon where rho is all spent."""
-    zcdp: Any = notion_of("zcdp", budget)
-    if order is None:
-        order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
-    rdp: Any = notion_of("rdp", budget, order)
-    # Rho must state the same limit as the divergence: separate limits would need two deltas.
-    rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))
-    zcdp = replace(zcdp, limit=Total(rho, zcdp.limit.infinity))
+def _pure_or_renyi(rdp: RDPNotion, order: float, largest_rho: float) -> PureOrRenyiNotion:
+    """Return the notion with three sums, of which ``rdp`` keeps that of the divergences."""
+    budget, (largest_divergence, infinity) = rdp.budget, rdp.limit
+    # A rho has the divergence rho * order.  So rho within this limit has a divergence within its
+    # own, and both notions fail together.  Limits that fail apart would need a delta each.
+    rho = min(largest_rho, largest_divergence / order * (1 - ROUND_OFF))
+    zcdp = ZCDPNotion(budget, Total(rho, infinity))
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
-    limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
+    limit = Total(Sums(pure.limit.spent, rho, largest_divergence), infinity)
     return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)
 
 
@@ -121,7 +126,7 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
 
 
 def pure_after_plan(budget: Budget) -> PureDPNotion:
-    """Return the notion that adds epsilons to that of the plan, which has all of delta."""
+    """Return the notion that adds epsilons to the epsilon of a plan, which spends all of delta."""
     return PureDPNotion(budget, pure_limit(Budget(budget.epsilon)))
 
 
@@ -131,7 +136,10 @@ def certified_total(epsilon: float) -> Total[Decimal]:
 
 
 def exact_where_sums_exceed(notion: CompositionNotion[Any], plan: Plan) -> float:
-    """Return the exact epsilon of a first plan whose sum does not fit; infinite where it fits."""
+    """Return the epsilon by `Tight` of a plan that comes first, and is too large for the sums.
+
+    It is infinite where the plan fits by its sums, so that it is charged by them.
+    """
     try:
         if not notion.refuses(notion.zero, notion.after(notion.zero, plan)):
             return math.inf

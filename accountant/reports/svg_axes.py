@@ -72,7 +72,7 @@ class LogScale:
         """Return the ticks in view.
 
         Where the scale is shorter than a factor of 6, steps finer than ``steps`` are taken, and
-        where it meets more than six powers of ten, these powers alone.
+        where more than six powers of ten are in view or next to it, powers alone.
         """
         low, high, steps = self.low, self.high, self.steps
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -105,7 +105,9 @@ class LinearScale:
         # the power of ten below a fifth of the span, and the least multiple of it with <= 6 steps
         size = 10.0 ** math.floor(math.log10(span / 5))
         step = size * next(multiple for multiple in (1, 2, 5, 10) if span / (size * multiple) <= 6)
-        multiples = range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)
+        multiples = range(
+            math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1
+        )
         values = [float(f"{k * step:.6g}") for k in multiples]
         return [Tick(self.share(value), format_short(value)) for value in values]
 

@@ -8,7 +8,7 @@ the mean squared length of the records' gradients is released with it.  The step
 
 then leads from theta to least squares of the records, up to an error whose covariance is known.  H
 is the released mean of u u' for *mapped* rows u = R' (x - c): rows x less a centre c, times the
-root R of about the inverse of their covariance, with a constant coordinate added.
+root R of about the inverse of their covariance, with a constant coordinate of 1 added.
 
 For the products that H is made of, rows longer than a bound were shortened to it, so that H is a
 little too small.  It is multiplied by one factor that makes its trace right.
@@ -35,21 +35,21 @@ from algorithms.linear_models.mapped_plan import noise_of
 from algorithms.linear_models.regression_rounds import SHARES, Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
-# The shares of a fit with intervals: the last gradient gets two fifths of the squared budget.  For
-# the products, centred rows are shortened to 1.5 times the root of their mean squared length, which
-# is longer than in `SHARES`.
-CLOSED = SHARES._replace(products=0.2, closing=0.4, shortened_to=1.5)
+# The last gradient gets two fifths of the squared budget.  For the products, centred rows are
+# shortened to 1.5 times the root of their mean squared length, which is longer than in `SHARES`.
+SHARES_WITH_INTERVALS = SHARES._replace(products=0.2, closing=0.4, shortened_to=1.5)
 # The following constants were chosen on a few fits of the tasks of docs/algorithms.md, with seeds
 # that are not reported there.
 # The clipping norm of the last gradient, over the deviation of gradients (`gradient_deviation`), is
-# at least SHORTEST and at most LONGEST.  Between these two, it is the one whose noise has the ratio
-# NOISE_RATIO to the sampling error.
-SHORTEST, LONGEST = 4.0, 8.0
+# between these two numbers.  There it is the one whose noise has the ratio NOISE_RATIO to the
+# sampling error.
+LEAST_CLIPPING, MOST_CLIPPING = 4.0, 8.0
 NOISE_RATIO = 1.0
-# The norm is at most this multiple of the length of a mapped row times the largest target.
-LONGEST_OF_ROW = 4.0
+# The norm is at most this multiple of the length of a mapped row times the largest target: hardly a
+# gradient is longer, also where noise makes the measured deviation far too large.
+MOST_CLIPPING_OF_ROW = 4.0
 # The least and the largest factor that makes up for the shortening of rows in their products.
-FACTORS = (1.0, 1.1)
+LEAST_FACTOR, MOST_FACTOR = 1.0, 1.1
 # Standard deviation, as a share of H d, of the error that remains since one factor is taken for all
 # directions.
 FACTOR_ERROR = 0.05
@@ -58,7 +58,7 @@ FACTOR_ERROR = 0.05
 class Closing(NamedTuple):
     """The estimate after the last gradient; `coefficient_errors` needs no more."""
 
-    centre: Array  # least squares coefficients of clipped rows, the constant last
+    coefficients: Array  # of least squares of clipped rows, the constant last
     covariance: Array  # of the error of these coefficients
     spread: Spread  # the released products of features, and their noise
 
@@ -80,7 +80,8 @@ def close_descent(
     # is NOISE_RATIO times the sampling error.  1e-9 keeps the quotient finite without noise.
     balanced = NOISE_RATIO / max(noise * math.sqrt(records * descent.theta.size), 1e-9)
     norm = min(
-        max(SHORTEST, min(balanced, LONGEST)) * deviation, LONGEST_OF_ROW * mapped.length * y_bound
+        min(max(balanced, LEAST_CLIPPING), MOST_CLIPPING) * deviation,
+        MOST_CLIPPING_OF_ROW * mapped.length * y_bound,
     )
     query = MeanOfClippedGradients(
         partial(squared_residuals, y_bound=y_bound),
@@ -90,7 +91,8 @@ def close_descent(
         executor,
         unclipped_weight=SHARES.unclipped_weight,
     )
-    query.theta, query.squares = descent.theta, True
+    query.theta = descent.theta
+    query.squares = True  # the answer ends with the mean squared length of gradients
     released = ledger.release(part, query, shape=descent.theta.size + 1)
     # The last coordinate is the weighted mean squared length of gradients, in units of the norm.
     square = max(0.0, float(released[-1]) / SHARES.unclipped_weight) * norm**2
@@ -115,11 +117,13 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
     norms, shares = descent.norms[half:], descent.shares[half:]
     share_below = float(shares.mean()) - noise / math.sqrt(len(shares))
 
-    def too_few(deviation: float) -> bool:
+    def expects_too_small_a_share(deviation: float) -> bool:
         return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= share_below
 
     smallest, largest = float(norms.min()) / 10, float(norms.max()) * 10
-    return least_float_that(too_few, smallest, largest, relative=1e-3, mean=geometric_mean)
+    return least_float_that(
+        expects_too_small_a_share, smallest, largest, relative=1e-3, mean=geometric_mean
+    )
 
 
 def newton_step(
@@ -129,13 +133,14 @@ def newton_step(
 
     ``noise`` is the deviation of the gradient's noise in each coordinate, and ``sampling_square``
     the expected squared length of its sampling error.  The covariance is H^-1 V H^-1, where V is
-    that of the noise, of the sampling error, and of the error of H times d together.
+    that of the noise, of the sampling error, and of the error of H times d together: point 5 of
+    docs/proofs/linear_regression.md.
     """
     spread: Any = mapped.spread
     root: Any = mapped.features.root
-    size, constant = len(root), mapped.features.intercept
-    curvature = np.eye(theta.size)
-    curvature[:size, :size] = unshortened(spread) * (root.T @ spread.matrix @ root)
+    size, factor = len(root), unshortened(spread)
+    curvature = np.eye(theta.size)  # the constant coordinate is 1, and centred rows have mean 0
+    curvature[:size, :size] = factor * (root.T @ spread.matrix @ root)
     inverse = np.linalg.inv(curvature)
     step = -inverse @ gradient
     curvature_times_step = curvature @ step
@@ -143,18 +148,21 @@ def newton_step(
     # whose trace is `sampling_square`.
     gradient_covariance = noise**2 * np.eye(theta.size)
     gradient_covariance += sampling_square / np.trace(curvature) * curvature
-    # Then the errors of H.  Noise t on products, times the slopes v of the step, has the covariance
-    # t^2 / 2 (|v|^2 I + v v').  Noise on the centre changes the products of the constant with the
-    # other features.  What the factor leaves of the shortening is an error of FACTOR_ERROR H d.
+    # Then the errors of H.  A symmetric matrix of noise, of deviation t on its diagonal and
+    # t / sqrt 2 off it, times the slopes v of the step has the covariance t^2 / 2 (|v|^2 I + v v').
     slopes = root @ step[:size]
-    product_covariance = (
-        spread.noise**2 / 2 * (slopes @ slopes * np.eye(size) + np.outer(slopes, slopes))
+    product_covariance = slopes @ slopes * np.eye(size) + np.outer(slopes, slopes)
+    gradient_covariance[:size, :size] += (
+        (factor * spread.noise) ** 2 / 2 * (root.T @ product_covariance @ root)
     )
-    if constant:
-        centre_square = (constant * spread.moments.centre_noise) ** 2
-        product_covariance += centre_square * step[-1] ** 2 * np.eye(size)
-        gradient_covariance[-1, -1] += centre_square * (slopes @ slopes)
-    gradient_covariance[:size, :size] += root.T @ product_covariance @ root
+    if mapped.features.intercept:
+        # With noise e on the centre, the true H has -R' e between the constant and the slopes,
+        # where the released one has 0.  So H d lacks -(R' e d_constant, e' v).
+        effect_of_centre = np.vstack([step[-1] * root.T, slopes])
+        gradient_covariance += (
+            spread.moments.centre_noise**2 * effect_of_centre @ effect_of_centre.T
+        )
+    # What the factor leaves of the shortening is an error of FACTOR_ERROR H d.
     gradient_covariance += FACTOR_ERROR**2 * np.outer(curvature_times_step, curvature_times_step)
     to_clipped = linear_part(mapped, theta.size)
     to_clipped_step = to_clipped @ inverse
@@ -171,17 +179,18 @@ def unshortened(spread: Spread) -> float:
     The right trace is the mean squared length of rows, which the first release has measured.
     """
     moments = spread.moments
+    # Noise can make the trace small, or negative.  A factor above 2 is out of the question.
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
-    low, high = FACTORS
-    prior_mean, prior_variance = (low + high) / 2, ((high - low) / 2) ** 2
     # Two estimates of the factor are averaged with weights in proportion to the inverse of their
-    # variances: the measured one, square / trace, and the middle of FACTORS, whose deviation is
-    # half their distance.
+    # variances: the measured one, square / trace, and the middle of the least and the largest
+    # factor, whose deviation is half their distance.
+    prior_mean = (LEAST_FACTOR + MOST_FACTOR) / 2
+    prior_variance = ((MOST_FACTOR - LEAST_FACTOR) / 2) ** 2
     measured_variance = (moments.square_noise / trace) ** 2
     factor = prior_mean + (moments.square / trace - prior_mean) * prior_variance / (
         prior_variance + measured_variance
     )
-    return min(max(factor, low), high)
+    return min(max(factor, LEAST_FACTOR), MOST_FACTOR)
 
 
 def linear_part(mapped: MappedFeatures, size: int) -> Array:
@@ -202,4 +211,4 @@ def coefficient_errors(closing: Closing) -> tuple[Array, Array]:
     """
     values: Any = np.linalg.eigvalsh(closing.spread.matrix)
     refuse_hidden(values, closing.spread.noise * math.sqrt(2 * values.size))
-    return closing.centre, closing.covariance
+    return closing.coefficients, closing.covariance

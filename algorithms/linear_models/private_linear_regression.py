@@ -34,7 +34,7 @@ from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
-    CLOSED,
+    SHARES_WITH_INTERVALS,
     Closing,
     close_descent,
     coefficient_errors,
@@ -309,7 +309,7 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""
-        return CLOSED if BOOLEAN.check("intervals", self.intervals) else SHARES
+        return SHARES_WITH_INTERVALS if BOOLEAN.check("intervals", self.intervals) else SHARES
 
     def _signal(self, sizes: Sizes) -> float:
         """Return the signal of the rounds, for the share of the squared budget that they have.

@@ -33,10 +33,15 @@ DataOf = Callable[[Array, Array], Any]
 class EstimatorAdapter:
     """An algorithm, estimator or function under audit, with one way to call all of them.
 
-    ``kind`` is "gate" (an algorithm with plan and run), "estimator" (with fit) or "function"
-    ``(x, y, rng)``, which may also take ``noise``.  ``data_of`` maps features and targets (x, y) to
-    the input of an algorithm or estimator.  ``local`` asks for the local model: algorithms that
-    query all users together, or one user twice, are refused.
+    ``kind`` is "gate" (an algorithm with plan and run, which asks the data through a ledger, the
+    gate), "estimator" (with fit) or "function" ``(x, y, rng)``, which may also take ``noise``.
+    ``data_of`` maps features and targets (x, y) to the input of an algorithm or estimator; a
+    function gets x and y.  ``local`` asks for the local model: algorithms that query all users
+    together, or one user twice, are refused.  How estimators and functions ask is out of sight.
+
+    `estimate` returns the coefficients of a regression, from features and targets.
+    `release_result` returns any result on data that are all private.  Both call `run` for an
+    algorithm.
     """
 
     algorithm: Any
@@ -87,7 +92,8 @@ class EstimatorAdapter:
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """The coefficients estimated from features ``x`` and targets ``y``.
 
-        The noise of the algorithm is multiplied by ``noise``.  An intercept is left out.
+        The noise of the algorithm is multiplied by ``noise``.  An intercept is left out.  Of a
+        classifier the two classes are targets above 0, and all others.
         """
         noise = self._checked_noise(noise)
         if self.kind == "function":
@@ -139,8 +145,9 @@ class EstimatorAdapter:
 
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
         """The private data, and the public data or None."""
-        counts_labels = self.labels_only and hasattr(self.algorithm, "k")  # as `LabelSGD`
-        if counts_labels or getattr(self.algorithm, "classes", None) is not None:
+        # A classifier has a list of its classes, or like `LabelSGD` their number ``k``.
+        has_count_of_classes = self.labels_only and hasattr(self.algorithm, "k")
+        if has_count_of_classes or getattr(self.algorithm, "classes", None) is not None:
             # Behind the gate labels are the codes 0, 1, ... of the classes; only a classifier that
             # is limited to two classes has the labels -1 and 1.
             algorithm: Any = self.algorithm

@@ -1,12 +1,14 @@
 """The audit of one release: choose its kind, then guess which of two values was released.
 
 `audit` is the entry for users.  It sends a mechanism to `audit_declared`, where its own density is
-the score of outputs; a function with few numbers to the tests here, with many to `audit_wide`; a
-claim on sensitivity to `audit_sensitivity`; and an audit that may stop early to `watch`.
+the score of outputs; a function whose outputs are of few numbers to the tests here, of many to
+`audit_wide`; a claim on sensitivity to `audit_sensitivity`; and an audit that may stop early to
+`watch`.
 
 Each run's value is chosen by a fair coin.  Under epsilon-DP no guess is right with probability
 above ``e^eps / (1 + e^eps)``, for any mechanism and any earlier outputs (Kairouz, Oh & Viswanath
-2015), so one exact binomial bounds epsilon from below.
+2015), so one exact binomial bounds epsilon from below.  With a delta, a share delta of the runs may
+reveal their value besides (`audits.statistics.delta_leaks`).
 """
 
 from __future__ import annotations
@@ -139,8 +141,9 @@ def audit(
             raise ParameterError("early", early, "left out where the claim is a sensitivity")
         if isinstance(release, Mechanism):
             raise ParameterError("release", release, "a function without noise")
-        if executor is not None:
-            raise ParameterError("executor", executor, "left out where the claim is a sensitivity")
+        for name, argument in (("executor", executor), ("delta", delta)):
+            if argument is not None:
+                raise ParameterError(name, argument, "left out where the claim is a sensitivity")
         return audit_sensitivity(release, pair, claim, runs, confidence, rng=rng)
     if early:
         return watch(release, pair, claim, runs, confidence, delta, rng, executor)
@@ -172,7 +175,8 @@ def distinguish(
     tested_delta = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon = None if claim is None else claim.epsilon_at(tested_delta)
     if tested_delta > 0 and epsilon == 0:
-        epsilon = None  # the rule is chosen for its bound alone, not for this claim
+        # Any bound above 0 refutes epsilon 0: the rule is chosen for its bound, without the claim.
+        epsilon = None
     objective = Objective(runs, tested_delta, alpha=1 - confidence, epsilon=epsilon)
     # A delta that the caller gives is the only one at which the claim is tested.
     points = [] if claim is None or delta is not None else claim_points(claim)
@@ -222,35 +226,37 @@ def audit_black_box(
 
     A rule is learned from earlier runs, and fixed before the runs that test it are drawn.  The runs
     that tested a first rule are known when the second one is learned.  ``points`` are points
-    (epsilon, delta) of a claim's curve, if it has one, of which a revealing one is tested too.
+    (epsilon, delta) of a claim's curve, if it has one.  The point that the learned runs violate
+    most is tested too.
     """
     is_scored = isinstance(draw, ScoredDraw)
     width = 1  # how many numbers one output has; 1 also for outputs that are no numbers
     if not is_scored:
-        reader = ReadDraw(draw)
+        reader = ReadDraw(draw)  # turns outputs of any kind into numbers and texts
         output = reader.one_output(pair[0])
-        draw = reader.bounded(output, objective.runs)
+        draw = reader.bounded(output, objective.runs)  # reads only a part of endless outputs
+        # The length is 0 where the run raised an exception.
         if output.dtype.kind in "biuf" and len(output) == 1:
             width = output.size
     if width > RAW_COLUMNS:
-        known_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
-        # Outputs that repeat often suit other classifiers better than those of wide outputs.
-        if not few_outputs(known_outputs):
-            return audit_wide(draw, pair, known_outputs, objective, points, rng, executor)
-        objective = replace(
-            objective, runs=objective.runs - len(known_outputs[0]) - len(known_outputs[1])
-        )
+        wide_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
+        if not few_outputs(wide_outputs):
+            return audit_wide(draw, pair, wide_outputs, objective, points, rng, executor)
+        # Outputs that repeat often suit the tests below.  They learn from runs of their own, and
+        # those that showed the repetition count as spent.
+        runs_left = objective.runs - len(wide_outputs[0]) - len(wide_outputs[1])
+        objective = replace(objective, runs=runs_left)
     # For each block the runs that its rule is learned from, and those that it is tested on.
     blocks = block_schedule(objective.runs, pure=objective.delta == 0 and not points)
     first_learned, _ = blocks[0]
     known_outputs = collect_both(draw, pair, first_learned, rng, executor)
-    learner = _RowLearner(draw, is_scored)
+    learner = _OutputLearner(draw, is_scored)
     return guess_in_blocks(learner, pair, known_outputs, blocks, objective, points, rng, executor)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _RowLearner:
+class _OutputLearner:
     """Learns a score from whole outputs, or the cut of a given score."""
 
     draw: Draw

@@ -3,7 +3,8 @@
 The search screens candidates with few runs each, keeps the better ones, varies the best, and
 spends the rest of its runs on one fresh test of the chosen pair.
 
-Reference: Karnin, Koren & Somekh (2013) for successive halving.
+Reference: Karnin, Koren & Somekh (2013) for successive halving, which this search resembles: it
+keeps a quarter, and adds new pairs.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ SCREENING_CONFIDENCE = 0.7  # of the bounds that rank pairs, which are no eviden
 class Search:
     """The final test of the chosen pair, and the search that chose it.
 
-    ``screened`` lists every pair of the search with its last screening bound, largest first.  These
-    bounds chose the pair and are no evidence.  ``refused`` counts pairs on which the release
-    raised.
+    ``screened`` lists every pair of the search with its last score, largest first.  A score is the
+    bound of a screening, with a thousandth of its share of right guesses added.  Scores chose the
+    pair and are no evidence.  ``refused`` counts pairs on which the release raised.
     """
 
     finding: Finding
@@ -121,7 +122,7 @@ def search_pairs(
     claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
     pairs = _PairSearch(release, space, checked_relation(relation, space), delta, source)
-    pairs.halve(int(SEARCH_SHARE * runs))
+    pairs.narrow_down(int(SEARCH_SHARE * runs))
     if not pairs.ranking:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
     best = pairs.kept[0]
@@ -140,7 +141,7 @@ def search_pairs(
 
 @final
 class _PairSearch:
-    """The pairs that are left in the search, best first, and what the screenings have shown.
+    """The pairs that the search has not given up, and the scores of all that it has screened.
 
     A screening is a short audit of a pair, whose bound on epsilon only ranks it.
     """
@@ -155,24 +156,25 @@ class _PairSearch:
     ) -> None:
         self.release, self.space, self.relation = release, space, relation
         self.delta, self.rng = delta, rng
-        self.kept: list[NeighbourPair] = []
-        # the last screening bound of each pair, by the id of the pair
+        self.kept: list[NeighbourPair] = []  # best first
+        # the last score of each pair, by the id of the pair
         self.ranking: dict[int, tuple[NeighbourPair, float]] = {}
         self.runs = self.refused = 0  # runs so far, and pairs on which the release raised
 
-    def halve(self, budget: int) -> None:
+    def narrow_down(self, budget: int) -> None:
         """Screen pairs in rounds of equally many runs, and keep and vary the better ones."""
         candidates = self.first_candidates(budget)
         rounds = round_count(len(candidates))
-        for done in range(rounds):
+        for rounds_left in range(rounds - 1, -1, -1):
             runs_per_pair = max(MIN_SCREENING_RUNS, budget // (rounds * len(candidates)))
             scored = self.screen(candidates, runs_per_pair)
             if not scored:
                 return
-            # The best quarter stays, as many pairs are varied from it, and as many are new.  The
-            # last round has no such pairs: it only chooses among the best.
+            # The best quarter stays, as many pairs are varied from it, and as many are new.  So a
+            # round has three quarters as many pairs as the one before: 32, 24, 18.  The last round
+            # has the best alone, and only chooses among them.
             self.kept = candidates = [pair for pair, _ in scored[: max(1, len(candidates) // 4)]]
-            if done + 2 < rounds:
+            if rounds_left > 1:
                 parents = [*self.kept, *[None] * len(self.kept)]  # None makes a new random pair
                 candidates = [*self.kept, *distinct_pairs(map(self.varied, parents))]
 
@@ -190,7 +192,7 @@ class _PairSearch:
     def screen(
         self, candidates: list[NeighbourPair], runs: int
     ) -> list[tuple[NeighbourPair, float]]:
-        """The pairs on which the release does not raise, with low-confidence bounds; best first."""
+        """The pairs on which the release does not raise, with scores (see `Search`); best first."""
         scored = []
         for pair in candidates:
             self.runs += runs
@@ -201,10 +203,9 @@ class _PairSearch:
             except Exception:  # the user's code; counted, and reported in the result
                 self.refused += 1
                 continue
-            # The added terms are below any difference of bounds that matters: the share of right
-            # guesses ranks pairs whose bounds are both 0.
-            bound = finding.epsilon_lower + 1e-3 * finding.guesses.share + 1e-9
-            scored.append((pair, bound))
+            # The share of right guesses ranks pairs whose bounds are both 0.  A thousandth of it is
+            # below any difference of bounds that matters.
+            scored.append((pair, finding.epsilon_lower + 1e-3 * finding.guesses.share))
         scored.sort(key=lambda row: -row[1])
         self.ranking.update((id(row[0]), row) for row in scored)
         return scored
@@ -226,5 +227,5 @@ class _PairSearch:
 
 
 def round_count(pairs: int) -> int:
-    """The number of rounds that halving takes."""
+    """The number of rounds of a search: as many as halving would take to come to one pair."""
     return max(1, math.ceil(math.log2(pairs)))

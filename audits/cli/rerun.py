@@ -36,9 +36,10 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
     IntegerRange(0).check(f"{FILE}: seed", request.seed)
     if not all(isinstance(name, str) for name in request.names):
         raise ParameterError(f"{FILE}: names", request.names, "a list of words")
-    todo, extra = _cases(before, allow_import, limits)
+    saved_cases, packages = _cases(before, allow_import, limits)
+    threads = threads or os.cpu_count() or 1
     return run_cases(
-        request.command, todo, request, threads or os.cpu_count() or 1, Options(), {}, extra
+        request.command, saved_cases, request, threads, Options(), absent={}, extra=packages
     )
 
 
@@ -98,7 +99,7 @@ def _cases(
 def _cases_again(before: Result, every: list[AuditCase]) -> list[AuditCase]:
     """The cases that the request names, and those that the rows name; all if it names none.
 
-    In an older file a name may stand for more rows than it does now.
+    An older file may have rows that its names no longer stand for; they are named by their rows.
     """
     repeated_subjects = {case.subject for case in every} & {row.subject for row in before.rows}
     names = before.request.names

@@ -22,7 +22,7 @@ from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, ReportRow, Settings
 
 # The error probability of all verdicts together, FAMILY_ERROR, is shared equally by this many
-# checks, of which there are fewer.
+# checks.  There are fewer checks than that.
 MAX_CHECKS = 50
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_CHECKS
 CERTIFIED_TOLERANCE = 1e-6  # relative: a library's bound that is below the truth by less may pass
@@ -86,11 +86,12 @@ def compare_with_certified(
 ) -> CheckResult:
     """Compare a library's upper bound on epsilon with a certified lower bound.
 
-    The true epsilon is at least that: a bound below it is false.
+    The true epsilon is at least the certified one: an upper bound that is smaller is false.  So is
+    a NaN, which bounds nothing.
     """
     proof = Tight().certify(plan, delta)
     witness = f"{name} says {reported:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
-    is_false = bool(reported < proof.lower * (1 - CERTIFIED_TOLERANCE))
+    is_false = not reported >= proof.lower * (1 - CERTIFIED_TOLERANCE)
     return CheckResult(is_false, witness, claim=(reported, delta), exact=proof.lower)
 
 

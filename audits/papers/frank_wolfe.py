@@ -8,7 +8,8 @@ records.  A replaced record moves every score by up to two units, an added or re
 to one.
 
 This file has the printed claim as a plan, a lower bound on its epsilon by an attack, and examples
-against a common way to account for the noise.  Derivations: docs/frank-wolfe.md.
+against a common way to account for the noise, as if its noisy maxima had bounded range.
+Derivations: docs/frank-wolfe.md.
 
 Reference: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 """
@@ -139,5 +140,5 @@ def laplace_log_ratio_range(scores: tuple[float, ...], moves: tuple[float, ...])
 
 def logistic(x: Array) -> Array:
     """Distribution function of the difference of two standard Gumbel draws."""
-    below: Array = 1 / (1 + np.exp(-x))
-    return below
+    probability: Array = 1 / (1 + np.exp(-x))
+    return probability

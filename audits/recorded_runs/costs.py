@@ -58,6 +58,8 @@ NO_MOVE = 1e-13
 # (docs/proofs/recorded_runs.md), and the logarithm of a uniform number is exponential noise, which
 # is Laplace noise if a coin gives the sign.
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
+# Laws that `least_cost` names as the reason where it cannot tell what a move of them costs.
+LAWS_WITHOUT_COST = ("unknown", "gumbel", "gaussian", "uniform", "geometric")
 
 
 def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Conflict]]:
@@ -215,7 +217,7 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
     for sign in (1.0, -1.0):
         # The reason of an infinite cost is the name of a law that has none, or a sentence.
         cost, reason = least_cost(remaining, moves, laws, sign)
-        if cost == math.inf and reason in ("unknown", "gumbel", "gaussian", "uniform"):
+        if cost == math.inf and reason in LAWS_WITHOUT_COST:
             spent.unknown.append(f"the loss of {reason} noise compared at {site}")
             return
         if cost == math.inf:

@@ -127,11 +127,11 @@ class EventPair:
         recorded, replayed = self.recorded, self.replayed
         if not isinstance(recorded, Call) or not isinstance(replayed, Call):
             return None
-        if recorded.given is None or replayed.given is None:
+        if recorded.private_value is None or replayed.private_value is None:
             return None
         try:
-            value = np.asarray(recorded.given, dtype=float)
-            replayed_value = np.asarray(replayed.given, dtype=float)
+            value = np.asarray(recorded.private_value, dtype=float)
+            replayed_value = np.asarray(replayed.private_value, dtype=float)
         except (TypeError, ValueError):
             return None
         if value.shape != replayed_value.shape:

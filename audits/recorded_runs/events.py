@@ -1,9 +1,10 @@
 """The entries of a tape: draws, steps, questions and calls.
 
 A recorded run writes one `Event` for everything that its replay on the neighbouring data must get
-in the same way.  A `Draw` makes random numbers, a `Step` computes with followed noise, a `Question`
-learns which of two followed sides is greater, and a `Call` is one of a noise mechanism that
-declares its loss.
+in the same way.  Noise is *followed* where the recorder knows which draws are in a number, with
+which factors (`NoisyNumber`).  A `Draw` makes random numbers, a `Step` computes with followed
+noise, a `Question` learns which of two followed numbers is greater, and a `Call` calls a noise
+mechanism that declares its loss.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from accountant.losses.loss import Loss
 from audits.recorded_runs.noisy_numbers import NoisyNumber
 from audits.recorded_runs.views import View
 
-# name of the question that a comparison asks, whose output says whether the first side is greater
+# The name of a question that an operator such as ``>`` asks.  Its output says whether the first
+# side is greater.  Other questions ask for the place of an extreme.
 COMPARISON = "a comparison"
 Losses = list[tuple[Loss, int]]  # losses with their counts
 
@@ -51,7 +53,7 @@ class PrivateParameter:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Draw(Event):
-    """Random numbers: followed noise, or plain ones."""
+    """Random numbers: noise that is followed, or plain numbers."""
 
     verb = "draws"
 
@@ -71,9 +73,10 @@ class Step(Event):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Question(Event):
-    """A comparison of two sides, whose answer is handed out as a plain one.
+    """A comparison of two sides, whose answer the code gets as a plain value.
 
-    ``sides`` are the views of both; None if the answer counts as computed from released numbers.
+    ``sides`` are the views of both.  They are None where the sides count as released, so that the
+    answer costs nothing more.
     """
 
     verb = "compares"
@@ -88,7 +91,7 @@ class Call(Event):
 
     verb = "calls"
 
-    given: Any = None  # its private value
+    private_value: Any = None  # what the mechanism got, if it is a number or an array
     sensitivity: float | None = None  # the declared limit of how far neighbours move the value
-    norm: float = 1.0  # the order of the norm of this distance
+    norm: float = 1.0  # this distance is in the L1 norm, L2 norm, ...
     declared: Loss | None = None  # the loss of one call

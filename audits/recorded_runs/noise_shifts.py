@@ -4,7 +4,8 @@ A recorded run numbers each noise that it draws.  A number that the run shows is
 N_k with factors f_k.  On the neighbour the value has moved by d, its gap.  If noise k moves by t_k,
 the number moves by d + sum f_k t_k.  A released number must not move, and of two numbers that were
 compared the greater must stay the greater.  These are linear conditions on the moves t; the least
-cost of moves that satisfy them bounds the privacy loss (docs/proofs/recorded_runs.md).
+cost of moves that satisfy them bounds the privacy loss (docs/proofs/recorded_runs.md).  Integer
+noise moves by whole numbers only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from audits.recorded_runs.comparisons import ROUND_OFF
@@ -23,7 +24,8 @@ from audits.recorded_runs.events import COMPARISON, Event, Question
 from audits.recorded_runs.tape import NoiseBlock
 
 # Laws whose log density changes by at most the move over the scale.  One-sided noise may move in
-# one direction only, as its density is 0 on the other side of an end.
+# one direction only, as its density is 0 on the other side of an end.  The logarithm of a uniform
+# number counts as two-sided here, because a coin may choose its sign; see `Laws.without_signs`.
 BOUNDED = {
     "laplace",
     "log of uniform",
@@ -33,8 +35,12 @@ BOUNDED = {
     "negated exponential",
 }
 ONLY_RISE, ONLY_FALL = {"exponential", "geometric"}, {"negated exponential"}
+WHOLE = {"geometric"}  # laws of integers
+# The search for whole moves stops after this many linear programs, and the loss is then not known.
+MOST_PROGRAMS = 1000
+INFEASIBLE = 2  # the status of `scipy.optimize.milp` where no moves satisfy the conditions
 # The reason that is given if the linear program has no solution.
-NO_SOLUTION = "no move of the noise does it"
+NO_SOLUTION = "no move of the noise keeps what was released"
 
 
 @final
@@ -135,8 +141,8 @@ def forced_moves(
     """Return the forced moves by the number of their noise, conflicts, and what remains.
 
     A noise that alone is in a released number has one possible move.  If it is in two such numbers
-    that need different moves, it shows their difference: this is a conflict.  Noise that was only
-    compared tells less: there a conflict says only that the loss is not known.
+    that need different moves, the two numbers show their difference: this is a conflict.  Noise
+    that was only compared tells less: there a conflict says only that the loss is not known.
     """
     moves: dict[int, float] = {}
     conflicts: list[Conflict] = []
@@ -172,9 +178,9 @@ def least_cost(
     """Return the least cost of moves that keep released sums and comparisons, and an empty reason.
 
     The cost is the sum of the sizes of the moves over their scales.  It is infinite where no moves
-    do, or where the law of a noise has no such cost; then the reason says why.  ``moves`` are those
-    that are forced, and have been charged.  ``sign`` is 1 from the first data to the second, where
-    values move by their gaps, and -1 back, where they move by the opposite.
+    keep them, or where the law of a noise has no such cost; then the reason says why.  ``moves``
+    are those that are forced, and have been charged.  ``sign`` is 1 from the first data to the
+    second, where values move by their gaps, and -1 back, where they move by the opposite.
     """
     equalities, inequalities = _linear_conditions(constraints)
     conditions = equalities + inequalities
@@ -185,37 +191,46 @@ def least_cost(
     if not np.all(np.isfinite([*(condition.gap for condition in conditions), *forced])):
         return np.inf, "a value is no number, or infinite"
     column_of = {noise: k for k, noise in enumerate(noises)}
-    scales, rising, falling = [], [], []
+    units, costs, rising, falling = [], [], [], []
     for noise in noises:
         law, scale = laws.law(noise)
         if law not in BOUNDED:
             return np.inf, law
         if not 0 < scale < np.inf:
             return np.inf, "noise of scale 0"
-        scales.append(scale)
-        rising.append((0.0, 0.0 if law in ONLY_FALL else None))
-        falling.append((0.0, 0.0 if law in ONLY_RISE else None))
-    # In the linear program a move over its scale is the difference of two non-negative variables,
-    # its rise and its fall, and the cost is the sum of all variables.
-    a_eq, b_eq = _matrix(equalities, column_of, scales, moves, sign)
-    a_ub, b_ub = _matrix(inequalities, column_of, scales, moves, sign)
+        units.append(1.0 if law in WHOLE else scale)
+        costs.append(units[-1] / scale)
+        rising.append(0.0 if law in ONLY_FALL else np.inf)
+        falling.append(0.0 if law in ONLY_RISE else np.inf)
+    # In the linear program a move over its unit is the difference of two non-negative variables,
+    # its rise and its fall.  Each costs its unit over its scale, and is whole if the noise is.
+    linear_constraints = []
+    if equalities:  # the solver takes no empty matrix
+        linear_constraints.append(
+            _linear_constraint(equalities, True, column_of, units, moves, sign)
+        )
+    if inequalities:
+        linear_constraints.append(
+            _linear_constraint(inequalities, False, column_of, units, moves, sign)
+        )
     if not noises:  # the conditions have constants alone
-        equalities_hold = b_eq is None or np.abs(b_eq).max() <= ROUND_OFF
-        inequalities_hold = b_ub is None or b_ub.min() >= -ROUND_OFF
-        if equalities_hold and inequalities_hold:
+        if all(np.all((c.lb <= ROUND_OFF) & (c.ub >= -ROUND_OFF)) for c in linear_constraints):
             return 0.0, ""
         return np.inf, "no noise is left that could move"
-    solve: Any = linprog  # its stubs know no sparse arrays
+    solve: Any = milp  # its stubs know no sparse arrays
+    are_whole = [laws.law(noise)[0] in WHOLE for noise in noises]
     solution = solve(
-        np.ones(2 * len(noises)),
-        A_ub=a_ub,
-        b_ub=b_ub,
-        A_eq=a_eq,
-        b_eq=b_eq,
-        bounds=rising + falling,
-        method="highs",
+        costs + costs,
+        integrality=are_whole + are_whole,
+        bounds=Bounds(0.0, rising + falling),
+        constraints=linear_constraints,
+        options={"node_limit": MOST_PROGRAMS},
     )
-    return (float(solution.fun), "") if solution.status == 0 else (np.inf, NO_SOLUTION)
+    if solution.status == 0:
+        return float(solution.fun), ""
+    # Without whole moves there is always an answer, but for programs that the solver gives up.
+    gave_up = any(are_whole) and solution.status != INFEASIBLE
+    return np.inf, "geometric" if gave_up else NO_SOLUTION
 
 
 def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[Condition]]:
@@ -227,10 +242,11 @@ def _linear_conditions(constraints: Constraints) -> tuple[list[Condition], list[
     inequalities = []
     for left_side, right_side, question in constraints.compared:
         sides = zip(conditions_of(left_side), conditions_of(right_side), strict=True)
-        is_comparison = question.name == COMPARISON  # else the left side is the place of an extreme
-        answers = np.ravel(question.output).astype(bool) if is_comparison else None
-        for k, (left, right) in enumerate(sides):
-            is_left_greater = answers is None or answers[k]
+        # The answer of a comparison says which side is greater.  Where an extreme was asked for,
+        # the left side is the greater one: the maximum, or all that are no less than the minimum.
+        answers = np.ravel(question.output).astype(bool) if question.name == COMPARISON else None
+        for row, (left, right) in enumerate(sides):
+            is_left_greater = answers is None or answers[row]
             greater, smaller = (left, right) if is_left_greater else (right, left)
             factors = dict(greater.factors)
             for noise, factor in smaller.factors.items():
@@ -256,37 +272,39 @@ def conditions_of(moved: Moved) -> list[Condition]:
     return rows
 
 
-def _matrix(
-    rows: list[Condition],
+def _linear_constraint(
+    conditions: list[Condition],
+    is_equality: bool,
     column_of: dict[int, int],
-    scales: list[float],
+    units: list[float],
     moves: dict[int, float],
     sign: float,
-) -> tuple[coo_array | None, NDArray[np.float64] | None]:
-    """Return the conditions as a matrix and limits for ``-sum f t = d`` or ``-sum f t <= d``.
+) -> LinearConstraint:
+    """Return the conditions as ``-sum f t = d``, or ``-sum f t <= d`` if they are inequalities.
 
-    Here d is ``sign`` times the sum of the gap and of the forced ``moves`` in the row, each times
-    its factor.  The unknown moves t are in units of their scales.  A row is divided by its largest
-    factor times scale: the solver's tolerance is absolute, so rows must be in units of the noise
-    and not of the data.  Columns are the rises of all free moves, then the falls.  Without rows
-    both results are None, as the solver takes no empty matrix.
+    The unknowns t are the free moves, in ``units``.  Columns are their rises, then their falls.
+    The number d is ``sign`` times the sum of the gap and of the forced ``moves`` times their
+    factors.
+
+    The solver's tolerance is absolute, so rows must be in units of the noise and not of the data:
+    each row is divided by its largest factor times unit.
     """
-    if not rows:
-        return None, None
     entries, limits = [], []
-    for k, (terms, gap) in enumerate(rows):
-        constants = [sign * gap, *(f * sign * moves[n] for n, f in terms.items() if n in moves)]
+    for row, (factors, gap) in enumerate(conditions):
+        constants = [sign * gap, *(f * sign * moves[k] for k, f in factors.items() if k in moves)]
         free = {
-            column_of[n]: f * scales[column_of[n]] for n, f in terms.items() if f and n not in moves
+            column_of[k]: f * units[column_of[k]]
+            for k, f in factors.items()
+            if f and k not in moves
         }
         size = max(map(abs, free.values())) if free else sum(map(abs, constants)) or 1.0
-        for noise_column, factor in free.items():
+        for column, factor in free.items():
             entries += [
-                (k, noise_column, factor / size),
-                (k, noise_column + len(column_of), -factor / size),
+                (row, column, -factor / size),
+                (row, column + len(column_of), factor / size),
             ]
         limits.append(sum(constants) / size)
-    row_index, column, coefficient = np.array(entries).T if entries else np.zeros((3, 0))
-    shape = (len(rows), 2 * len(column_of))
-    matrix = coo_array((-coefficient, (row_index.astype(int), column.astype(int))), shape=shape)
-    return matrix, np.array(limits)
+    rows, columns, coefficients = np.array(entries).T if entries else np.zeros((3, 0))
+    shape = (len(conditions), 2 * len(column_of))
+    matrix: Any = coo_array((coefficients, (rows.astype(int), columns.astype(int))), shape=shape)
+    return LinearConstraint(matrix, limits if is_equality else -np.inf, limits)

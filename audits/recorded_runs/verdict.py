@@ -42,8 +42,8 @@ Claim = Any
 class Stated(NamedTuple):
     """What the caller of `record` states of a function.
 
-    ``claim`` is what the function claims to cost and ``delta`` that of the comparison, or None.
-    ``draws`` are declarations of draws, by name.
+    ``claim`` is what the function claims to cost, and ``delta`` the one at which cost and claim are
+    compared; either may be None.  ``draws`` are declarations of draws, by name.
     """
 
     claim: Claim
@@ -103,8 +103,8 @@ class Recorded:
         """
         if any(finding.kind != "lost noise" for finding in self.findings):
             return Outcome.FALSIFIED
-        exceeds_claim = self.cost == math.inf or is_above(self.cost, self.claimed)
-        is_undecided = self.cost is None or exceeds_claim
+        is_too_much = self.cost == math.inf or is_above(self.cost, self.claimed)
+        is_undecided = self.cost is None or is_too_much
         return Outcome.INCONCLUSIVE if is_undecided else Outcome.SURVIVED
 
     @property
@@ -113,7 +113,7 @@ class Recorded:
         return self.outcome is Outcome.SURVIVED
 
     def to_json(self) -> str:
-        """The same as JSON; infinite numbers are null, and ``cost_is_known`` tells them apart.
+        """The same as JSON; infinite numbers are null.  A null cost is infinite if it is known.
 
         Returns
         -------
@@ -152,9 +152,12 @@ def is_above(cost: float | None, claimed: float | None) -> bool:
 
 
 def _loss_of(claim: Claim, result: Any) -> Loss | None:
-    """Return the claim as a loss; a claim that is a function is called with the result."""
+    """Return the claim as a loss; a claim that is a function is called with the result.
+
+    A run that ended with an exception has no result, and then no such claim.
+    """
     if callable(claim) and not isinstance(claim, Loss):
-        claim = claim(result)
+        claim = None if exception_of(result) else claim(result)
     if claim is None or isinstance(claim, Loss):
         return claim
     if isinstance(claim, (tuple, list)) and len(claim) == 2:
@@ -167,14 +170,16 @@ def _loss_of(claim: Claim, result: Any) -> Loss | None:
 
 
 def _tested_delta(claim: Loss | None, spent: Spent) -> float:
-    """The first delta at which the cost is above the claim; if it is so at none, the usual one.
+    """The first delta at which the cost is above the claim; where no cost is, the usual delta.
 
-    That is the claim's own, else that of audits.  A claim that is a whole curve has further points.
+    The usual delta is the claim's own, or else the one that all audits use.  A claim that is a
+    whole curve is compared at further points.
     """
     if claim is None:
         return claimed_delta(claim)
     own_delta = max(claim.infinity, claim.reversed.infinity)
     deltas = [own_delta or claimed_delta(claim)]
+    # At epsilon 0 the claim allows no cost above it: every rounding would exceed it.
     deltas += [delta for epsilon, delta in claim_points(claim) if epsilon > 0]
     exceeded = (d for d in deltas if is_above(spent.epsilon(d), claim.epsilon_at(d)))
     return next(exceeded, deltas[0])
@@ -200,10 +205,15 @@ def judged(
 ) -> Recorded:
     """Return the verdict on what the checks and the cost say.
 
+    ``spent`` has the losses of this pair, with three lists of exceptions.  ``spent.infinite`` are
+    places whose loss is infinite: each is a finding.  ``spent.unknown`` are losses that are not
+    known, so that the cost is not; ``spent.assumed`` are assumptions.  Both are named as unchecked.
+
     A cost above the claim is a finding, with two exceptions that are named as unchecked instead:
     coins were drawn, which may stay secret; or it is only above the claim because calls cost all
     that they declare, though their values moved by a part of their sensitivities.
     """
+    findings = [*findings]
     loss = _loss_of(stated.claim, first_run.result)
     tested_delta = _tested_delta(loss, spent) if stated.delta is None else stated.delta
     # Where nothing is claimed and no delta is given, the cost is stated at delta 0, unless it is
@@ -218,6 +228,7 @@ def judged(
     for site, reason in spent.infinite:
         if reason not in ("reused noise", "no noise"):  # these are findings already
             findings.append(RecordedFinding("cost", site, f"the loss is infinite: {reason}"))
+    # An infinite loss was found above, and needs no second finding.
     exceeds_claim = is_above(cost, claimed) and not spent.infinite
     drawn = [pair.recorded for pair in pairs if isinstance(pair.recorded, Draw)]
     coins = sorted({draw.site for draw in drawn if draw.coins})
@@ -242,6 +253,7 @@ def judged(
     if exception:
         unchecked.append(f"what follows the {exception} that ended the run")
     ordered = tuple(dict.fromkeys(findings))
+    # One infinite loss makes the whole cost infinite, whatever the unknown losses are.
     is_cost_known = (
         (not spent.unknown or bool(spent.infinite))
         and not exception

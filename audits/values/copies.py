@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-# Types whose values nothing can change in place.
-UNCHANGING = (
-    bool, int, float, complex, str, bytes, type(None), type, types.FunctionType,
-    types.BuiltinFunctionType, range, Enum, Fraction, Decimal, datetime.date, datetime.time,
-    datetime.timedelta,
-)  # fmt: skip
+# Types whose values nothing can change in place.  Attributes of functions and classes can be set,
+# but they belong to the program: no copy of a function or class is another one.
+UNCHANGING = {
+    bool, int, float, complex, str, bytes, type(None), type, types.FunctionType, range, Fraction,
+    Decimal, datetime.date, datetime.time, datetime.timedelta,
+}  # fmt: skip
 PLAIN_CONTAINERS = {list, tuple, dict, set, frozenset}
 # Nested containers that are looked into; deeper ones and cycles are copied by `copy.deepcopy`.
 MAX_DEPTH = 50
@@ -95,6 +95,8 @@ def is_unchanging(value: Any, depth: int = 0) -> bool:
         return not isinstance(value, np.void)
     if type(value) in {tuple, frozenset}:
         return depth < MAX_DEPTH and all(is_unchanging(item, depth + 1) for item in value)
+    if type(value) is types.BuiltinFunctionType:  # a method of an object can change that object
+        return value.__self__ is None or isinstance(value.__self__, types.ModuleType)
     return type(value) in UNCHANGING or isinstance(value, (Enum, type))
 
 

@@ -63,8 +63,10 @@ class Reals:
         return checked_dimension(finite_floats(value), self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
-        """Return a number, or a vector of length 2 where only vectors are values."""
-        return rng.normal(scale=10, size=2) if self.axes == 1 else float(rng.normal(scale=10))
+        """Return a number, or where only vectors are values, a vector of length 1 or 2."""
+        if self.axes != 1:
+            return float(rng.normal(scale=10))
+        return rng.normal(scale=10, size=min(self.dimension or 2, 2))
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
         """Return the value moved by at most the sensitivity, along one coordinate."""
@@ -86,14 +88,14 @@ class Integers:
         return None if self.dimension is None else (self.dimension,)
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
-        """Return 64-bit integers; bools and fractions are refused."""
-        integers = as_int64(value, "whole numbers of at most 64 bits")
+        """Return 64-bit integers; arrays of another type, as of bools or floats, are refused."""
+        integers = as_int64(value, "whole numbers of an integer type of at most 64 bits")
         return checked_dimension(integers, self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
-        """Return an integer, or a vector of length 2 where only vectors are values."""
+        """Return an integer, or where only vectors are values, a vector of length 1 or 2."""
         pair = rng.integers(-20, 21, size=2)
-        return pair if self.axes == 1 else int(pair[0])
+        return pair[: self.dimension] if self.axes == 1 else int(pair[0])
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
         """Return the value moved by at most the sensitivity, along one coordinate."""
@@ -202,10 +204,10 @@ class Ball:
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
 
     def check_with_norms(self, value: ArrayLike) -> tuple[Array, Array]:
-        """Return vectors longer than the radius by rounding at most, and norms over the radius.
+        """Return vectors longer than the radius by rounding at most, and norms / radius.
 
         The axes are those of `check`.  With ``clip`` longer vectors are scaled to the radius, and
-        their norm over the radius is 1; else they are refused.
+        their quotient is 1; else they are refused.
         """
         vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"
@@ -307,7 +309,8 @@ def as_int64(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
 def checked_dimension(value: A, axes: int | None, dimension: int | None) -> A:
     """Return ``value``; where values are vectors, they have at most ``dimension`` coordinates."""
     if axes == 1 and not (value.ndim > 0 and value.shape[-1] <= (dimension or math.inf)):
-        raise PrivateValueError("value", f"vectors of at most {dimension} coordinates")
+        limit = "" if dimension is None else f" of at most {dimension} coordinates"
+        raise PrivateValueError("value", f"vectors{limit}")
     return value
 
 
@@ -320,8 +323,8 @@ def refuse_size_for_batch(size: int | None, value: NDArray[Any], axes: int) -> N
 def norms(vectors: Array, order: float) -> Array:
     """Return the norm of every vector along the last axis; ``order`` is 2 or infinity."""
     if order == 2:
-        squares: Array = np.sqrt(np.einsum("...i,...i", vectors, vectors))
-        return squares
+        lengths: Array = np.sqrt(np.einsum("...i,...i", vectors, vectors))
+        return lengths
     greatest: Array = np.abs(vectors).max(axis=-1)
     return greatest
 

@@ -147,7 +147,7 @@ def on_sphere(output: Array, radius: float) -> NDArray[np.bool_]:
 
 
 def gamma_ratio(x: float) -> float:
-    """Return ``Gamma(x + 1/2) / Gamma(x)`` to a few units in the last place, for any ``x``."""
+    """Return ``Gamma(x + 1/2) / Gamma(x)`` to a few units in the last place, for ``x`` above 0."""
     if x < 100:
         return math.gamma(x + 0.5) / math.gamma(x)
     # The series of Tricomi & Erdelyi (1951); its first term that is left out is 2e-16 at x = 100.

@@ -688,6 +688,7 @@ PATCHED = {
     },
     test_audit_arguments.test_an_option_that_would_be_passed_over_is_refused: {
         audit_arguments.passes_over_an_executor: ("an executor",),
+        audit_arguments.passes_over_a_delta: ("a delta",),
         audit_arguments.passes_over_an_early_stop: ("an early stop",),
         audit_arguments.passes_over_a_score: ("a score",),
     },

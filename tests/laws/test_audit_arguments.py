@@ -93,6 +93,7 @@ def test_an_error_that_is_none_proves_nothing(alpha, leak):
 
 UNUSED = {
     "an executor": lambda pool: front.audit(uncalled, UNIT, Sensitivity(1.0), executor=pool),
+    "a delta": lambda pool: front.audit(uncalled, UNIT, Sensitivity(1.0), delta=1e-5),
     "an early stop": lambda pool: front.audit(uncalled, UNIT, Sensitivity(1.0), early=True),
     "a score": lambda pool: front.audit(uncalled, UNIT, Sensitivity(1.0), score=np.ones(1)),
     "a mechanism": lambda pool: front.audit(Laplace(1.0), UNIT, Sensitivity(1.0)),

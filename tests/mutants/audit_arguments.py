@@ -60,7 +60,12 @@ def proves_without_an_error(patch):
 
 def passes_over_an_executor(patch):
     """Evaluates a query in this thread, whatever executor was given."""
-    edit(patch, front, "audit", "executor is not None", "False")
+    edit(patch, front, "audit", '("executor", executor)', '("executor", None)')
+
+
+def passes_over_a_delta(patch):
+    """Evaluates a query, whatever delta was given."""
+    edit(patch, front, "audit", '("delta", delta)', '("delta", None)')
 
 
 def passes_over_an_early_stop(patch):

@@ -119,8 +119,7 @@ def two_limits(patch):
     """Gives rho its own limit beside the divergence, which needs another delta."""
     edit(
         patch, composition_notions, "_pure_or_renyi",
-        "rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))",
-        "rho = zcdp.limit.spent",
+        "rho = min(largest_rho, largest_divergence / order * (1 - ROUND_OFF))", "rho = largest_rho",
     )  # fmt: skip
 
 

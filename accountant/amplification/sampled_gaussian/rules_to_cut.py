@@ -13,7 +13,7 @@ as e^{-2 pi d / step}, where d is the half-width (`STRIP`) of a strip of complex
 c.
 
 A rule is a `Line`: points x, losses ln r(x), logarithms of weights times n(x), and what bounds the
-error.  Its *nats* are 2 pi d / step, minus the logarithm of its relative error.  The cumulants of
+error.  Its *nats* are 2 pi d / step: the relative error is about e^-nats.  The cumulants of
 releases whose largest outputs are cut off use these rules (`sampled_gaussian_tail`).  Proof:
 `docs/proofs/sampled_gaussian.md`, the cut.
 """
@@ -61,8 +61,9 @@ class CurveShape(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def cut_line(mu: float, rate: float, cut: float) -> Line:
     """Return the rule on the real line up to the cut, for real powers."""
-    # With h = 0, Re x <= c holds on a strip twice as wide.  There |Im x| <= w |Im t|, which is kept
-    # a tenth below pi / mu, where r(x) may be 0 and ln r(x) is not analytic.
+    # With h = 0, Re x <= c holds on a strip twice as wide as that of a curve, and |Im x| <= w |Im
+    # t| there.  |Im x| is kept a tenth below pi / mu: at pi / mu r(x) may be 0, where ln r(x) is
+    # not analytic.
     width = min(STRIP_DEPTH, 0.9 * math.pi / mu) / (2 * STRIP)
     power = LOG_PEAK / max(log_ratio(mu, rate, cut), 1e-300)
     return _rule_to(mu, rate, cut, CurveShape(width, height=0.0, strip=2 * STRIP), power)
@@ -90,26 +91,29 @@ def _rule_to(mu: float, rate: float, cut: float, shape: CurveShape, power: float
 
     The error of its sum has two parts: `Line.missed` times the integral of |n r^s dx/dt| on the
     edges Im t = +-d of the strip, which is summed over the same t, and what lies beyond the last
-    point.
+    point.  What lies before the first point, `TAIL_DEVIATIONS` below 0, is far less than round-off.
     """
     width, height, strip = shape
     t, step, log_beyond = places_to_cut(mu, rate, cut, width, strip, power)
     x: Any
     speed: Any
     x, speed = place_on_curve(t, cut, width, height)
-    sides, edge_count = np.array([[strip], [-strip]]), 1.0
-    if not height:  # The lower edge is the mirror image of the upper one.
-        x, speed, sides, edge_count = x.real, speed.real, sides[:1], 2.0
+    sides, copies_of_edge = np.array([[strip], [-strip]]), 1.0
+    if not height:  # The curve is real, and the lower edge is the mirror image of the upper one.
+        x, speed = x.real, speed.real
+        sides, copies_of_edge = sides[:1], 2.0
     edge_x, edge_speed = place_on_curve(t + 1j * sides, cut, width, height)
     loss, share = loss_and_share(mu, rate, edge_x.real)
     # `log_growth` bounds ln |r(x + iy)| - ln r(x).
     edge = loss + log_growth(loss, share, rate, mu * edge_x.imag)
     # ln |n(x)|, with |e^{-x^2/2}| = e^{(Im^2 x - Re^2 x) / 2}
     edge_mass = (edge_x.imag**2 - edge_x.real**2 - math.log(2 * math.pi)) / 2
-    edge_mass += np.log(edge_count * step * np.abs(edge_speed))
+    edge_mass += np.log(copies_of_edge * step * np.abs(edge_speed))
+    # The rule misses at most 1 / (e^nats - 1) of the edges; twice e^-nats is more.
     missed = 2 * math.exp(-STRIP_NATS)
-    # What lies beyond the last point is one more term on the edge: its loss is ln r(c), the largest
-    # one, and its mass is divided by ``missed``, with which users multiply the edge.
+    # Users multiply all that is on the edge by ``missed``.  What lies beyond the last point is put
+    # there as one more term, so its mass is divided by ``missed``.  Its loss is ln r(c), the
+    # largest.
     return rule_on(mu, rate, x, step * speed, missed)._replace(
         edge=np.append(edge, log_ratio(mu, rate, cut)),
         edge_mass=np.append(edge_mass, log_beyond - math.log(missed)),
@@ -134,10 +138,11 @@ def places_to_cut(
     step = 2 * math.pi * strip / nats
     leftmost = -(cut + TAIL_DEVIATIONS) / width
     t: Any = leftmost + step * np.arange(math.ceil((LAST_PARAMETER - leftmost) / step) + 1)
-    # From t on, on the curve and on both edges: |dx| <= 2 w dt / (1 + e^t), so that the path has at
-    # most the length 2 w l with l = ln(1 + e^-t); and Re x >= c - w (l + min(l, 0.35)).  The second
-    # term is for the edges: Re ln(1 + e^-(t + id)) <= l, and the rise turned by d, Re i / (1 +
-    # e^(t + id)), moves them to the left by that much at most.
+    # From t on, |dx| <= 2 w dt / (1 + e^t) on the curve and on both edges.  So the path that is
+    # left has at most the length 2 w l with l = ln(1 + e^-t).  On it Re x >= c - w (l + min(l,
+    # 0.35)), for on an edge Re ln(1 + e^-(t + id)) <= l, and i h / (1 + e^(t + id)), which has no
+    # real part on the curve, has one of h sin(d) / (2 (cosh(t) + cos(d))) there: at most h l, and h
+    # sin(d) / 2, which is below 0.35 h.
     softplus = np.logaddexp(0.0, -t)
     least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
     log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + STRIP_DEPTH**2 / 2
@@ -165,7 +170,7 @@ def place_on_curve(t: Any, cut: float, width: float, height: Any) -> tuple[Compl
 def max_points(cut: float, width: float) -> int:
     """Return how many points the rule on a curve of this width has, at most."""
     step = 2 * math.pi * STRIP / STRIP_NATS
-    return math.ceil((LAST_PARAMETER + (cut + TAIL_DEVIATIONS) / width) / step)
+    return math.ceil((LAST_PARAMETER + (cut + TAIL_DEVIATIONS) / width) / step) + 1
 
 
 def normal_tail(x: float) -> float:

@@ -39,6 +39,7 @@ from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 # Signatures that are not checked again, by the hashes of their entries.  More would save little:
 # these are read again and again only near the end of a log.
 SIGNATURES_KEPT = 4096
+# What a key must be in a book with roles, for error messages.
 PERSONS_KEY = "the private key of one of its people, such as ~/.ssh/id_ed25519"
 # The kinds of entries that are written before there can be roles.
 BEFORE_ROLES = ("book", "index")
@@ -78,12 +79,15 @@ class Signatures:
         self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
         self._checked: set[str] = set()  # hashes of entries whose signatures are right
         self._latest_roles = 0  # the last entry of roles that this process knows of
+        self.accepts_unsigned = False  # whether a secret may sign after an unsigned entry
 
     # --- roles
 
     def roles_at(self, seq: int) -> Roles | None:
         """Return the roles that the entry ``seq`` states; None for 0."""
-        # Each entry of roles is checked under the roles before it, so the oldest comes first.
+        # Each entry of roles is checked under the roles before it.  So the oldest comes first: else
+        # each check would first need another one, as deep as there are entries of roles.  A damaged
+        # entry that names itself or a later one ends the list, and its check refuses it.
         unknown, number = [], seq
         while number and number not in self._roles:
             unknown.append(number)
@@ -106,17 +110,34 @@ class Signatures:
         return roles.name_of(self._key) if roles and isinstance(self._key, AuthorKey) else None
 
     def forget(self) -> None:
-        """Forget what was read: it may not be committed."""
+        """Forget what was read in a transaction that failed: perhaps it was never committed."""
         self._roles.clear()
         self._checked.clear()
 
     def refuse_lost_roles(self, head: LogEntry, first_facts: dict[str, Any]) -> None:
-        """Raise `LedgerCorrupt` if the last entry names no roles, or earlier ones than before."""
+        """Raise `LedgerCorrupt` if the last entry names no roles, though the book has some.
+
+        It has some if it was made with them, or if this process has seen some: later entries name
+        the same roles or later ones.  A book that is made with roles states its format in entry 1,
+        and its roles in entry 2.
+        """
         is_lost = first_facts.get("schema") == FORMAT and not head.roles_after and head.seq > 1
         if is_lost or head.roles_after < self._latest_roles:
             why = "is not signed by a person whom the roles in force name"
             raise LedgerCorrupt(self._book, why, head.seq)
         self._latest_roles = head.roles_after
+
+    def refuse_unsigned(self, head: LogEntry) -> None:
+        """Raise `LedgerCorrupt` if the reader has a secret, and the last entry is unsigned.
+
+        A signature covers all entries before it.  So who signs after an unsigned entry vouches for
+        a log that anyone may have written anew.
+        """
+        is_unsigned = not head.roles_after and "mac" not in head.facts
+        if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
+            why = "is not signed with the key, as the last entry must be; a book that was begun "
+            why += "without a key is signed from the next entry on: Book.open(accept_unsigned=True)"
+            raise LedgerCorrupt(self._book, why, head.seq)
 
     def refuse_other_roles(self, roles_before: int, facts: dict[str, Any]) -> None:
         """Raise `LedgerCorrupt` unless an entry names the roles in force before it."""
@@ -151,13 +172,14 @@ class Signatures:
         return canonical_json(facts)
 
     def _refuse_to_write(self, facts: dict[str, Any]) -> AuthorKey:
-        """Return the key, unless the roles in force do not let its holder write this entry."""
+        """Return the author's key; refuse an entry that the roles do not let the author write."""
         if not isinstance(self._key, AuthorKey):
             shown = None if self._key is None else "a secret"
             allowed = f"given: the entries of this book are signed by their authors; {PERSONS_KEY}"
             raise ParameterError("key", shown, allowed)
         roles, author = self._roles_over(facts), facts["author"]
         if roles.name_of(self._key) != author:
+            # `Log` takes the author's name from the roles, so that another name is that of no key.
             why = f"the roles name no holder of this key, {fingerprint(self._key.public)}"
             raise RoleRefused(self._book, f"{why}; a curator adds it with Book.set_roles")
         why = roles.refusal(author, facts)
@@ -174,20 +196,26 @@ class Signatures:
     # --- entries that were read
 
     def fit(self, last_rows: list[tuple[Any, ...]]) -> None:
-        """Take a secret as the version read it that signed the last entry, the first row."""
+        """Choose between two readings of a secret by which one signed the last entry.
+
+        Earlier versions took other bytes of the same file as the secret.  The rows are (number,
+        text, hash), the last entry first.
+        """
         if not isinstance(self._key, SigningKey) or not self._key.is_ambiguous:
             return
         if last_rows and isinstance(last_rows[0][1], str):
-            seq, body, _ = last_rows[0]
-            previous = last_rows[1][2] if len(last_rows) > 1 else FIRST_PREDECESSOR
+            (seq, body, _), *earlier_rows = last_rows
+            previous = earlier_rows[0][2] if earlier_rows else FIRST_PREDECESSOR
             signature = parse_facts(self._book, seq, body).get("mac")
             if isinstance(signature, str):
                 self._key.fit_entry(previous, body, signature)
 
     def refuse_other(self, previous: str, body: str, facts: dict[str, Any], mark: str) -> None:
-        """Raise `LedgerCorrupt` if an entry of this hash is not signed as it must be.
+        """Raise `LedgerCorrupt` if an entry of this hash is signed otherwise than it states.
 
-        Signatures of people are checked wherever the package for them is installed.
+        Signatures of people are checked wherever the package for them is installed.  An entry
+        without any signature may be older than the key: `refuse_unsigned` and `Book.verify` refuse
+        it at the end of the log and after signed entries.
         """
         if "roles" in facts or facts["kind"] == ROLES:
             if mark not in self._checked and has_ed25519():

@@ -132,5 +132,5 @@ class LowerBound:
 
 
 def round_down(x: float) -> float:
-    """A bound rounded down by 1e-11 of itself, which is above the round-off of its formula."""
+    """A bound lowered by 1e-11 of itself, more than the round-off of its formula; at least 0."""
     return max(0.0, x * (1 - 1e-11))

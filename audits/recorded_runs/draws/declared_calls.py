@@ -117,7 +117,7 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             function.__name__,
             make,
             equal={key: use(part) for key, part in named.items() if key != value},
-            given=use(named.get(value)),
+            private_value=use(named.get(value)),
             sensitivity=sensitivity_of(declared, named),
             declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
             norm=NORMS[declared.norm],

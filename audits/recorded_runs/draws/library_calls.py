@@ -117,7 +117,7 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
             type(self).__name__,
             lambda: unrecorded(function, self, *map(use, values)),
             equal=facts,
-            given=argument,
+            private_value=argument,
             sensitivity=sensitivity,
             norm=1.0 if values else math.inf,
             declared=loss,
@@ -155,7 +155,7 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
             "Measurement",
             lambda: unrecorded(function, self, use(argument)),
             declared=_loss_at_one(self),
-            given=numeric_argument if is_value else None,
+            private_value=numeric_argument if is_value else None,
             sensitivity=1.0 if is_value else None,
             norm=2.0 if "L2" in metric else 1.0,
         )

@@ -6,7 +6,12 @@ import pytest
 
 from accountant import PLD, GaussianLoss, PoissonSampled, Tight, UnsupportedPlan
 from accountant.amplification.sampled_gaussian import sampled_gaussian_cgf
-from accountant.amplification.sampled_gaussian.rules_to_cut import cut_curve
+from accountant.amplification.sampled_gaussian.rules_to_cut import (
+    STRIP,
+    cut_curve,
+    max_points,
+    places_to_cut,
+)
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import log_moments
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
@@ -232,3 +237,10 @@ def test_an_output_for_a_loss_has_at_least_that_loss(mu):
                 x = mpmath.mpf(output_of(mu, rate, loss))
                 ratio = mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)
                 assert mpmath.log1p(rate * (ratio - 1)) >= loss
+
+
+@pytest.mark.parametrize(("cut", "height"), [(2.0, 1.0), (3.3, 0.77)])
+def test_a_rule_has_no_more_points_than_are_counted_with(cut, height):
+    # No mass is negligible at this power, so that the rule goes on to the last parameter.
+    t, _, _ = places_to_cut(1.0, 0.5, cut, height, STRIP, power=1e6)
+    assert len(t) == max_points(cut, height)

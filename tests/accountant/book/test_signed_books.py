@@ -46,6 +46,18 @@ def test_a_log_rewritten_without_the_key_is_found(any_book, change, first):
         book.verify(head)
 
 
+def test_a_log_without_signatures_is_not_signed_by_the_next_spend(any_book):
+    written(any_book, KEY)
+    any_book.tamper(*rewritten(any_book, 1, without_signatures))
+    with pytest.raises(LedgerCorrupt, match="is not signed with the key"):
+        Book.open(any_book.url, key=KEY)
+    with Book.open(any_book.url, key=KEY, accept_unsigned=True) as book:
+        book.dataset("e", Budget(1.0))  # so the holder of the key vouches for all before it
+        book.verify()
+    with pytest.raises(ParameterError, match="accept_unsigned must be True or False"):
+        Book.open(any_book.url, key=KEY, accept_unsigned="yes")
+
+
 def test_a_log_rewritten_with_another_key_is_found(any_book):
     written(any_book, OTHER)
     with pytest.raises(LedgerCorrupt, match="signed with another key"):
@@ -98,10 +110,13 @@ def test_a_signed_book_is_read_by_all_and_written_with_its_key(stored_book):
 
 def test_a_book_can_be_signed_later_and_from_then_on(any_book):
     written(any_book, None)
-    with Book.open(any_book.url, key=KEY) as book:
+    with pytest.raises(LedgerCorrupt, match="begun without a key"):
+        Book.open(any_book.url, key=KEY)
+    with Book.open(any_book.url, key=KEY, accept_unsigned=True) as book:
         with pytest.raises(LedgerCorrupt, match="no entry of it is signed"):
             book.verify()
         book.dataset("e", Budget(1.0))  # covers what is before it
+    with Book.open(any_book.url, key=KEY) as book:
         book.verify(book.head)
     any_book.tamper(*rewritten(any_book, 4, backdated))
     with pytest.raises(LedgerCorrupt), Book.open(any_book.url, key=KEY) as book:

@@ -20,6 +20,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.odometer import DivergencesNotion
 from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
@@ -102,6 +103,12 @@ def test_what_a_filter_lets_through_is_within_the_budget(notion, epsilon, delta)
     assert exact <= epsilon
     # for Gaussians no notion wastes much, and GDP nothing
     assert Tight().epsilon((count + 1) * noise, delta) > epsilon * (0.8 if notion != "gdp" else 1)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 20.0])
+def test_the_usual_order_lets_the_most_gaussian_noise_through(epsilon):
+    zcdp, rdp = (notion_of(name, Budget(epsilon, 1e-6)) for name in ("zcdp", "rdp"))
+    assert rdp.limit.spent / rdp.order == pytest.approx(zcdp.limit.spent, rel=1e-9)
 
 
 def test_the_order_of_an_rdp_filter_is_fixed_at_the_start():

@@ -16,6 +16,7 @@ def labels(scale):
 def test_ticks_are_round_numbers():
     assert labels(LinearScale(0.0, 1.1)) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
     assert labels(LinearScale(1.05, 3.0)) == ["1.5", "2", "2.5", "3"]
+    assert len(LinearScale(-10.0, -0.5).ticks()) == 5  # from -10 to -2
     assert labels(LogScale(0.3, 12.0)) == ["0.5", "1", "2", "5", "10"]
     assert labels(LogScale(1e-12, 1e-6, every=2)) == ["1e-12", "1e-10", "1e-8", "1e-6"]
     assert labels(LogScale(0.9, 2.2)) == ["1", "1.5", "2"]

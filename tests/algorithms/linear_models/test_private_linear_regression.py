@@ -19,6 +19,8 @@ from algorithms.base.clipped_gradient_descent import (
 )
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.linear_models.closing_gradient import FACTOR_ERROR, linear_part, newton_step
+from algorithms.linear_models.feature_moments import MappedFeatures, Moments, Spread
 from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
@@ -261,6 +263,37 @@ def simulated(records, truth, rng):
     """Uniform features, and residuals of one law."""
     x = rng.uniform(-1, 1, (records, truth.size - 1))
     return x, x @ truth[:-1] + truth[-1] + rng.uniform(-0.3, 0.3, records)
+
+
+def effects_of_unit_noise(mapped, factor, step):
+    """What each independent noise on products and centre changes of H times the step."""
+    root, spread, size = mapped.features.root, mapped.spread, len(mapped.features.root)
+    for row, column in zip(*np.triu_indices(size), strict=True):
+        noise = np.zeros((size, size))
+        noise[row, column] = noise[column, row] = 1 if row == column else math.sqrt(0.5)
+        yield np.append(factor * spread.noise * root.T @ noise @ root @ step[:-1], 0.0)
+    for unit in np.eye(size):
+        products = np.zeros((size + 1, size + 1))
+        products[:size, size] = products[size, :size] = root.T @ unit
+        yield spread.moments.centre_noise * products @ step
+
+
+def test_the_covariance_of_a_newton_step_is_that_of_all_noise():
+    # The trace of the products is a little too small, so that they are multiplied by 1.05.
+    matrix, gradient = np.diag([1.0, 4.0, 0.5]) + 0.2, np.array([0.3, -0.2, 0.5, 0.7])
+    moments = Moments(np.zeros(3), 1.05 * np.trace(matrix), 0.0, centre_noise=0.03)
+    root = np.linalg.inv(np.linalg.cholesky(matrix)).T
+    features = FeatureMap(intercept=1.0, centre=moments.centre, root=root)
+    mapped = MappedFeatures(features, 2.0, 1.0, Spread(matrix, 0.02, moments))
+    closing = newton_step(mapped, np.zeros(4), gradient, noise=0.01, sampling_square=0.0)
+    inverse = np.diag([1 / 1.05, 1 / 1.05, 1 / 1.05, 1.0])
+    effects = list(effects_of_unit_noise(mapped, 1.05, -inverse @ gradient))
+    effects += [*(0.01 * np.eye(4)), FACTOR_ERROR * gradient]
+    back = linear_part(mapped, 4) @ inverse
+    assert closing.coefficients == pytest.approx(-back @ gradient)
+    assert closing.covariance == pytest.approx(
+        sum(np.outer(back @ effect, back @ effect) for effect in effects)
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "narrow"), [(1.0, 0.03), (4.0, 0.02)])

@@ -2,15 +2,22 @@
 
 import importlib.util
 import json
+import math
 import re
 
 import pytest
 
 import audits.libraries as libraries
+from accountant import PureLoss
 from audits.__main__ import main
 from audits.claims.findings import Outcome
 from audits.libraries import LIBRARIES, available_cases, cases, version
-from audits.libraries.checks import MAX_CHECKS, CheckResult, LibraryCheck
+from audits.libraries.checks import (
+    MAX_CHECKS,
+    CheckResult,
+    LibraryCheck,
+    compare_with_certified,
+)
 from audits.results.rows import Settings
 from tests.docs.blocks import DOCS
 
@@ -107,3 +114,11 @@ def test_a_fault_may_be_mended_in_a_later_version():
     assert check.expected("2.0") is Outcome.SURVIVED
     assert check.expected("1.5") is None  # whatever is found
     assert LibraryCheck("x", "y", "z", check.function).expected("9") is Outcome.SURVIVED
+
+
+@pytest.mark.parametrize(
+    ("reported", "falsified"),
+    [(math.nan, True), (-math.inf, True), (0.9, True), (1.0, False), (math.inf, False)],
+)
+def test_an_upper_bound_is_falsified_below_the_truth_and_where_it_is_no_number(reported, falsified):
+    assert compare_with_certified(reported, PureLoss(1.0), "x", 0.0).falsified is falsified

@@ -174,6 +174,26 @@ def test_another_type_is_what_code_gets_that_asks_for_it():
     assert set(seen) == {np.dtype(np.float32)}
 
 
+def whole_noise(rng):
+    return rng.geometric(0.5) - rng.geometric(0.5)
+
+
+@pytest.mark.parametrize(
+    ("function", "cost"),
+    [
+        (lambda data, rng: data.sum() + whole_noise(rng), np.log(2)),
+        (lambda data, rng: data.sum() / 2 + whole_noise(rng), np.inf),
+        (lambda data, rng: data.sum() / 2 + whole_noise(rng) > 1.2, np.log(2)),
+        (lambda data, rng: data.sum() + 2 * whole_noise(rng), np.inf),
+        (lambda data, rng: data.sum() + whole_noise(rng) + rng.laplace(scale=4.0), 0.25),
+        # No whole moves are found, and the search for them ends.
+        (lambda data, rng: data.sum() + np.pi * whole_noise(rng) + np.e * whole_noise(rng), None),
+    ],
+)
+def test_whole_noise_moves_by_whole_numbers(function, cost):
+    assert record(function, ONES, ONES[:3]).cost == (cost and pytest.approx(cost))
+
+
 def test_a_sum_of_gaussian_noise_is_gaussian_noise():
     found = record(lambda x, rng: x + np.add.reduce(rng.normal(size=(2, 4)), axis=1), np.zeros(2),
                    np.ones(2), delta=1e-5)  # fmt: skip
@@ -311,6 +331,14 @@ def test_primitives_are_checked():
     declared = {faulty.selected: Primitive("scores", "no such argument")}
     found = record(faulty.scores_of_two_errors, np.array([0, 1]), np.array([1, 1]), declared)
     assert "ParameterError" in found.unchecked[0]
+
+
+def test_a_claim_that_is_a_function_is_not_asked_of_a_run_without_a_result():
+    def fails(data, rng):
+        raise ValueError(data.sum() + rng.laplace())
+
+    found = record(fails, ONES, ONES[:3], claim=lambda result: result.epsilon)
+    assert (found.outcome, found.claimed) == (Outcome.INCONCLUSIVE, None)
 
 
 def test_an_exception_of_one_run_alone_is_a_parting():

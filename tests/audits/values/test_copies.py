@@ -37,6 +37,12 @@ CHANGES = {
 }
 
 
+def test_a_method_of_an_object_that_changes_is_shared():
+    assert is_unchanging(len)
+    assert not is_unchanging([].append)
+    assert is_shared([].append)
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_of_a_copy_changes_nothing_else(name):
     value, change = CHANGES[name]
