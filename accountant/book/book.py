@@ -176,7 +176,7 @@ class Book(TableDisplay):
                 stacklevel=2,
             )
             make = Make.IF_MISSING if create else Make.NEVER
-passphrase = asking(passphrase)  # no traceback from here on shows it
+        passphrase = asking(passphrase)  # no traceback from here on shows it
         return cls._opened(
             url, make, pin, wait, author, key, passphrase, verified, accept_restored, clock,
             accept_unsigned=accept_unsigned,
