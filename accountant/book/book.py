@@ -81,8 +81,9 @@ class Book(TableDisplay):
     >>> folder = tempfile.TemporaryDirectory()
     >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
     >>> status = book.dataset("ages", budget=Budget(1.0))
+    >>> total = Laplace(scale=400.0, sensitivity=100.0)  # a person moves the sum by at most 100
     >>> with book.ledger("ages", np.arange(50.0)) as ledger:
-    ...     answer = ledger.release(Laplace(4.0), np.sum)
+    ...     answer = ledger.release(total, lambda ages: ages.clip(0, 100).sum())
     >>> book.spent("ages"), len(book.history("ages"))
     (0.25, 1)
     >>> book.close(); folder.cleanup()
@@ -128,12 +129,13 @@ class Book(TableDisplay):
             the name that they give the holder of the key.
         key : bytes or path, optional
             The file of an Ed25519 private key, such as ``~/.ssh/id_ed25519``, for a book with
-            `roles`.  Or a secret of at least 16 bytes, or a file of it: signs every entry that is
-            written and every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with
-            keys only.  A file that others can read is refused; text loses one newline at its end.
+            `roles`.  For other books a secret of at least 16 bytes, or a file that holds it: it
+            signs every entry that is written and every head, by HMAC-SHA256 (RFC 2104).  A signed
+            book is written to with keys only.  A file that others can read is refused; one newline
+            at the end of a file of text is no part of the secret.
         verified : bool
-            Whether data sets are opened with ``verified=True``, and plans of all others also only
-            with a proof, by this object.
+            Whether this object spends only by plans whose cost is proved: it makes data sets with
+            ``verified=True``, and asks for a proof also where a data set was made without.
         accept_restored : str, optional
             Why a book that was put back from a backup is to be spent from, though the spends since
             are lost from it.  An entry says so, and the pin follows.
@@ -166,7 +168,9 @@ class Book(TableDisplay):
                 stacklevel=2,
             )
             make = Make.IF_MISSING if create else Make.NEVER
-        return cls._opened(url, make, pin, wait, author, key, verified, accept_restored, clock)
+        return cls._opened_or_made(
+            url, make, pin, wait, author, key, verified, accept_restored, clock
+        )
 
     @classmethod
     def create(
@@ -212,10 +216,12 @@ class Book(TableDisplay):
         ParameterError
             If there is a book already, or a file without bytes.
         """
-        return cls._opened(url, Make.NEW, pin, wait, author, key, verified, None, clock, roles)
+        return cls._opened_or_made(
+            url, Make.NEW, pin, wait, author, key, verified, None, clock, roles
+        )
 
     @classmethod
-    def _opened(
+    def _opened_or_made(
         cls,
         url: str | os.PathLike[str],
         make: Make,
@@ -343,7 +349,8 @@ class Book(TableDisplay):
         BudgetExceeded
             If the plan does not fit; nothing is opened.
         ParameterError
-            If the data set is there with other terms; its budget may be that of the opening.
+            If the data set is there with other terms.  As ``budget`` the one in force is taken, and
+            also the one of its opening, which `raise_budget` may have changed since.
         """
         requested_terms = DatasetTerms(
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
@@ -437,10 +444,10 @@ class Book(TableDisplay):
     def _opened_account(self, name: str) -> Account | None:
         if name not in self._accounts:
             with self._log.reading():
-                opened = self._log.entry_with_key(dataset_key(name))
-            if opened is None:
+                opening_entry = self._log.entry_with_key(dataset_key(name))
+            if opening_entry is None:
                 return None
-            self._accounts[name] = Account(self._log, opened)
+            self._accounts[name] = Account(self._log, opening_entry)
         return self._accounts[name]
 
     # --- where data sets stand
@@ -501,7 +508,7 @@ class Book(TableDisplay):
             Rounded up.
         """
         account = self._account(name)
-        account.read_ahead()
+        account.read_ahead()  # in transactions of its own, so that no one waits for a long log
         with self._log.reading():
             notion, _ = account.standing()
             return account.user_totals().per_user(notion.epsilon)
@@ -532,7 +539,7 @@ class Book(TableDisplay):
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
         >>> status = book.dataset("visits", budget=Budget(1.0))
-        >>> with book.ledger("visits", np.arange(50.0)) as ledger:
+        >>> with book.ledger("visits", np.ones(50)) as ledger:
         ...     answer = ledger.release(Laplace(4.0), np.sum)
         >>> book.left("visits")
         0.75
@@ -625,8 +632,8 @@ class Book(TableDisplay):
         """Return the sums of budgets over data sets about the same people.
 
         What all data sets of a name together reveal of a person has at most the sums of epsilons
-        and deltas of their budgets, in whatever order they are asked.  A budget of a window is of a
-        person's data of one window, and a budget of buckets of those in one of them.
+        and deltas of their budgets, in whatever order they are asked.  A budget of a window is for a
+        person's data of one window, and a budget of buckets for a person's data in one bucket.
 
         Returns
         -------
@@ -898,7 +905,7 @@ class Book(TableDisplay):
         run: str | None = None,
         until: int | str | datetime | None = None,
     ) -> Iterator[Line]:
-        """Return the lines of `history` one by one: a million of them fit into memory.
+        """Return the lines of `history` one by one, so that a million of them need little memory.
 
         Parameters
         ----------
