@@ -632,8 +632,8 @@ class Book(TableDisplay):
         """Return the sums of budgets over data sets about the same people.
 
         What all data sets of a name together reveal of a person has at most the sums of epsilons
-        and deltas of their budgets, in whatever order they are asked.  A budget of a window is for a
-        person's data of one window, and a budget of buckets for a person's data in one bucket.
+        and deltas of their budgets, in whatever order they are asked.  The budget of a window is
+        for a person's data of one window, and that of a bucket for the data in that bucket.
 
         Returns
         -------

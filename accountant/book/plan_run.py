@@ -37,7 +37,6 @@ from accountant.plans.plan import Plan
 from accountant.proofs.checked_proof import Proof
 from accountant.serialisation.plan_json import to_dict
 
-
 BEGUN_ELSEWHERE = "another process of this run has made this step, or makes it"
 
 
