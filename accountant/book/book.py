@@ -169,7 +169,7 @@ class Book(TableDisplay):
             )
             make = Make.IF_MISSING if create else Make.NEVER
         return cls._opened_or_made(
-            url, make, pin, wait, author, key, verified, accept_restored, clock
+            url, make, pin, wait, author, key, verified, clock, accept_restored=accept_restored
         )
 
     @classmethod
@@ -217,7 +217,7 @@ class Book(TableDisplay):
             If there is a book already, or a file without bytes.
         """
         return cls._opened_or_made(
-            url, Make.NEW, pin, wait, author, key, verified, None, clock, roles
+            url, Make.NEW, pin, wait, author, key, verified, clock, roles=roles
         )
 
     @classmethod
@@ -230,8 +230,9 @@ class Book(TableDisplay):
         author: str | None,
         key: bytes | str | os.PathLike[str] | None,
         verified: bool,
-        accept_restored: str | None,
         clock: str | datetime | None,
+        *,
+        accept_restored: str | None = None,
         roles: Roles | None = None,
     ) -> Self:
         """Return the book, made as ``make`` says; arguments are those of `open`."""

@@ -1,4 +1,4 @@
-"""Plans on disjoint groups of users, and plans whose neighbours were stated.
+"""Plans on disjoint groups of users, and plans whose neighbours were stated (`Stated`).
 
 A plan lists what is released; its relation says how two neighbouring data sets differ (add-remove,
 replace-one, ...).  Accountants ask a plan for its losses: (item, count) pairs, an item being the
@@ -24,10 +24,11 @@ GROUPING = OneOf(("index", "value"))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Parallel(Item):
-    """Plans on disjoint groups of users: a user is in one of them and pays for that one.
+    """Plans on disjoint groups of users: a user is in one group and pays for its part alone.
 
-    Where a record's value decides its group, a replaced record can move from one group to another.
-    It is then removed from the part of the first group and added to that of the second.
+    A user has one record.  Where its value decides the group, a replaced record can move to another
+    group.  It is then removed from the data of the first group and added to those of the second,
+    and pays for both.
 
     Parameters
     ----------
@@ -98,8 +99,8 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # Never None, even where no part states a relation: without moves, it is not known what a
-        # record costs that is replaced by one of another group.
+        # Not None, even where no part states a relation: the plan could then be stated for
+        # replace-one, and without moves the cost of a record that changes its group is not known.
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))
@@ -108,9 +109,9 @@ class Parallel(Item):
     def distinct(self) -> tuple[Plan, ...]:
         """The plans of which a user pays for one: the parts, and what moves between groups cost."""
         crossed = [
-            Sequential([out, into.reversed])
-            for i, out in enumerate(self.moves)
-            for j, into in enumerate(self.moves)
+            Sequential([leaving, joining.reversed])
+            for i, leaving in enumerate(self.moves)
+            for j, joining in enumerate(self.moves)
             if i != j
         ]
         plans: dict[Plan, None] = {}

@@ -83,8 +83,8 @@ class AllocatedGaussian(Loss):
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
         is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
-        # Bounds in closed form.  A mean of pairs is no easier to tell apart than each of them: delta
-        # is at most that of the Gaussian.  With (x - c)_+ <= x^n / c^{n-1},
+        # Bounds in closed form.  A mean of pairs is no easier to tell apart than each of them, so
+        # delta is at most that of the Gaussian.  With (x - c)_+ <= x^n / c^{n-1},
         # delta = E_Q (S/t - e^eps)_+ is at most E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).
         # Where the record is added there is Chernoff's bound, which a composition takes for its
         # many tiny deltas.
