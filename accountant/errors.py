@@ -92,7 +92,7 @@ class IdealisedNoiseWarning(UserWarning):
     >>> import numpy as np
     >>> from accountant import Budget, Filter, IdealisedNoiseWarning
     >>> from mechanisms import Laplace
-    >>> gate = Filter(np.arange(50.0), Budget(1.0))
+    >>> gate = Filter(np.ones(50), Budget(1.0))
     >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     answer = gate.release(Laplace(10.0, arithmetic="idealised"), np.sum)
     >>> [one.category.__name__ for one in found]
@@ -169,7 +169,7 @@ class OffPlan(RuntimeError):
     >>> import numpy as np
     >>> from accountant import Ledger, OffPlan
     >>> from mechanisms import Laplace
-    >>> ledger = Ledger(np.arange(3.0), 1 * Laplace(2.0))
+    >>> ledger = Ledger(np.ones(3), 1 * Laplace(2.0))
     >>> try:
     ...     ledger.release(Laplace(1.0), np.sum)
     ... except OffPlan as error:
@@ -212,7 +212,7 @@ class BudgetExceeded(RuntimeError):
     >>> from accountant import Budget, BudgetExceeded, Filter
     >>> from mechanisms import Laplace
     >>> try:
-    ...     Filter(np.arange(3.0), Budget(1.0)).release(Laplace(0.5), np.sum)
+    ...     Filter(np.ones(3), Budget(1.0)).release(Laplace(0.5), np.sum)
     ... except BudgetExceeded as error:
     ...     print(error.spent, error.asked, error.limit, error.unit)
     0.0 2.0 1.0 epsilon

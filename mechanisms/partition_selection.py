@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import IntegerRange, Interval
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
@@ -33,6 +33,7 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
+from mechanisms.base.values import as_int64
 from mechanisms.exact_noise.exponential_coins import exponential_bounds, random_words
 from mechanisms.families.key_counts import (
     KeptKeys,
@@ -47,6 +48,7 @@ from mechanisms.families.key_counts import (
 WORDS = 1 << 63
 MOST_STEPS = 1 << 20  # counts that are neither always nor never kept, at most: a limit of the table
 MOST_KEYS = 1024  # keys of one person, at most
+COUNTS = "whole numbers from 0"
 
 
 @final
@@ -63,10 +65,10 @@ class PartitionSelection(Mechanism):
     --------
     >>> from mechanisms import PartitionSelection
     >>> from mechanisms.families.key_counts import KeyCounts
-    >>> one = PartitionSelection(key_epsilon=1.0, key_delta=1e-6)
-    >>> one.release(KeyCounts(["coffee", "rare", "tea"], [900, 1, 40]), rng=0).tolist()
+    >>> selection = PartitionSelection(key_epsilon=1.0, key_delta=1e-6)
+    >>> selection.release(KeyCounts(["coffee", "rare", "tea"], [900, 1, 40]), rng=0).tolist()
     ['coffee', 'tea']
-    >>> one.loss
+    >>> selection.loss
     ApproxLoss(epsilon=1.0, delta=1e-06)
     """
 
@@ -84,8 +86,9 @@ class PartitionSelection(Mechanism):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        # The probability grows from delta to about 1/2 by the factor e^epsilon a count, and then
-        # its distance from 1 falls as fast, so this is about the number of counts that have coins.
+        # With each person more the probability grows by the factor e^epsilon, from delta to about
+        # 1/2; from there its distance from 1 shrinks by that factor, down to about delta.  Each of
+        # the two halves takes about ln(1 / delta) / epsilon counts.
         if 2 * math.log(1 / self.key_delta + 1) / self.key_epsilon > MOST_STEPS:
             raise ParameterError(
                 "key_epsilon", self.key_epsilon, "larger: too many counts have coins"
@@ -145,9 +148,16 @@ class PartitionSelection(Mechanism):
         -------
         numpy.ndarray
             Probabilities, to nearest; the coins have them to 2^-63, rounded towards privacy.
+
+        Raises
+        ------
+        PrivateValueError
+            If a count is no whole number from 0.
         """
-        held_by = np.asarray(counts, dtype=np.int64)
-        probabilities: Array = self._words[np.minimum(held_by, self._words.size - 1)] / float(WORDS)
+        holders = as_int64(counts, COUNTS)
+        if (holders < 0).any():
+            raise PrivateValueError("counts", COUNTS)
+        probabilities: Array = self._words[np.minimum(holders, self._words.size - 1)] / float(WORDS)
         return probabilities
 
     @property
@@ -172,9 +182,9 @@ class PartitionSelection(Mechanism):
 
     def _log_probability(self, output: NDArray[Any], key_counts: KeyCounts) -> Array:
         """Return the log-probability of each set of kept keys; -inf if it has any other key."""
-        chance = self.keep_probability(key_counts.counts)
+        keep = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
-            terms = np.where(held(output, key_counts.keys), np.log(chance), np.log1p(-chance))
+            terms = np.where(held(output, key_counts.keys), np.log(keep), np.log1p(-keep))
         total: Array = np.where(strangers(output, key_counts.keys), -np.inf, terms.sum(axis=-1))
         return total
 
@@ -185,7 +195,8 @@ class PartitionSelection(Mechanism):
 
     def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
         """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
-        # A set of keys has any length, and workers do not return rows of strings.
+        # A set of keys has any length.  Worker processes, whose outputs are checked here, return
+        # whole numbers alone and never strings.
         fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
         return (
             ""
@@ -205,7 +216,7 @@ class PartitionSelection(Mechanism):
 
     @property
     def why_no_formula(self) -> str:
-        """One key's delta is attained at its epsilon."""
+        """Why there is no closed form; "" for one key, whose delta is attained at its epsilon."""
         return "" if self.keys == 1 else "the loss of several keys composes that of one"
 
     @property
@@ -220,12 +231,11 @@ class PartitionSelection(Mechanism):
         """
         del epsilon
         names = np.arange(self.keys)
-        # The last count k for which p_{k+1} = e^eps p_k + delta, up to a round-off of 1e-9 delta.
-        chance = self.keep_probability(np.arange(self._words.size))
-        rising = chance[1:] >= math.exp(self.key_epsilon) * chance[:-1] + self.key_delta * (
-            1 - 1e-9
-        )
-        last_count = int(np.flatnonzero(rising)[-1])
+        # The last count k for which p_{k+1} is e^eps p_k + delta: there this is not more than what
+        # the bound for keys that are not kept allows, which is so for p_k up to the limit below.
+        # The limit is lowered by more than the round-off.  It is positive, so k = 0 is below it.
+        limit = (1 - self.key_delta) / (1 + math.exp(self.key_epsilon)) * (1 - 1e-9)
+        last_count = int(np.flatnonzero(self._words < limit * WORDS)[-1])
         larger = KeyCounts(names, np.full(self.keys, last_count + 1))
         return larger, KeyCounts(names, np.full(self.keys, last_count))
 
@@ -244,10 +254,10 @@ class PartitionSelection(Mechanism):
 def keeping_words(epsilon: float, delta: float) -> NDArray[np.uint64]:
     """Return how many of 2^63 words keep a key, by the number 0, 1, 2, ... of people who hold it.
 
-    The key of k people is kept with probability w_k / 2^63.  The w_k are the greatest whole numbers
-    with w_0 = 0, ``w_{k+1} <= e^eps w_k + delta 2^63`` (a kept key) and
-    ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63`` (a key that is not kept), up to the error
-    of e^-eps, which is rounded up.
+    The key of k people is kept with probability w_k / 2^63.  From w_0 = 0 on, each w_{k+1} is the
+    greatest that satisfies ``w_{k+1} <= e^eps w_k + delta 2^63`` (a kept key) and
+    ``2^63 - w_k <= e^eps (2^63 - w_{k+1}) + delta 2^63`` (a key that is not kept), with delta 2^63
+    and e^eps w_k rounded down to whole numbers, and e^-eps rounded up.
     """
     _, high = exponential_bounds(Fraction(epsilon), digits=40)  # high is not below e^-epsilon
     delta_words = math.floor(Fraction(delta) * WORDS)
@@ -282,6 +292,6 @@ def loss_of_keys(epsilon: float, delta: float, keys: int) -> Loss:
     scale = (1 - infinity_mass) / sum(masses)
     finite = [mass * scale for mass in masses]
     pair = PairLoss((infinity_mass, *finite, 0.0), (0.0, *finite[::-1], infinity_mass))
-    # A mass has a relative error far below 1e-12 for each key: all logarithms are below 50 keys,
-    # and have errors of a few 2^-53 of themselves.
+    # All logarithms are below 50 times the number of keys, and have errors of a few 2^-53 of
+    # themselves: a mass has a relative error far below 1e-12 for each key.
     return pair.with_rounding(1e-12 * keys)

@@ -1,7 +1,7 @@
 """Unary encoding: one random bit for every label, more often 1 at the true label.
 
 Each user reports ``k`` independent bits.  The number of ones at a label, corrected for the ones of
-other users, estimates how many users have it.
+users who have another label, estimates the share of users who have it.
 
 References: Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017).
 """
@@ -39,11 +39,11 @@ class UnaryEncoding(FrequencyOracle):
     Examples
     --------
     >>> from mechanisms import UnaryEncoding
-    >>> one = UnaryEncoding(k=3, p=0.5, q=0.25)
-    >>> reports = one.release([0, 1], rng=0)
-    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    >>> encoding = UnaryEncoding(k=3, p=0.5, q=0.25)
+    >>> reports = encoding.release([0, 1], rng=0)
+    >>> reports.tolist(), encoding.decode(reports).round(4).tolist()
     ([[0, 1, 0], [0, 1, 0]], [-1.0, 3.0, -1.0])
-    >>> round(one.loss.pure, 4)
+    >>> round(encoding.loss.pure, 4)
     1.0986
     """
 
@@ -51,7 +51,8 @@ class UnaryEncoding(FrequencyOracle):
     reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
 
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
-    # With a fair coin at the true label, the default, estimates have the least variance.
+    # A fair coin at the true label, the default, gives the estimate of a rare label the least
+    # variance.
     p: float = param(
         Interval(MIN_PROBABILITY, 1.0, "()"),
         "probability of a 1 at the true label",
@@ -87,11 +88,14 @@ class UnaryEncoding(FrequencyOracle):
         epsilon = POSITIVE.check("epsilon", epsilon)
         # From 2^-53 on, p = 1 - q is below 1 in floats.
         lowest = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
-        return calibrated_safely(lambda q: cls(k, 1 - q, q), lowest, 0.5, epsilon)
+        # Towards 1/2, where all bits are fair coins, epsilon falls to 0.
+        return calibrated_safely(lambda q: cls(k, 1 - q, q), lowest, safe=0.5, epsilon=epsilon)
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:
-        """Return the mechanism of smallest variance: ``p = 1/2`` and ``q = 1 / (e^epsilon + 1)``.
+        """Return the mechanism with ``p = 1/2`` and ``q = 1 / (e^epsilon + 1)``.
+
+        It has the smallest variance of a label that few users have (Wang, Blocki, Li & Jha 2017).
 
         Parameters
         ----------
@@ -107,12 +111,13 @@ class UnaryEncoding(FrequencyOracle):
         """
         epsilon = POSITIVE.check("epsilon", epsilon)
         lowest = 1 / (1 + math.exp(min(epsilon, 600.0)))
-        return calibrated_safely(lambda q: cls(k, 0.5, q), lowest, 0.5, epsilon)
+        return calibrated_safely(lambda q: cls(k, 0.5, q), lowest, safe=0.5, epsilon=epsilon)
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
-        odds = math.exp(-epsilon) * (fields.p / (1 - fields.p))
-        return None if delta else odds / (1 + odds)
+        # epsilon = ln(odds of p / odds of q), the odds of a probability being p / (1 - p)
+        odds_of_q = math.exp(-epsilon) * (fields.p / (1 - fields.p))
+        return None if delta else odds_of_q / (1 + odds_of_q)
 
     @property
     def own_label_probability(self) -> float:
@@ -126,7 +131,7 @@ class UnaryEncoding(FrequencyOracle):
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """The probabilities of a 1 and a 0 in two independent bits."""
+        """The probabilities of a 1 at the user's label and a 0 at the other one, and of 0 and 1."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
 
     @property
@@ -195,7 +200,7 @@ class UnaryEncoding(FrequencyOracle):
         return np.asarray(reports).astype(bool)
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """Return whether rows consist of bits."""
+        """Return whether rows of whole numbers consist of bits."""
         return np.asarray(((reports >= 0) & (reports <= 1)).all(axis=-1))
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[Array, Array]:

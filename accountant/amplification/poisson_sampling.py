@@ -1,9 +1,10 @@
 """Poisson sampling: a release sees a random sample of the records, so each one pays less.
 
-With P and Q the laws of the part's outputs with and without a record in the sample, and q the rate,
-the output has the law P' = (1 - q) Q + q P on data with the record, and Q on data without it.  The
-pair P' against Q (`_RecordRemoved`) has the loss ln(1 - q + q e^L), L = ln P/Q; the pair Q against
-P' (`_RecordAdded`) has minus that loss, of an output from Q.
+The *part* is the release on the sample.  With P and Q the laws of its outputs with and without a
+record in the sample, and q the rate, the output has the law P' = (1 - q) Q + q P on data with the
+record, and Q on data without it.  The pair P' against Q (`_RecordRemoved`) has the loss
+ln(1 - q + q e^L), L = ln P/Q; the pair Q against P' (`_RecordAdded`) has minus that loss, of an
+output from Q.  A record that is exchanged has a pair of its own (`exchanged_record`).
 
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
 Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses; Mironov, Talwar
@@ -102,7 +103,7 @@ class PoissonSampled(Loss):
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
         relation = check_relation("relation", self.relation, SAMPLING_RELATIONS)
         object.__setattr__(self, "relation", relation)
-        stated = as_plan(self.part).relation
+        stated = as_plan(self.part).relation  # `as_plan` refuses what is no plan
         # A part that is stated for a blank record does not say what a missing one costs.
         if stated not in (None, Adjacency.ADD_REMOVE, relation):
             reason = (
@@ -195,7 +196,10 @@ class PoissonSampled(Loss):
 
     @property
     def max_loss(self) -> float:
-        """The largest finite loss: ``ln(1 + q (e^b - 1))``; at most ``-ln(1 - q)`` if added."""
+        """The largest finite loss.
+
+        It is ``ln(1 + q (e^b - 1))`` with b that of the part; at most ``-ln(1 - q)`` if added.
+        """
         return self._pair.max_loss
 
     @property
@@ -214,7 +218,11 @@ class PoissonSampled(Loss):
         return self._added and self.loss.reversed.infinity > 0
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Return the least bound known: that of the part, of its Rényi curve, or the moment."""
+        """Return the least of the bounds that are known for the part.
+
+        These are the part's own divergence, a bound from its Rényi curve (`sampled_divergence`),
+        and the divergence that is computed from the sampled loss itself.
+        """
         if self.exchanged is not None:
             return self.exchanged.renyi(order)
         a, loss = orders(order), self.loss
@@ -237,7 +245,7 @@ class PoissonSampled(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """As for the part; cumulants are exact for Gaussian parts and finite parts."""
+        """Those of the part, but exact cumulants: Gaussian and finite parts have them."""
         if self.exchanged is not None:
             return self.exchanged.numerics
         part = self.loss.numerics
@@ -301,7 +309,10 @@ class _RecordRemoved:
     rate: float
 
     def profile(self, e: Array) -> Array:
-        """Return ``q delta(ln(1 + (e^eps - 1) / q))``."""
+        """Return ``q delta(e)``, e = ln(1 + (e^eps - 1) / q) and delta the profile of the part.
+
+        For P' - e^eps Q = q (P - e^e Q).
+        """
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return self.rate * self.loss.profile(inverse_log_mixture(e, self.rate))
 
@@ -332,17 +343,20 @@ class _RecordAdded:
     def profile(self, e: Array) -> Array:
         """Return ``f delta_reversed(ln(q e^eps / f))``, or 0 where f is not positive.
 
-        f is 1 - (1 - q) e^eps, and delta_reversed the profile of Q against P.
+        f is 1 - (1 - q) e^eps, and delta_reversed the profile of Q against P.  For
+        Q - e^eps P' = f Q - q e^eps P.
         """
         q = self.rate
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             factor = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
             is_positive = factor > 0
-            safe = np.where(is_positive, factor, 1.0)
-            # e^eps overflows at 709.  Below rate 1 the factor is positive up to -ln(1 - q) < 37
-            # alone; at rate 1 the profile at 700 bounds it beyond.
-            inner = np.log1p(np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
-            return np.where(is_positive, safe * self.loss.reversed.profile(inner), 0.0)
+            divisor = np.where(is_positive, factor, 1.0)
+            # ln(q e^eps / f) = ln(1 + (e^eps - 1) / f).  e^eps overflows at 709.  Below rate 1 the
+            # factor is positive up to -ln(1 - q) < 37 alone; at rate 1 the profile at 700 bounds it
+            # beyond.
+            growth = np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0)
+            part_profile = self.loss.reversed.profile(np.log1p(growth / divisor))
+            return np.where(is_positive, divisor * part_profile, 0.0)
 
     @property
     def infinity(self) -> float:
@@ -368,7 +382,7 @@ class _RecordAdded:
         if removed is None:
             return None
         p, q = removed.q[::-1], removed.p[::-1]
-        if edges[0] == -np.inf:  # What only the data with the record can have.
+        if edges[0] == -np.inf:  # the first cell also has what only data with the record can have
             q = np.append(q[0] + self.rate * self.loss.infinity, q[1:])
         return CellMasses(p, q, removed.q_error[::-1], removed.p_error[::-1], removed.edge_error)
 
@@ -397,23 +411,24 @@ def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
 
 def sampled_cell_masses(loss: Loss, rate: float, edges: Array) -> CellMasses | None:
     """Return the masses of ``ln(1 - rate + rate e^L)`` between edges, the record present."""
-    inner = inverse_log_mixture(edges, rate)
-    part = loss.cell_masses(inner)
+    part_edges = inverse_log_mixture(edges, rate)
+    part = loss.cell_masses(part_edges)
     if part is None:
         return None
     # P' = (1 - rate) Q + rate P.  Its 4 ULP are more than the roundings of 1 - rate, the products
     # and the sum together.
     p = (1 - rate) * part.q + rate * part.p
     p_error = (1 - rate) * part.q_error + rate * part.p_error + 4 * ULP * p
-    # An inner edge errs by at most five roundings, of an ULP of 1 + its size each; 8 are taken.
-    # The edge itself errs by the slope of the mixture times as much, 1 - (1 - rate) e^-edge, which
-    # is at most |1 - e^-edge| + rate e^-edge.
-    is_finite = np.isfinite(edges) & np.isfinite(inner)
-    ends, size = edges[is_finite], float(np.max(np.abs(inner[is_finite]), initial=0.0))
+    # An edge of the part's loss errs by at most five roundings, of an ULP of 1 + its size each; 8
+    # are taken.  The edge itself errs by the slope of the mixture times as much, which is
+    # 1 - (1 - rate) e^-edge, at most |1 - e^-edge| + rate e^-edge.
+    is_finite = np.isfinite(edges) & np.isfinite(part_edges)
+    finite_edges = edges[is_finite]
+    size = float(np.max(np.abs(part_edges[is_finite]), initial=0.0))
     with np.errstate(over="ignore"):
-        away = np.minimum(np.abs(np.expm1(-ends)) + rate * np.exp(-ends), 1.0)
-    slope = float(np.max(away, initial=0.0))
-    edge_error = slope * (8 * ULP * (1 + size) + part.edge_error)
+        slopes = np.abs(np.expm1(-finite_edges)) + rate * np.exp(-finite_edges)
+    largest_slope = float(np.max(np.minimum(slopes, 1.0), initial=0.0))
+    edge_error = largest_slope * (8 * ULP * (1 + size) + part.edge_error)
     return CellMasses(p, part.q, p_error, part.q_error, edge_error)
 
 

@@ -17,6 +17,7 @@ from typing import final
 import numpy as np
 
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -26,17 +27,15 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ULP
 from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 STEPS = IntegerRange(1, 10**7)
 EPOCHS = IntegerRange(1)
 # Most outcomes of an epoch, each of which is an atom of its loss: time and memory grow with them.
+# An epoch of so many takes about a tenth of a second.
 MAX_OUTCOMES = 20_000
-# Two equal laws, whose loss is 0.  `UpperEnvelope(bound, pair)` is a bound and a pair that
-# certainly occurs: where no worse pair is known to occur, this one gives the lower end of a
-# certificate.
-NOTHING = PairLoss((1.0,), (1.0,))
 
 
 @final
@@ -92,9 +91,13 @@ class RandomAllocation(Release):
         object.__setattr__(self, "relation", relation)
         stated = as_plan(self.part).relation
         if stated not in (None, Adjacency.ADD_REMOVE, relation):
-            reason = f"stated for {relation} neighbours, not {stated}: a replaced record is two"
+            reason = (
+                f"stated for {relation} neighbours, not {stated}: a replaced record is one that is "
+                "removed, and one that is added"
+            )
             raise ParameterError("part", self.part, reason)
-        self._one_pick()  # so that a part whose epoch cannot be computed here is refused at once
+        # A part whose epoch cannot be computed is refused at once.  What is computed is kept.
+        self._one_pick()
 
     @property
     def loss(self) -> Loss:
@@ -106,9 +109,10 @@ class RandomAllocation(Release):
         loss = self._one_pick()
         if self._added:
             loss = loss.reversed
-        # One pick is exact, and so is a record in every step; else the blocks give a bound only.
+        # One pick is exact, and so is a record in every step.  Else the blocks give a bound only,
+        # and no pair is known to occur: the lower end of a certificate is then that of no loss.
         if 1 < self.picks < self.steps:
-            loss = UpperEnvelope(loss, NOTHING)
+            loss = UpperEnvelope(loss, NO_LOSS)
         yield loss, self.picks * self.epochs
 
     @property
@@ -149,9 +153,9 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     loss_pmf = part.loss_pmf
     if loss_pmf is None:
         raise TypeError(f"not finitely many losses: {type(part).__name__}")
-    # The ratios P / Q of the outcomes of one step, and their probabilities under Q: those under P,
-    # which are the second entry of `loss_pmf`, times Q / P.
-    ratio, mass = np.exp(loss_pmf[0]), loss_pmf[1] * np.exp(-loss_pmf[0])
+    losses, mass_p = loss_pmf
+    # The ratios P / Q of the outcomes of one step, and their probabilities under Q.
+    ratio, mass = np.exp(losses), mass_p * np.exp(-losses)
     if part.reversed.infinity:  # the mass under Q of outcomes that P cannot have
         ratio, mass = np.append(ratio, 0.0), np.append(mass, part.reversed.infinity)
     counts = _compositions(steps, ratio.size)
@@ -166,7 +170,14 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     q /= q.sum()
     if part.infinity:  # the mass under P of outcomes that Q cannot have: they reveal the record
         p, q = np.append(p, part.infinity), np.append(q, 0.0)
-    return PairLoss(p.tolist(), q.tolist())
+    # The logarithm of a mass of one step errs by `of_step`: by what the part states, by two errors
+    # of a loss, and by an ULP for each of the few operations and terms of the sum.  In a
+    # probability of the epoch it counts once for each step.  The logarithms of factorials err by an
+    # ULP of extended precision a term.  Dividing by the sums doubles all this.
+    of_step = part.rounding + (2 * float(np.abs(losses).max(initial=0.0)) + ratio.size + 8) * ULP
+    of_factorials = steps * float(log_factorial[steps] * np.finfo(np.longdouble).eps)
+    rounding = 2 * ((steps + 1) * of_step + of_factorials) + 32 * ULP
+    return PairLoss(p.tolist(), q.tolist()).with_rounding(rounding)
 
 
 def _compositions(total: int, parts: int) -> Array:

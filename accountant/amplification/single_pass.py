@@ -18,6 +18,7 @@ from typing import final
 
 import numpy as np
 
+from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
@@ -32,19 +33,20 @@ from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_rela
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
 BATCHES = IntegerRange(1)
-# The outputs of that pair of data sets are put into CELLS + 1 cells, whose ends reach up to REACH
-# standard deviations from the mean: more cells bring the lower end nearer to the pair's epsilon.
-CELLS, REACH = 1000, 9.0
-# About the mass of Q in the first cell, which takes what all others are rounded by: far more than
-# CELL_ACCURACY, so that it stays positive.
-FIRST_CELL_MASS = 1e-6
 RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
-MOVED = "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
-CELL_ACCURACY = 1e-11  # a bound on the relative error of the mass of a cell
-# Two equal laws, whose loss is 0.  `UpperEnvelope(bound, pair)` is a bound and a pair that
-# certainly occurs: where no worse pair is known to occur, this one gives the lower end of a
-# certificate.
-NOTHING = PairLoss((1.0,), (1.0,))
+NOT_FOR_REMOVED_RECORDS = (
+    "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
+)
+# The pair of the lower end compares the greatest outputs of a random order.  They are put into
+# CELLS + 1 cells, whose ends reach up to REACH standard deviations from the mean: more cells bring
+# the lower end nearer to the pair's epsilon.
+CELLS, REACH = 1000, 9.0
+# A bound on the relative error of the mass of a cell: that of `log_ndtr`, times what the logarithms
+# of its two ends lose in their difference, with a factor of more than 10 to spare.
+CELL_ACCURACY = 1e-11
+# About the mass of Q in the first cell, which takes what all others are rounded by: 10^5 times as
+# much, so that it stays positive and its ratio P / Q stays the least.
+FIRST_CELL_MASS = 1e-6
 
 
 @final
@@ -54,8 +56,8 @@ class OnePass(Release):
 
     A record costs what its own batch releases.  Neighbours keep all other records in their
     batches: the record is replaced, or blanked.  A part that says what the presence of a record
-    costs makes a pass for zero-out neighbours.  If a record is removed, others take its place in
-    the batches: `dp_sgd` states what that costs.
+    costs, or for no neighbours, makes a pass for zero-out neighbours.  If a record is removed,
+    others take its place in the batches: `dp_sgd` states what that costs.
 
     Parameters
     ----------
@@ -89,10 +91,13 @@ class OnePass(Release):
         return loss_of_plan(self.part)
 
     @property
-    def relation(self) -> Adjacency | None:
-        """The relation of the part; zero-out where that is add-remove."""
-        stated = self.part.relation
-        return Adjacency.ZERO_OUT if stated in PRESENCE_RELATIONS else stated
+    def relation(self) -> Adjacency:
+        """The relation of the part; zero-out where that is add-remove, or not stated.
+
+        It is never None: a pass could then be stated for add-remove neighbours.
+        """
+        of_part = self.part.relation
+        return Adjacency.ZERO_OUT if of_part in (None, Adjacency.ADD_REMOVE) else of_part
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses of the part."""
@@ -109,9 +114,9 @@ class OnePass(Release):
 class ShuffledEpoch(Release):
     """One pass over the data in a random order, cut into ``batches`` batches of equal size.
 
-    Not known to cost less than the record's own batch: that is the bound.  The lower end of
-    `Tight` is that of a pair of data sets that differ in one record, for Gaussian parts; it is
-    often far above what Poisson sampling at rate ``1 / batches`` would cost.
+    The bound is what the record's own batch costs, as no proof shows that the random order makes
+    it less.  For Gaussian parts the lower end of `Tight` is that of a pair of data sets that differ
+    in one record; it is often far above what Poisson sampling at rate ``1 / batches`` would cost.
 
     Parameters
     ----------
@@ -144,7 +149,7 @@ class ShuffledEpoch(Release):
         object.__setattr__(self, "batches", BATCHES.check("batches", self.batches))
         relation = check_relation("relation", self.relation)
         if relation not in RELATIONS:
-            allowed = f"{OneOf(tuple(map(str, RELATIONS)))}: {MOVED}"
+            allowed = f"{OneOf(tuple(map(str, RELATIONS)))}: {NOT_FOR_REMOVED_RECORDS}"
             raise ParameterError("relation", str(relation), allowed)
         object.__setattr__(self, "relation", relation)
         stated, blanked = as_plan(self.part).relation, relation is Adjacency.ZERO_OUT
@@ -161,7 +166,7 @@ class ShuffledEpoch(Release):
         """Yield the loss of the part once, as a bound, together with the loss of one pair."""
         loss: Loss = self.loss
         if self.batches > 1:
-            attained: Loss = NOTHING
+            attained: Loss = NO_LOSS  # for other parts no pair of data sets is known to cost more
             if isinstance(loss, GaussianLoss):
                 # If the record is blanked, the others contribute the opposite of it: without it
                 # its batch is mu above all others, and with it 2 mu.  If it is replaced, they
@@ -201,7 +206,8 @@ def pair_of_cells(p: Array, q: Array) -> PairLoss:
     p, q = (np.append(masses[:last_cell], masses[last_cell:].sum()) for masses in (p, q))
     first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))
     # P is rounded down and Q up in all cells but the first, where P / Q is least.  That cell takes
-    # what they are rounded by.  So the exact pair dominates this one.
+    # what they are rounded by, at most CELL_ACCURACY.  It has far more mass, so its ratio is hardly
+    # raised and stays the least.  So for every epsilon the exact pair has the greater delta.
     p, q = (1 - CELL_ACCURACY) * p[first_cell + 1 :], (1 + CELL_ACCURACY) * q[first_cell + 1 :]
     p, q = np.append(1 - p.sum(), p), np.append(1 - q.sum(), q)
     return PairLoss(p.tolist(), q.tolist())

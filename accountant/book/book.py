@@ -82,8 +82,9 @@ class Book(TableDisplay):
     >>> folder = tempfile.TemporaryDirectory()
     >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
     >>> status = book.dataset("ages", budget=Budget(1.0))
+    >>> total = Laplace(scale=400.0, sensitivity=100.0)  # a person moves the sum by at most 100
     >>> with book.ledger("ages", np.arange(50.0)) as ledger:
-    ...     answer = ledger.release(Laplace(4.0), np.sum)
+    ...     answer = ledger.release(total, lambda ages: ages.clip(0, 100).sum())
     >>> book.spent("ages"), len(book.history("ages"))
     (0.25, 1)
     >>> book.close(); folder.cleanup()
@@ -131,15 +132,16 @@ class Book(TableDisplay):
             the name that they give the holder of the key.
         key : bytes or path, optional
             The file of an Ed25519 private key, such as ``~/.ssh/id_ed25519``, for a book with
-            `roles`.  Or a secret of at least 16 bytes, or a file of it: signs every entry that is
-            written and every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with
-            keys only.  A file that others can read is refused; text loses one newline at its end.
+            `roles`.  For other books a secret of at least 16 bytes, or a file that holds it: it
+            signs every entry that is written and every head, by HMAC-SHA256 (RFC 2104).  A signed
+            book is written to with keys only.  A file that others can read is refused; one newline
+            at the end of a file of text is no part of the secret.
         passphrase : str or callable, optional
             The passphrase of the private key, or a function that returns it, such as one that calls
             `getpass.getpass`; it is called where the key has one.
         verified : bool
-            Whether data sets are opened with ``verified=True``, and plans of all others also only
-            with a proof, by this object.
+            Whether this object spends only by plans whose cost is proved: it makes data sets with
+            ``verified=True``, and asks for a proof also where a data set was made without.
         accept_restored : str, optional
             Why a book that was put back from a backup is to be spent from, though the spends since
             are lost from it.  An entry says so, and the pin follows.
@@ -177,9 +179,9 @@ class Book(TableDisplay):
             )
             make = Make.IF_MISSING if create else Make.NEVER
         passphrase = asking(passphrase)  # no traceback from here on shows it
-        return cls._opened(
-            url, make, pin, wait, author, key, passphrase, verified, accept_restored, clock,
-            accept_unsigned=accept_unsigned,
+        return cls._opened_or_made(
+            url, make, pin, wait, author, key, passphrase, verified, clock,
+            accept_restored=accept_restored, accept_unsigned=accept_unsigned,
         )  # fmt: skip
 
     @classmethod
@@ -230,12 +232,12 @@ class Book(TableDisplay):
             If there is a book already, or a file without bytes.
         """
         passphrase = asking(passphrase)  # no traceback from here on shows it
-        return cls._opened(
-            url, Make.NEW, pin, wait, author, key, passphrase, verified, None, clock, roles
+        return cls._opened_or_made(
+            url, Make.NEW, pin, wait, author, key, passphrase, verified, clock, roles=roles
         )
 
     @classmethod
-    def _opened(
+    def _opened_or_made(
         cls,
         url: str | os.PathLike[str],
         make: Make,
@@ -245,8 +247,9 @@ class Book(TableDisplay):
         key: bytes | str | os.PathLike[str] | None,
         ask: Callable[[], str] | None,
         verified: bool,
-        accept_restored: str | None,
         clock: str | datetime | None,
+        *,
+        accept_restored: str | None = None,
         roles: Roles | None = None,
         accept_unsigned: bool = False,
     ) -> Self:
@@ -370,7 +373,8 @@ class Book(TableDisplay):
         BudgetExceeded
             If the plan does not fit; nothing is opened.
         ParameterError
-            If the data set is there with other terms; its budget may be that of the opening.
+            If the data set is there with other terms.  As ``budget`` the one in force is taken, and
+            also the one of its opening, which `raise_budget` may have changed since.
         """
         requested_terms = DatasetTerms(
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
@@ -464,10 +468,10 @@ class Book(TableDisplay):
     def _opened_account(self, name: str) -> Account | None:
         if name not in self._accounts:
             with self._log.reading():
-                opened = self._log.entry_with_key(dataset_key(name))
-                if opened is None:
+                opening_entry = self._log.entry_with_key(dataset_key(name))
+                if opening_entry is None:
                     return None
-                account = Account(self._log, opened)
+                account = Account(self._log, opening_entry)
                 account.follow_terms()  # before a spend, which locks others out meanwhile
             self._accounts[name] = account
         return self._accounts[name]
@@ -530,7 +534,7 @@ class Book(TableDisplay):
             Rounded up.
         """
         account = self._account(name)
-        account.read_ahead()
+        account.read_ahead()  # in transactions of its own, so that no one waits for a long log
         with self._log.reading():
             notion, _ = account.standing()
             return account.user_totals().per_user(notion.epsilon)
@@ -561,7 +565,7 @@ class Book(TableDisplay):
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
         >>> status = book.dataset("visits", budget=Budget(1.0))
-        >>> with book.ledger("visits", np.arange(50.0)) as ledger:
+        >>> with book.ledger("visits", np.ones(50)) as ledger:
         ...     answer = ledger.release(Laplace(4.0), np.sum)
         >>> book.left("visits")
         0.75
@@ -654,8 +658,8 @@ class Book(TableDisplay):
         """Return the sums of budgets over data sets about the same people.
 
         What all data sets of a name together reveal of a person has at most the sums of epsilons
-        and deltas of their budgets, in whatever order they are asked.  A budget of a window is of a
-        person's data of one window, and a budget of buckets of those in one of them.
+        and deltas of their budgets, in whatever order they are asked.  The budget of a window is
+        for a person's data of one window, and that of a bucket for the data in that bucket.
 
         Returns
         -------
@@ -927,7 +931,7 @@ class Book(TableDisplay):
         run: str | None = None,
         until: int | str | datetime | None = None,
     ) -> Iterator[Line]:
-        """Return the lines of `history` one by one: a million of them fit into memory.
+        """Return the lines of `history` one by one, so that a million of them need little memory.
 
         Parameters
         ----------

@@ -208,7 +208,7 @@ class BookLedger(Ledger):
         self._book_meter.executor = self._executor
         try:
             # A run with stored answers is read one step at a time, without the executor.
-            if run is not None and run.has_recorded_steps:
+            if run is not None and run.is_next_step_recorded:
                 yield from (self._answer(mechanism, query, who) for who in charged)
                 return
             if run is not None:

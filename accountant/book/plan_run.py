@@ -6,8 +6,16 @@ are read, and with its answer.  A run with a name can be opened again, also by a
 steps that are recorded give their stored answers, and the others are made.
 
 Where two processes follow one run at once, the one that comes second to a step waits for its
-answer.  A step whose process has ended without an answer is made, and paid for, again: the data may
-have been read for it.
+answer, as for a release under a label (`accountant.book.label_claim`).  A step is made, and paid
+for, again where its process has ended without an answer, or gives none for the book's ``wait``: the
+data may have been read for it.
+
+| the step | the next process |
+| --- | --- |
+| was not begun | makes it |
+| has an answer | returns that; a process that does not wait refuses it |
+| is being made | looks again; a process that does not wait refuses it |
+| has no answer, and its process ended, or ``wait`` is over | makes it again |
 """
 
 from __future__ import annotations
@@ -28,6 +36,8 @@ from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 from accountant.proofs.checked_proof import Proof
 from accountant.serialisation.plan_json import to_dict
+
+BEGUN_ELSEWHERE = "another process of this run has made this step, or makes it"
 
 
 class ReservedRelease(NamedTuple):
@@ -72,16 +82,18 @@ class PlanRun:
             opened = reservations.reserve_plan(plan, facts, key, proof, verified)
         if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
-        if sorted(opened.facts.get("buckets", ())) != stated.get("buckets", []):
-            paid = ", ".join(sorted(opened.facts["buckets"]))
-            raise ParameterError("run", name, f"a run that these buckets paid for, not {paid}")
+        paying_buckets = sorted(opened.facts.get("buckets", ()))
+        if paying_buckets != stated.get("buckets", []):
+            allowed = f"a run that these buckets paid for, not {', '.join(paying_buckets)}"
+            raise ParameterError("run", name, allowed)
         self._seq, self._named = opened.seq, name is not None
-        # Entries up to this number are those of other processes; 0 for none.  Later ones in the
-        # same run are this process's own, or those of one that runs at once.
-        self._last_recorded = 0
+        # Steps are looked up among the entries up to this number.  At first these are the entries
+        # of earlier processes.  0: no further step is recorded, and nothing is looked up.
+        self._looked_up_to = 0
         if self._named:
             self._look_again()
-        # whether a step that another process makes is waited for
+        # Whether a step that another process has begun is waited for, and its answer returned.
+        # `BookLedger` refuses such steps instead while it releases blocks of its own.
         self.waits = True
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._cursor = PlanCursor(plan, users)
@@ -97,7 +109,7 @@ class PlanRun:
         self._cursor.check(plan)
 
     @property
-    def has_recorded_steps(self) -> bool:
+    def is_next_step_recorded(self) -> bool:
         """Return whether the next step was reserved by an earlier process of this run."""
         return self._recorded(len(self._charged))[0] is not None
 
@@ -133,7 +145,7 @@ class PlanRun:
     ) -> ReservedRelease:
         """Return the step as it was recorded, or a new reservation that its plan has paid for.
 
-        A step that another process is making is waited for, at most for the book's ``wait``.
+        The table at the head of this file says which.
         """
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
@@ -161,19 +173,22 @@ class PlanRun:
                 if answer is None and (is_late or self._is_over(last_entry)):
                     # The answer may have come after the look, so a second look decides.
                     if is_late or hash_of_abandoned == last_entry.hash:
-                        # The data may have been read for no answer, so a second read is paid.
+                        # The data may have been read for no answer, so a second read is paid.  It
+                        # is reserved as under a label, here "": only the first process succeeds.
                         claim = LabelClaim("", key, last_entry.seq, process_here(os.getpid()))
                         entry = self._reservations.reserve(
                             mechanism, who, facts, freshness_check, claim
                         )
                         return ReservedRelease(entry, key_of_answer, key)
                     hash_of_abandoned = last_entry.hash
-                elif not self.waits:
-                    raise OffPlan(mechanism, None, "this run goes on in another process")
+                elif self.waits:
+                    # Seconds, at random so that processes that wait do not look all at once.
+                    time.sleep(random.uniform(1e-3, 2e-2))
                 else:
-                    time.sleep(random.uniform(1e-3, 2e-2))  # seconds, as for labels
+                    raise OffPlan(mechanism, None, BEGUN_ELSEWHERE)
             except LabelTaken:  # another process was first to make the step: look what it did
-                pass
+                if not self.waits:
+                    raise OffPlan(mechanism, None, BEGUN_ELSEWHERE) from None
             self._look_again()
 
     def _is_over(self, last_entry: LogEntry) -> bool:
@@ -190,16 +205,16 @@ class PlanRun:
         return is_gone(holder)
 
     def _look_again(self) -> None:
-        """Take what other processes have recorded meanwhile for recorded."""
+        """Look up steps in all that was written by now, by any process."""
         with self._log.reading():
-            self._last_recorded = self._log.head.seq
+            self._looked_up_to = self._log.head.seq
 
     def _refuse_another_step(
         self, last_entry: LogEntry, mechanism: Releasable, who: Users | None
     ) -> None:
         """Raise `OffPlan` unless the recorded step is this one."""
         stated = last_entry.facts
-        if last_entry.kind == "failed":
+        if last_entry.kind == "failed":  # its fact "of" is the number of the reservation
             with self._log.reading():
                 stated = self._log.entry(stated["of"]).facts
         requested = {
@@ -210,17 +225,17 @@ class PlanRun:
             raise OffPlan(mechanism, None, "this run released something else here")
 
     def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
-        """Return the entries of a step and of its answer, None if not written at the opening."""
-        if not self._last_recorded:
+        """Return the entries of a step and of its answer; None if not among those looked up."""
+        if not self._looked_up_to:
             return None, None
 
         def recorded(key: str) -> LogEntry | None:
             entry = self._log.entry_with_key(key)
-            return None if entry is None or entry.seq > self._last_recorded else entry
+            return None if entry is None or entry.seq > self._looked_up_to else entry
 
         with self._log.reading():
             step_entry = recorded(step_key(self._seq, step))
             answer = recorded(answer_key(self._seq, step))
         if step_entry is None:  # steps are recorded in order: no later one needs to be looked up
-            self._last_recorded = 0
+            self._looked_up_to = 0
         return step_entry, answer

@@ -48,8 +48,9 @@ def print_error(program: str, message: str) -> None:
 
 def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    # a stream that was closed before the program began has no reader
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
+    # A stream that was closed before the program began has no reader.  What stands in for it stays
+    # open until the program ends.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if arguments == ["--version"]:
         from dp_attest import __version__
@@ -71,7 +72,7 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     except SystemExit:  # rich raises it when the reader of its output is gone
         return USAGE
     except OSError as error:
-        print_error(program, f"could not write: {error.strerror}")
+        print_error(program, f"could not read or write: {error.strerror or error}")
         return USAGE
     except (RuntimeError, ValueError) as error:
         from accountant.errors import ParameterError, UnsupportedPlan
@@ -81,7 +82,7 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
         print_error(program, str(error))
         return USAGE
     if status == INTERRUPTED:
-        print("interrupted: nothing was written", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
     return status
 
 

@@ -75,6 +75,7 @@ def opacus_record(engine: Any, loader: Any = None) -> dict[str, Any]:
     {'history': [[1.0, 0.01, 100]]}
     """
     steps = opacus_steps(engine)
+    # Where a step added up several Poisson samples, a fourth number says how many.
     history = [[s.noise, s.rate, s.steps, *([s.added] if s.added > 1 else [])] for s in steps]
     facts = {} if loader is None else {"loader": loader_facts(loader).to_dict()}
     return {"history": history, **facts}

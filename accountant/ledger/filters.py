@@ -102,7 +102,7 @@ class Filter(Ledger):
     >>> import numpy as np
     >>> from accountant import Budget, Filter
     >>> from mechanisms import Laplace
-    >>> gate = Filter(np.arange(10.0), Budget(1.0), rng=0)
+    >>> gate = Filter(np.ones(10), Budget(1.0), rng=0)
     >>> answer = gate.release(Laplace(10.0), np.sum)
     >>> gate.spent <= 0.1000001
     True

@@ -67,7 +67,7 @@ class Odometer(Ledger):
     >>> import numpy as np
     >>> from accountant import Odometer
     >>> from mechanisms import Laplace
-    >>> odometer = Odometer(np.arange(10.0), rng=0)
+    >>> odometer = Odometer(np.ones(10), rng=0)
     >>> answer = odometer.release(Laplace(4.0), np.sum)
     >>> odometer.epsilon
     0.25

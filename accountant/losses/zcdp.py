@@ -78,9 +78,12 @@ class ZCDPLoss(SymmetricLoss):
         return self.xi + self._rho * orders(order)
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
+        """Return the least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``.
+
+        Here a is the Rényi order less 1.
+        """
         e = epsilons(epsilon)
-        gap = self.xi - np.minimum(e, 1e100)
+        gap = self.xi - np.minimum(e, 1e100)  # an infinite gap would give NaN: inf - inf
 
         # The exponent is convex in a; its derivative (1+2a) rho + xi - eps + ln(a / (1+a))
         # increases, so bisect on ln a.  Any a gives an upper bound: no accuracy is needed.
@@ -93,25 +96,29 @@ class ZCDPLoss(SymmetricLoss):
         a = np.exp(furthest_that(falls, np.full(e.shape, -700.0), np.full(e.shape, 690.0)))
         with np.errstate(over="ignore", invalid="ignore"):
             size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
-            # Every a gives a bound, and a -> 0 gives 1; the exponent may be minus infinity.  It is
-            # raised by 16 ulps of itself for the round-off.
+            # Every a gives a bound, and a -> 0 gives 1.  The exponent is raised by 16 ULP of itself
+            # for the round-off.  It may be minus infinity, which 1e300 keeps from NaN.
             delta = np.exp(size + 16 * ULP * np.minimum(np.abs(size), 1e300))
             return np.minimum(np.where(np.isnan(delta), 1.0, delta), 1.0)
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """Return the upper envelope ``z xi + rho (z^2 + z)`` at real z: no one pair attains it."""
+        """Return ``z xi + rho (z^2 + z)``, which no one pair attains at all z.
+
+        It bounds the cumulants of all such releases from above at real z >= 0.
+        """
         s = np.asarray(z, dtype=complex)
         return (s * self.xi + self._rho * (s * s + s))[()]
 
     @property
     def attained_pair(self) -> Loss:
-        """The Gaussian with this rho."""
+        """The Gaussian with this rho; it is rounded down, so that it is surely one such release."""
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
 
     def for_group(self, size: int) -> ZCDPLoss:
         """Return the loss of a group, rho times ``size^2`` (Bun & Steinke 2016, Prop. 1.9)."""
         if self.xi:
-            raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
+            reason = "a group bound for xi > 0 is not implemented; use ApproxLoss"
+            raise UnsupportedPlan(self, "Grouped", reason)
         return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
 
     def inverse_profile(self, delta: float) -> float:

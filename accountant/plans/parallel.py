@@ -1,4 +1,4 @@
-"""Plans on disjoint groups of users, and plans whose neighbours were stated.
+"""Plans on disjoint groups of users, and plans whose neighbours were stated (`Stated`).
 
 A plan lists what is released; its relation says how two neighbouring data sets differ (add-remove,
 replace-one, ...).  Accountants ask a plan for its losses: (item, count) pairs, an item being the
@@ -24,10 +24,11 @@ GROUPING = OneOf(("index", "value"))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Parallel(Item):
-    """Plans on disjoint groups of users: a user is in one of them and pays for that one.
+    """Plans on disjoint groups of users: a user is in one group and pays for its part alone.
 
-    Where a record's value decides its group, a replaced record can move from one group to another.
-    It is then removed from the part of the first group and added to that of the second.
+    A user has one record.  Where its value decides the group, a replaced record can move to another
+    group.  It is then removed from the data of the first group and added to those of the second,
+    and pays for both.
 
     Parameters
     ----------
@@ -37,8 +38,9 @@ class Parallel(Item):
         "index": it is public who is in which group.  "value": the record decides.
     moves : iterable of Plan
         For replace-one neighbours ``by="value"``: for each part, in order, the same release stated
-        for add-remove neighbours.  A record that stays in part i costs ``parts[i]``; one that moves
-        from i to j costs ``moves[i]`` and ``moves[j]`` reversed.  Without moves the parts must be
+        for add-remove neighbours; the parts themselves are stated for replace-one neighbours.  A
+        record that stays in group i costs ``parts[i]``; one that moves from i to j costs both
+        ``moves[i]`` and ``moves[j]`` reversed.  Without moves the parts of a plan by value must be
         stated for add-remove neighbours.
 
     References
@@ -62,18 +64,25 @@ class Parallel(Item):
         object.__setattr__(self, "parts", checked_parts(parts))
         object.__setattr__(self, "by", GROUPING.check("by", by))
         object.__setattr__(self, "moves", checked_parts(moves))
-        stated = common_relation(distinct_objects(self.parts))
+        of_parts = common_relation(distinct_objects(self.parts))
+        of_moves = common_relation(distinct_objects(self.moves))
         if self.moves:
             wrong = self.by != "value" or len(self.moves) != len(self.parts)
-            if wrong or common_relation(distinct_objects(self.moves)) not in (
-                None,
-                Adjacency.ADD_REMOVE,
-            ):
+            if wrong or of_moves not in (None, Adjacency.ADD_REMOVE):
                 allowed = "one plan stated for add-remove neighbours for each part, by value"
                 raise ParameterError("moves", moves, allowed)
-        elif self.by == "value" and stated not in (None, Adjacency.ADD_REMOVE):
-            allowed = f"given for {stated} parts: a record's new value can move it to another part"
+            # A record that is replaced and stays can move a part twice as far as its presence does.
+            if of_parts not in (None, Adjacency.REPLACE_ONE):
+                allowed = f"stated for replace-one neighbours where moves are given, not {of_parts}"
+                raise ParameterError("parts", self.parts, allowed)
+        elif self.by == "value" and of_parts is Adjacency.REPLACE_ONE:
+            allowed = (
+                f"given for {of_parts} parts: a record's new value can move it to another part"
+            )
             raise ParameterError("moves", self.moves, allowed)
+        elif self.by == "value" and of_parts not in (None, Adjacency.ADD_REMOVE):
+            allowed = f"stated for add-remove neighbours where a value decides, not {of_parts}"
+            raise ParameterError("parts", self.parts, allowed)
 
     def __repr__(self) -> str:
         runs = [(part, len(list(same))) for part, same in groupby(self.parts)]
@@ -90,19 +99,19 @@ class Parallel(Item):
         """The relation of its parts; with ``moves``, replace-one; else by value, add-remove."""
         if self.moves:
             return Adjacency.REPLACE_ONE
-        # Never None, even where no part states a relation: without moves, it is not known what a
-        # record costs that is replaced by one of another group.
+        # Not None, even where no part states a relation: the plan could then be stated for
+        # replace-one, and without moves the cost of a record that changes its group is not known.
         if self.by == "value" and self.parts:
             return Adjacency.ADD_REMOVE
         return common_relation(distinct_objects(self.parts))
 
     @property
     def distinct(self) -> tuple[Plan, ...]:
-        """The plans of which a user pays for one: different parts, or a move between two."""
+        """The plans of which a user pays for one: the parts, and what moves between groups cost."""
         crossed = [
-            Sequential([out, into.reversed])
-            for i, out in enumerate(self.moves)
-            for j, into in enumerate(self.moves)
+            Sequential([leaving, joining.reversed])
+            for i, leaving in enumerate(self.moves)
+            for j, joining in enumerate(self.moves)
             if i != j
         ]
         plans: dict[Plan, None] = {}

@@ -43,7 +43,10 @@ class Figure:
 
 
 def epsilon_axes(deltas: Sequence[float], epsilons: Iterable[float]) -> Axes[float]:
-    """Return logarithmic axes of epsilon against delta that include the given values."""
+    """Return logarithmic axes of epsilon against delta that include the given values.
+
+    ``deltas`` ascend, and one is above 0.
+    """
     shown = [delta for delta in deltas if delta > 0]
     x, y = LogScale(shown[0], shown[-1]), LogScale(*padded_range(epsilons))
     return Axes(x, y, "delta", "epsilon")

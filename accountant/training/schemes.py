@@ -157,7 +157,7 @@ def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micr
         return Scheme(above=(node,), below=below, note="" if is_attained else "bound")
     # A replaced record is a group of two: one is removed, the other added.  The other bound is that
     # both use the same step of each pass.
-    same_step = begun_passes * OnePass(gaussian(noise, clips=2), run.batches)
+    same_step = begun_passes * OnePass(Stated(gaussian(noise, clips=2), relation), run.batches)
     return Scheme(above=(Grouped(node, 2), same_step), below=below, note="group")
 
 

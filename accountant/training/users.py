@@ -109,8 +109,9 @@ def _plans_above(
         of_record = record_scheme(run, noise, loader, ADD_REMOVE, microbatching=micro)
         group_size = 2 * size if relation is REPLACE_ONE else size
         # All records of a user may be allocated to the same step.
-        together = OnePass(gaussian(noise, size * replaced_clips), run.batches)
-        return Grouped(of_record.above[0], group_size), math.ceil(run.passes) * together
+        worst_step = Stated(gaussian(noise, size * replaced_clips), relation)
+        together = math.ceil(run.passes) * OnePass(worst_step, run.batches)
+        return Grouped(of_record.above[0], group_size), together
     if loader in PASSES:
         worst_order = gaussian(noise, root_up(blanked_squares(run, size)) * replaced_clips)
         return (math.ceil(run.passes) * OnePass(Stated(worst_order, relation), run.batches),)

@@ -46,8 +46,8 @@ def stated_neighbours(value: Any, depth: int) -> set[str]:
         relation for part in value.values() for relation in stated_neighbours(part, depth + 1)
     }
     kind = value.get("kind")
-    if kind == "OnePass":  # a record that is removed from a pass leaves its place empty
-        of_parts = {ZERO_OUT if relation == ADD_REMOVE else relation for relation in of_parts}
+    if kind == "OnePass" and of_parts <= {ADD_REMOVE}:  # a removed record leaves its place empty
+        of_parts = {ZERO_OUT}
     adds_records = value.get("by") == "value" or kind in SAMPLES
     default = ADD_REMOVE if adds_records else OF_KIND.get(str(kind), "")
     stated = str(value.get("relation") or default)

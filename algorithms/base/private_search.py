@@ -1,9 +1,10 @@
 """Private tuning: the best of a random number of fits, at random settings, scored privately.
 
-A *try* draws one of the candidate settings, fits at it on one part of the records, and releases a
-noisy score on the other part.  The number of tries is random, from a law that is public, and only
-the try with the best score is ever shown: then the search costs two to three times one try,
-however many candidates there are (`Repeated` is its plan).
+A *try* draws one of the candidate settings, makes a fit with it on one part of the records, and
+releases a noisy score of the fit on the other part.  Each record is in one of the two parts, so a
+try costs what a fit costs, or the score.  The number of tries is random, from a law that is public,
+and only the try with the best score is ever shown.  Then the search costs two to three times one
+try, however many candidates there are (Liu & Talwar 2019; `Repeated` computes it).
 
 References: Liu & Talwar (2019); Papernot & Steinke (2022).
 """
@@ -42,12 +43,13 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
 SHARE = Interval(0.0, 1.0, "()")
-PRECISION = 1e-3  # how close the cost comes to the budget; a smaller number takes more trials
-MAX_TRIALS = 30  # of the search for a fit's epsilon; it usually takes four or five
+# The epsilon of a fit is found by trials: the cost of the search comes as close to its budget as
+# PRECISION, relative.  A smaller number takes more trials; usually there are four or five.
+PRECISION, MAX_TRIALS = 1e-3, 30
 
 
-class Fitted(NamedTuple):
-    """One fit, what it was fitted with, and its private score."""
+class Try(NamedTuple):
+    """A fit, its setting, and its noisy score."""
 
     model: Any
     settings: dict[str, Any]
@@ -62,10 +64,12 @@ def _delegated(name: str) -> Any:
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     """The best setting of a private estimator, (epsilon, delta)-DP with the cost of the search.
 
-    A random number of fits is made, each at a setting drawn from the candidates, on a public part
-    of the records.  A noisy score on the other part says which one is best.  It alone is kept: the
-    others, and their number, are never shown.  So the search costs two to three times a fit,
+    A random number of fits is made, each with a setting drawn from the candidates, on one part of
+    the records.  A noisy score on the other part says which fit is best, and only this fit is kept:
+    the others, and their number, are never shown.  So the search costs two to three times a fit,
     however many candidates there are.  How long it takes shows about how many fits there were.
+    There is one split into two parts, not several as in cross-validation: a record pays for one
+    part alone.
 
     Parameters
     ----------
@@ -147,8 +151,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ParameterError
             If a parameter is out of range, or the estimator cannot be tuned.
         """
-        search = self._search()
-        return search.plan_of(search.run_epsilon(shape), shape)
+        search = self._search_plan()
+        return search.plan_of(search.fit_epsilon(shape), shape)
 
     def fit(self, X: Any, y: Any, ledger: Any = None) -> Self:
         """Search on features and targets; nothing is released if the input is bad.
@@ -173,30 +177,32 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         BudgetExceeded
             If the budget does not suffice; nothing is spent, read or drawn.
         """
-        search, classes = self._search(), None
-        search.settings()
+        search, classes = self._search_plan(), None
+        search.settings()  # refuses wrong candidates before the data are looked at
         if is_classifier(self.estimator) and y is not None:
             classes, y = encode_classes(y, self.estimator.classes)
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
-        epsilon = search.run_epsilon(X.shape)
-        self.plan_, self.run_epsilon_ = search.plan_of(epsilon, X.shape), epsilon
+        self.run_epsilon_ = search.fit_epsilon(X.shape)
+        self.plan_ = search.plan_of(self.run_epsilon_, X.shape)
         part: Any = self.plan_.part
         stated = Stated(self.plan_, search.adjacency(part.parts[:-1]))
         seed = generator_of(self.random_state)
         rng = generator(seed)
         refuse_transformers_in_front(self)
-        warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)
+        warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)  # points at the call of `fit`
+        # The whole search is charged here, before the first fit; the gates of its fits charge
+        # nothing.  An audit passes such gates itself, and nothing is charged at all.
         gates = ledger if isinstance(ledger, Gates) else PAID
         if ledger is None:
-            refuse_repeats(self._family(), stated)
+            refuse_repeats(self._charged_estimator(), stated)
         elif ledger is not gates:
-            charge(self._family(), stated, X.shape[0], ledger)
-        order, rows = rng.permutation(X.shape[0]), search.rows(X.shape)[0]
-        train, test = order[:rows], order[rows:]
+            charge(self._charged_estimator(), stated, X.shape[0], ledger)
+        order, fit_size = rng.permutation(X.shape[0]), search.sizes(X.shape)[0]
+        train, test = order[:fit_size], order[fit_size:]
         further_tries = draw_tries(search.checked_tries(), rng) - 1
-        best = self._one_fit(X, y, classes, train, test, rng, gates)
+        best = self._one_try(X, y, classes, train, test, rng, gates)
         for _ in range(further_tries):
-            candidate = self._one_fit(X, y, classes, train, test, rng, gates)
+            candidate = self._one_try(X, y, classes, train, test, rng, gates)
             if candidate.score > best.score:
                 best = candidate
         self.best_estimator_, self.best_params_, self.best_score_ = best
@@ -251,7 +257,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             f"score {self.best_score_:.3g}"
         )
 
-    def _one_fit(
+    def _one_try(
         self,
         X: Array,
         y: Array,
@@ -260,40 +266,45 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         test: Array,
         rng: np.random.Generator,
         gates: Gates,
-    ) -> Fitted:
-        """Fit at a setting drawn from the candidates, and score it."""
-        search = self._search()
+    ) -> Try:
+        """Make a fit with a setting drawn from the candidates, and score it."""
+        search = self._search_plan()
         settings = search.settings()
         number = int(rng.integers(len(settings)))
         seed = None if self.random_state is None else np.random.default_rng(rng.integers(2**63))
-        model = search.at(settings[number], self.run_epsilon_).set_params(random_state=seed)
+        model = search.estimator_with(settings[number], self.run_epsilon_)
+        model.set_params(random_state=seed)
         targets = y if classes is None else classes[y.astype(np.intp)]
         model.fit(X[train], targets[train], ledger=gates)
         part: Any = self.plan_.part
-        *fits, scored = part.parts
+        *fits, noisy_score = part.parts
         if model.plan_ != fits[number]:
             raise OffPlan(model.plan_, fits[number], "a fit released something else")
-        gate = gates.open((X[test], y[test]), scored, rng=seed, transcript="full")
-        score = float(gate.release(scored, lambda data: self._mean_score(model, classes, *data)))
-        return Fitted(model, settings[number], score)
+        gate = gates.open((X[test], y[test]), noisy_score, rng=seed, transcript="full")
+        score = gate.release(noisy_score, lambda data: self._mean_score(model, classes, *data))
+        return Try(model, settings[number], float(score))
 
     def _mean_score(self, model: Any, classes: Any, X: Array, y: Array) -> float:
-        """Return the mean of a score in [0, 1] of every record: the query."""
+        """Return the mean of a score in [0, 1] of every record: the query.
+
+        A prediction that is NaN counts as an error of ``score_bound``.  A refusal of the query
+        would tell something of the data.
+        """
         predicted = model.predict(X)
         if classes is not None:
             return float(np.mean(predicted == classes[y.astype(np.intp)]))
         bound = POSITIVE.check("score_bound", self.score_bound)
         error = np.abs(np.asarray(predicted, dtype=float) - y) / bound
-        return float(np.mean(1 - np.minimum(error, 1.0)))
+        return float(np.mean(1 - np.fmin(error, 1.0)))
 
-    def _search(self) -> SearchPlan:
+    def _search_plan(self) -> SearchPlan:
         """Return what the search releases, by the parameters as they are now."""
         return SearchPlan(
             self.estimator, self.candidates, self.epsilon, self.delta, self.tries, self.validation
         )
 
-    def _family(self) -> Any:
-        """Return an estimator that spends with the one that is tuned, at the whole budget."""
+    def _charged_estimator(self) -> Any:
+        """Return a copy of the tuned estimator that has the whole budget, and shares its meters."""
         estimator = clone(self.estimator).set_params(epsilon=self.epsilon, delta=self.delta)
         estimator.spends_with(self.estimator)
         return estimator
@@ -318,7 +329,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 @final
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The parameters of a search."""
+    """What a search releases, by its parameters, which are those of `PrivateSearchCV`."""
 
     estimator: Any
     candidates: Any
@@ -327,8 +338,8 @@ class SearchPlan:
     tries: Any
     validation: float
 
-    def run_epsilon(self, shape: tuple[int, ...]) -> float:
-        """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
+    def fit_epsilon(self, shape: tuple[int, ...]) -> float:
+        """Return about the greatest epsilon of a fit with which the search stays in its budget."""
         target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
 
         # The cost of the search is nearly proportional to the epsilon of a fit, so the next trial
@@ -351,27 +362,32 @@ class SearchPlan:
         A try makes one of the fits and one score, which `Parallel` says: each record pays for the
         dearest of them alone.
         """
-        train, test = self.rows(shape)
-        fits = [self.at(setting, epsilon).plan((train, shape[1])) for setting in self.settings()]
+        fit_size, score_size = self.sizes(shape)
+        fits = [
+            self.estimator_with(setting, epsilon).plan((fit_size, shape[1]))
+            for setting in self.settings()
+        ]
         self.adjacency(fits)
         # A record is used for fitting or for scoring, and pays for one of the two.
-        moved = round_up(1 / test)  # how far a record moves a mean of numbers in [0, 1]
-        score: Plan = Laplace(round_up(moved / epsilon), moved)
+        sensitivity = round_up(1 / score_size)  # of a mean of numbers in [0, 1]
+        noisy_score: Plan = Laplace(round_up(sensitivity / epsilon), sensitivity)
         if self.delta:
-            score = calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=self.delta)
-        return Repeated(Parallel([*fits, score]), self.checked_tries())
+            noisy_score = calibrate(
+                Gaussian, sensitivity=sensitivity, epsilon=epsilon, delta=self.delta
+            )
+        return Repeated(Parallel([*fits, noisy_score]), self.checked_tries())
 
-    def rows(self, shape: tuple[int, ...]) -> tuple[int, int]:
+    def sizes(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Return how many records fit, and how many score."""
         records, _ = checked_shape(shape)
         share = SHARE.check("validation", self.validation)
         if records < 2:
             raise ParameterError("X", f"n_samples={records}", "at least 2 records: one scores")
-        test = min(max(1, round(share * records)), records - 1)
-        return records - test, test
+        score_size = min(max(1, round(share * records)), records - 1)
+        return records - score_size, score_size
 
-    def at(self, settings: dict[str, Any], epsilon: float) -> Any:
-        """Return an estimator at a setting."""
+    def estimator_with(self, settings: dict[str, Any], epsilon: float) -> Any:
+        """Return an estimator with a setting, of the cost of a fit."""
         return clone(self.estimator).set_params(**settings, epsilon=epsilon, delta=self.delta)
 
     def settings(self) -> list[dict[str, Any]]:
@@ -390,19 +406,22 @@ class SearchPlan:
             k for setting in candidates for k in setting
         }
         parameters = self.estimator.get_params()
+        if "delta" not in parameters:
+            allowed = "an estimator with a parameter delta, which the search sets"
+            raise ParameterError("estimator", type(self.estimator), allowed)
         unknown = sorted({k for setting in candidates for k in setting} - set(parameters)) + sorted(
             reserved
         )
-        if unknown or "delta" not in parameters:
+        if unknown:
             allowed = "lists of values for parameters of the estimator that the search does not set"
-            raise ParameterError("candidates", unknown or "no delta", allowed)
+            raise ParameterError("candidates", unknown, allowed)
         return candidates
 
     def checked_tries(self) -> Tries:
         """Return the law of the number of fits, at least one."""
         tries: Any = self.tries
         if tries is None:
-            return tries_of_mean(2.0 * len(self.settings()), 0.0)
+            return tries_of_mean(2.0 * len(self.settings()), shape=0.0)  # the logarithmic law
         if not isinstance(tries, NegativeBinomial):
             allowed = "GeometricTries, LogarithmicTries or NegativeBinomialTries: at least one try"
             raise ParameterError("tries", tries, allowed)

@@ -13,7 +13,11 @@ from accountant.numerics import Array
 
 
 class ScoreClassifier:
-    """Predictions from `decision_function`; a subclass names this class before the estimator's."""
+    """Predictions from `decision_function`, which a subclass defines.
+
+    A subclass names this class before the estimator's.  It is no abstract class, whose metaclass
+    estimators do not have: Python does not check that the method is defined.
+    """
 
     classes_: Any
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 
 from audits.claims.findings import Outcome
 from audits.libraries import LIBRARIES, version
 from audits.results.result_file import Result
-from audits.results.rows import ReportRow
+from audits.results.rows import FAMILY_ERROR, ReportRow
 from mechanisms.base.marked_table import markdown_table
 
 WIDTH = 100  # most characters of a line
@@ -25,9 +26,8 @@ INTRODUCTION = """\
 Each fault below was found again when this page was written, by
 `{command}`.
 Its own command shows it alone. A lower bound on ε holds with probability {confidence:g}; all
-verdicts together hold with probability 1 − 10⁻⁶. Some libraries draw their own randomness, so
-bounds differ a little from run to run. `pip install '.[libraries]'` installs these
-versions.
+verdicts together hold with probability {certainty:.7g}. Some libraries draw their own randomness,
+so bounds differ a little from run to run. `pip install '.[libraries]'` installs these versions.
 
 """
 
@@ -43,7 +43,9 @@ def faults_page(result: Result) -> str:
         f"python -m audits libraries --samples {request.samples} --seed {request.seed} "
         "--faults docs/faults.md"
     )
-    introduction = INTRODUCTION.format(confidence=request.confidence, command=command)
+    introduction = INTRODUCTION.format(
+        confidence=request.confidence, command=command, certainty=1 - FAMILY_ERROR
+    )
     parts = [introduction, _summary(by_library)]
     for library, rows in by_library.items():
         parts += ["".join(_section(library, row)) for row in rows if _fell(row)]
@@ -71,13 +73,14 @@ def _section(library: str, row: ReportRow) -> Iterator[str]:
     """Yield the heading and the items of one fault."""
     epsilon, delta = row.claim
     yield f"\n## {library} {version(library)}: {_name(row)}\n\n"
-    if not math.isnan(epsilon):
+    if not math.isnan(epsilon):  # it is where the fault is no claim of an epsilon
         yield _item("claimed", f"ε {epsilon:.7g}" + (f", δ {delta:g}" if delta else ""))
     yield _item("found", row.witness)
     if row.epsilon_lower is not None:
         yield _item("bound", f"ε is at least {row.epsilon_lower:.3g}")
-    yield _item("reported", THREAD.sub(THREAD_LINK, dict(row.facts).get("reported", "")))
-    yield f"- command: `python -m audits libraries '{row.subject}'`\n"
+    if reported := dict(row.facts).get("reported"):
+        yield _item("reported", THREAD.sub(THREAD_LINK, reported))
+    yield f"- command: `python -m audits libraries {shlex.quote(row.subject)}`\n"
 
 
 def _item(name: str, text: str) -> str:

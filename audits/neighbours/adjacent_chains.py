@@ -1,4 +1,4 @@
-"""Chains of data sets, each a neighbour of the next, at which arithmetic may fail.
+"""Chains of data sets, each a neighbour of the next or equal to it, at which arithmetic may fail.
 
 An audit evaluates a query along a chain, to find two neighbours whose answers are further apart
 than the claimed sensitivity.
@@ -20,9 +20,12 @@ from audits.neighbours.patterns import candidate_pairs
 from audits.neighbours.value_spaces import Box, Relation, ValueMoves, random_neighbour
 
 # Records of floats at which arithmetic often fails: no number, infinities, huge numbers,
-# minus zero, and the smallest number.
+# minus zero, and the smallest positive number.
 EXTREME_RECORDS = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
 Step = tuple[str, Any]  # a link of a chain: how a data set was made, and the data set
+MOST_DRAWN_NEIGHBOURS = 16  # of one data set, at most: it bounds the time
+# Of the pairs near the best one so far: the share that has other equal rows, at most 1 of so many.
+CHANGED_SHARE, ROWS_PER_CHANGED = 0.7, 8
 
 
 def bounding_box(data: Array) -> Box:
@@ -48,15 +51,15 @@ def adjacent_chains(
     ``hostile`` adds `EXTREME_RECORDS`.  ``ordered`` says that the order of the records matters;
     otherwise the same records in another order are tried too.
     """
-    answers = relation is ValueMoves.EACH  # The value is a vector of answers, without records.
+    is_vector = relation is ValueMoves.EACH  # of answers, which has no records to add or exchange
     if data is not None:
-        yield from _neighbour_steps(box, relation, data, hostile and not answers, rng)
-        if not (ordered or answers):
+        yield from _neighbour_steps(box, relation, data, hostile and not is_vector, rng)
+        if not (ordered or is_vector):
             yield from _reordered(data, rng)
         return
     for candidate in candidate_pairs(box, relation):
         yield [(candidate.kind, candidate.first), (candidate.kind, candidate.second)]
-    if not box.shape or answers:
+    if not box.shape or is_vector:
         return
     for _, value in box.patterns():
         if not ordered:
@@ -72,10 +75,13 @@ def adjacent_chains(
 def _neighbour_steps(
     box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
 ) -> Iterator[Iterable[Step]]:
-    """Yield random neighbours of one data set, and, if ``hostile``, some with extreme records."""
-    for _ in range(min(len(value), 16)):  # no more than 16, which bounds the time
+    """Yield random neighbours of one data set, and, if ``hostile``, some with extreme records.
+
+    The data set has one record at least.
+    """
+    for _ in range(min(len(value), MOST_DRAWN_NEIGHBOURS)):
         neighbour = random_neighbour(box, relation, value, rng)
-        yield [("a neighbour of the data", value), ("a neighbour of the data", neighbour)]
+        yield [("the data", value), ("a neighbour of the data", neighbour)]
     if hostile and not box.whole:
         for record in EXTREME_RECORDS:
             row = np.full((1, *value.shape[1:]), record)
@@ -87,7 +93,7 @@ def _neighbour_steps(
 
 
 def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
-    """Yield the same records in another order, which are the same data if data are sets."""
+    """Yield the same records in another order: equal data sets, as the order has no meaning."""
     if len(value) < 2:
         return
     orders = {
@@ -127,7 +133,7 @@ def _staircase(box: Box, order: Any, name: str) -> Iterator[Step]:
 
 
 def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
-    """Yield pairs of fewer and fewer records, down to none, each with one record more.
+    """Yield data sets of fewer and fewer records, down to none, each beside itself and one record.
 
     Such pairs reveal a division by a private count.
     """
@@ -148,15 +154,15 @@ def neighbours_near(
 ) -> list[Step]:
     """Return a pair near the best pair so far, as a chain of two.
 
-    Mostly it is the pair with the same few rows of both data sets changed; the row in which they
-    differ stays.  Else it is its first value with another neighbour, or, where the first value has
-    another shape than the box, a new random pair.
+    Mostly a few rows that are equal in both data sets are changed to the same new rows, and the row
+    in which they differ stays.  Else the first data set of the pair gets another neighbour.  Where
+    it has another shape than the box, the pair is a new random one.
     """
     first_value, second_value = pair
-    name = "near the best"
+    name = "near the best pair"
     are_alike = np.shape(first_value) == np.shape(second_value) and np.ndim(first_value)
-    if are_alike and rng.random() < 0.7:
-        row_count = int(rng.integers(1, 1 + max(1, len(first_value) // 8)))
+    if are_alike and rng.random() < CHANGED_SHARE:
+        row_count = int(rng.integers(1, 1 + max(1, len(first_value) // ROWS_PER_CHANGED)))
         rows = rng.integers(0, len(first_value), size=row_count)
         if len(first_value) <= box.shape[0]:
             new_rows = np.asarray(box.random(rng))[: len(first_value)]

@@ -6,7 +6,6 @@ values, or an algorithm with two data sets.  The pytest plugin loads this file w
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -35,6 +34,7 @@ from audits.pytest_support.failures import (
     report_parameter_errors,
     type_text,
 )
+from audits.statistics.binomial_bounds import max_correct_probability
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
@@ -172,7 +172,7 @@ def _attack(
                 headline, trial, event=event, claim=f"{claim!r}, {claim_source}", **optional_facts
             )
         )
-    guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
+    guesses, allowed = point.guesses, max_correct_probability(point.epsilon)
     epsilon_bound = guesses.epsilon_lower(point.delta, trial.confidence)
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(

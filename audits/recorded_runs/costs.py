@@ -21,6 +21,7 @@ docs/proofs/recorded_runs.md has the proofs:
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,15 +52,22 @@ from audits.recorded_runs.tape import NoiseBlock, Tape
 # If there are more different Laplace shifts than this, shifts within a relative 1 / MOST_SHIFTS of
 # each other count as the larger one: the cost is then a little higher, and faster to compose.
 MOST_SHIFTS = 200
-# The residual of least squares that counts as rounding, relative to the largest move of the sums,
-# each divided by the length of its row.  A larger residual means that no moves fit.
-NO_MOVE = 1e-13
+# A residual of least squares counts as rounding up to this times the largest move of the sums, each
+# divided by the length of its row, and up to ROUND_OFF times its own sum's move.  Where a residual
+# is larger, no moves of the noises fit.
+RESIDUAL_ROUND_OFF = 1e-13
 # Laws that are charged as Laplace noise of their scale.  Logistic noise never costs more than that
 # (docs/proofs/recorded_runs.md), and the logarithm of a uniform number is exponential noise, which
 # is Laplace noise if a coin gives the sign.
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
-# Laws that `least_cost` names as the reason where it cannot tell what a move of them costs.
-LAWS_WITHOUT_COST = ("unknown", "gumbel", "gaussian", "uniform", "geometric")
+
+
+class _ForcedMoves(NamedTuple):
+    """Moves of noises that are fixed, by number, and what fixed them."""
+
+    moves: dict[int, float]
+    surely: dict[int, float]  # those of them that a released number forces, and no comparison alone
+    questions: list[Question]  # the comparisons whose numbers count as released
 
 
 def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Conflict]]:
@@ -70,8 +78,9 @@ def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Confl
     """
     spent = Spent()
     recorded = [pair.recorded for pair in pairs]
-    # Only a comparison, or a draw that was handed out as a plain number, can be a coin that chooses
-    # the sign of noise.  Without either, the logarithm of a uniform number is one-sided noise.
+    # The logarithm of a uniform number is one half of Laplace noise if a coin chooses its sign, and
+    # one-sided noise if none does.  Such a coin is a comparison, or a draw that was handed out as a
+    # plain number: no other event can decide a sign.
     compares = any(isinstance(event, Question) and event.sides is not None for event in recorded)
     draws_plain = any(isinstance(event, Draw) and event.noisy is None for event in recorded)
     if not (compares or draws_plain):
@@ -82,14 +91,19 @@ def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Confl
     # Numbers with Gaussian noise that were compared count as released from here on.
     constraints = gaussians_released(constraints, laws)
     moves, conflicts, remaining = forced_moves(constraints)
+    released = [row for row in constraints.released if not isinstance(row.event, Question)]
+    questions = [row.event for row in constraints.released if isinstance(row.event, Question)]
+    surely = forced_moves(Constraints(released))[0] if questions else moves
+    forced = _ForcedMoves(moves, surely, questions)
     for event, reason in conflicts:
-        if isinstance(event, Question):  # such a number: its release is only an upper bound
+        # What a comparison tells is less than a release of its numbers, so no conflict is sure.
+        if isinstance(event, Question):
             spent.unknown.append(_compared_at(event))
         else:
             spent.infinite.append((event.site, reason))
     _spend_forced(moves, laws, spent)
-    remaining = _without_gaussian_sums(remaining, moves, laws, spent)
-    _spend_least(remaining, moves, laws, spent)
+    remaining = _without_gaussian_sums(remaining, forced, laws, spent)
+    _spend_least(remaining, forced, laws, spent)
     for pair in pairs:
         _spend_parameter(pair, spent)
         _spend_call(pair, spent)
@@ -110,8 +124,10 @@ def _spend_parameter(pair: EventPair, spent: Spent) -> None:
 def _spend_call(pair: EventPair, spent: Spent) -> None:
     """Spend the declared loss of a call, unless its value did not move.
 
-    ``spent.calls`` gets the whole loss.  ``spent.scaled`` gets the loss at this move: a pure loss
-    times the part of the sensitivity that the value moved by.
+    ``spent.calls`` gets the whole loss.  ``spent.scaled`` gets a pure loss times the share of the
+    sensitivity that the value moved by.  This is what Laplace noise costs there.  For other
+    mechanisms it is no bound, and it enters no cost: where the whole losses exceed a claim, it
+    decides whether that is a finding, or is only named as unchecked.
     """
     call = pair.recorded
     if not isinstance(call, Call) or call.declared is None:
@@ -137,46 +153,49 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
     shift.  All Gaussian shifts are one loss, of the root of the sum of their squares.
     """
     noises = np.fromiter(moves, dtype=np.int64, count=len(moves))
-    distances_moved = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
-    noises, distances_moved = noises[distances_moved != 0], distances_moved[distances_moved != 0]
+    distances = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
+    noises, distances = noises[distances != 0], distances[distances != 0]
     gaussian_squares, laplace_shifts = 0.0, []
     block_numbers = laws.numbers_of_blocks(noises)
     for number in np.unique(block_numbers):
         block, in_block = laws.blocks[number], block_numbers == number
-        scale, gaps = block.scale[noises[in_block] - block.start], distances_moved[in_block]
+        scale, block_distances = block.scale[noises[in_block] - block.start], distances[in_block]
         if block.law == "unknown":
             spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
-        elif not np.all(np.isfinite(gaps)):
+        elif not np.all(np.isfinite(block_distances)):
             spent.infinite.append((block.site, "a value is no number, or infinite"))
         elif np.any(scale <= 0):
             spent.infinite.append((block.site, "noise of scale 0"))
         elif block.law == "gaussian":
-            gaussian_squares += float(np.sum((gaps / scale) ** 2))
+            gaussian_squares += float(np.sum((block_distances / scale) ** 2))
         elif block.law in LIKE_LAPLACE:
-            laplace_shifts += (gaps / scale).tolist()
+            laplace_shifts += (block_distances / scale).tolist()
             if block.law == "log of uniform":
                 reason = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
                 spent.assumed.append(reason)
         else:
-            _spend_uniform_or_other(block, gaps, spent)
+            _spend_uniform_or_other(block, block_distances, spent)
     if gaussian_squares:
         spent.losses[GaussianLoss(math.sqrt(gaussian_squares))] += 1
     for shift, count in _grouped(laplace_shifts):
         spent.losses[LaplaceLoss(shift)] += count
 
 
-def _spend_uniform_or_other(block: NoiseBlock, gaps: NDArray[np.float64], spent: Spent) -> None:
+def _spend_uniform_or_other(
+    block: NoiseBlock, distances: NDArray[np.float64], spent: Spent
+) -> None:
     """Spend moves of noise of one block, whose law is uniform, Gumbel or one-sided.
 
-    Uniform noise is recorded with width 1 (its factor has the width): if it moves by ``gap``, it
-    shows this with probability ``gap``.  One-sided noise costs an infinite loss in one direction.
+    Uniform noise is recorded with width 1 (its factor has the width): if it moves by a distance
+    below 1, it shows this with just that probability.  One-sided noise costs an infinite loss in
+    one direction.
     """
     if block.law == "gumbel":
         spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
     elif block.law == "uniform":
-        for gap in gaps.tolist():
-            if gap < 1:
-                spent.losses[ApproxLoss(0.0, gap)] += 1
+        for distance in distances.tolist():
+            if distance < 1:
+                spent.losses[ApproxLoss(0.0, distance)] += 1
             else:
                 spent.infinite.append((block.site, "uniform noise is smaller than a move"))
     else:
@@ -203,7 +222,7 @@ def _compared_at(question: Question) -> str:
     return f"the loss of Gaussian noise compared at {question.site}"
 
 
-def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+def _spend_least(remaining: Constraints, forced: _ForcedMoves, laws: Laws, spent: Spent) -> None:
     """Spend the sums and comparisons that remain, by the least cost of moves (statement 1).
 
     It is a pure loss, the larger of the costs from the first data to the second and back.
@@ -215,13 +234,16 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
     # The cost is that of all conditions together: the first event stands for them in a message.
     site, largest_cost = events[0].site, 0.0
     for sign in (1.0, -1.0):
-        # The reason of an infinite cost is the name of a law that has none, or a sentence.
-        cost, reason = least_cost(remaining, moves, laws, sign)
-        if cost == math.inf and reason in LAWS_WITHOUT_COST:
-            spent.unknown.append(f"the loss of {reason} noise compared at {site}")
-            return
+        cost, _ = least_cost(remaining, forced.moves, laws, sign)
         if cost == math.inf:
-            spent.infinite.append((site, reason))
+            # The reason is a sentence; or the name of a law for which statement 1 has no cost,
+            # though another bound may be finite.  Without the moves that only comparisons force it
+            # may be "": then some moves do.
+            _, reason = least_cost(remaining, forced.surely, laws, sign)
+            if reason and all(block.law != reason for block in laws.blocks):
+                spent.infinite.append((site, reason))
+            else:
+                spent.unknown.append(f"the loss of {reason or 'the'} noise compared at {site}")
             return
         largest_cost = max(largest_cost, cost)
     if largest_cost:
@@ -229,35 +251,57 @@ def _spend_least(remaining: Constraints, moves: dict[int, float], laws: Laws, sp
 
 
 def _without_gaussian_sums(
-    constraints: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
+    constraints: Constraints, forced: _ForcedMoves, laws: Laws, spent: Spent
 ) -> Constraints:
     """Spend and remove the released numbers that hold Gaussian noise alone.
 
     Noises with a forced move are not counted: they are fixed, and add their move to the number's.
     """
     remaining = Constraints(compared=constraints.compared)
-    gaussian_sums: list[Condition] = []
+    sums: list[Condition] = []
+    surely_released: list[tuple[Condition, Event]] = []
     for moved, event in constraints.released:
-        for k, (factors, gap) in enumerate(conditions_of(moved)):
-            fixed_move = sum(factor * moves[n] for n, factor in factors.items() if n in moves)
-            free = {n: factor for n, factor in factors.items() if n not in moves}
-            if free and all(laws.law(n)[0] == "gaussian" for n in free):
-                gaussian_sums.append(Condition(free, gap + fixed_move))
+        for k, condition in enumerate(conditions_of(moved)):
+            free = _without_forced(condition, forced.moves)
+            if free.factors and all(laws.law(n)[0] == "gaussian" for n in free.factors):
+                sums.append(free)
+                if not isinstance(event, Question):
+                    surely_released.append((_without_forced(condition, forced.surely), event))
             else:
                 remaining.released.append(Released(moved.rows(np.array([k])), event))
-    if any(row.gap for row in gaussian_sums):
-        _spend_gaussian_sums(gaussian_sums, constraints, laws, spent)
+    if not any(condition.gap for condition in sums):
+        return remaining
+    shift = _least_gaussian_shift(sums, laws)
+    if shift is not None:
+        spent.losses[GaussianLoss(shift)] += 1
+    # A comparison tells less than its numbers.  So the loss is surely infinite only if the numbers
+    # that were released have no solution by themselves.
+    elif (
+        surely_released
+        and _least_gaussian_shift([condition for condition, _ in surely_released], laws) is None
+    ):
+        # No single sum is to blame: the first one stands for all.
+        spent.infinite.append((surely_released[0][1].site, NO_SOLUTION))
+    else:
+        spent.unknown.append(_compared_at(forced.questions[0]))
     return remaining
 
 
-def _spend_gaussian_sums(
-    rows: list[Condition], constraints: Constraints, laws: Laws, spent: Spent
-) -> None:
-    """Spend sums of Gaussian noises; a row has the factor of each noise, and the sum's own move.
+def _without_forced(condition: Condition, moves: dict[int, float]) -> Condition:
+    """Return the condition on the other noises, with forced moves added to the value's own."""
+    factors, gap = condition
+    fixed_move = sum(factor * moves[n] for n, factor in factors.items() if n in moves)
+    return Condition(
+        {n: factor for n, factor in factors.items() if n not in moves}, gap + fixed_move
+    )
 
-    Let A be the matrix of the factors times the scales, and d the moves of the sums.  The loss is
-    that of a Gaussian shift by the least norm of a u with A u = -d, and infinite if there is no
-    such u (statement 2).
+
+def _least_gaussian_shift(rows: list[Condition], laws: Laws) -> float | None:
+    """Return the shift of Gaussian noise that keeps all sums, in deviations; None if there is none.
+
+    A row has the factor of each noise of a sum, and the sum's own move.  Let A be the matrix of the
+    factors times the scales, and d the moves of the sums.  The shift is the least norm of a u with
+    A u = -d (statement 2).
     """
     column_of = {n: k for k, n in enumerate(sorted({n for row in rows for n in row.factors}))}
     matrix = np.zeros((len(rows), len(column_of)))
@@ -272,17 +316,9 @@ def _spend_gaussian_sums(
     lengths[lengths == 0] = 1.0
     matrix, gaps = matrix / lengths[:, None], gaps / lengths
     solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
-    tolerance = NO_MOVE * float(np.abs(gaps).max())
-    if np.allclose(matrix @ solved, -gaps, rtol=ROUND_OFF, atol=tolerance):
-        spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
-        return
-    # No single row is to blame: the first released number stands for all.
-    events = [row.event for row in constraints.released]
-    question = next((event for event in events if isinstance(event, Question)), None)
-    if question is None:
-        spent.infinite.append((events[0].site, NO_SOLUTION))
-    else:
-        spent.unknown.append(_compared_at(question))
+    tolerance = RESIDUAL_ROUND_OFF * float(np.abs(gaps).max())
+    is_solution = np.allclose(matrix @ solved, -gaps, rtol=ROUND_OFF, atol=tolerance)
+    return float(np.linalg.norm(solved)) if is_solution else None
 
 
 def declared_cost(
@@ -305,7 +341,8 @@ def declared_cost(
         primitive = draws.get(block.name)
         if block.law not in ("laplace", "gaussian") or primitive is None:
             return None
-        limit = sensitivity_of(primitive, arguments={})  # a declared number, not an argument's name
+        # A draw has no arguments, so its sensitivity is declared as a number.
+        limit = sensitivity_of(primitive, arguments={})
         if limit is None or not block.scale.size or block.scale.min() <= 0:
             return None
         kind = LaplaceLoss if block.law == "laplace" else GaussianLoss

@@ -25,7 +25,7 @@ from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.known_densities.hockey_stick import exact, exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import algorithm_facts, load
-from audits.statistics.binomial_bounds import mean_confidence_band
+from audits.statistics.binomial_bounds import max_correct_probability, mean_confidence_band
 from audits.zoo.catalogue import ZOO
 from audits.zoo.specimen import Specimen
 from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVector, registry
@@ -46,28 +46,28 @@ ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
 # pairs of values, and of outputs that are drawn for each pair.
 POINTS, PAIRS, DRAWS = 17, 5, 20_000
 LOSS_POINTS = 41  # number of epsilons in the figure of an algorithm's profile
-# Largest epsilon in a figure, and the delta at which the largest is taken of a claim that is not
-# pure; a claim's own probability of an infinite loss below ROUNDED_DELTA counts as none.
+# No figure goes beyond MAX_EPSILON.  The figure of a claim that is not pure ends at its epsilon at
+# FIGURE_DELTA.  A probability of an infinite loss below ROUNDED_DELTA is taken for a rounding of 0.
 MAX_EPSILON, FIGURE_DELTA, ROUNDED_DELTA = 20.0, 1e-5, 1e-12
 
 
 def cases() -> list[AuditCase]:
     """Every instance of the registry, every specimen of the zoo, every algorithm."""
     instances = [instance for cls in registry() for instance in cls.instances()]
-    rows = [_mechanism_case(instance) for instance in instances]
-    kinds_of_numbers = AdditiveNoise, PiecewiseUniform
-    rows += [
+    audit_cases = [_mechanism_case(instance) for instance in instances]
+    releases_noisy_numbers = AdditiveNoise, PiecewiseUniform
+    audit_cases += [
         _bits_case(instance)
         for instance in instances
-        if isinstance(instance, kinds_of_numbers) and isinstance(instance.support, RealLine)
+        if isinstance(instance, releases_noisy_numbers) and isinstance(instance.support, RealLine)
     ]
     # The first answer of a sparse vector shows the low bits of its noise.
-    rows += [
+    audit_cases += [
         _bits_case(SparseVector(-100.0, 8.0, 1.0, arithmetic=arithmetic), ANSWERS_ABOVE)
         for arithmetic in (IDEALISED, EXACT)
     ]
-    rows += [_specimen_case(specimen) for specimen in ZOO]
-    rows.append(
+    audit_cases += [_specimen_case(specimen) for specimen in ZOO]
+    audit_cases.append(
         AuditCase(
             HOUSING,
             "algorithm",
@@ -76,7 +76,7 @@ def cases() -> list[AuditCase]:
             _housing_row,
         )
     )
-    return rows
+    return audit_cases
 
 
 def verdict_confidence() -> float:
@@ -92,7 +92,7 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
         runs, confidence = settings.samples, settings.confidence
         with settings.workers() as pool:
             finding = audit(mechanism, runs=runs, confidence=confidence, rng=rng, executor=pool)
-        exact = exact_epsilon(mechanism, finding.delta)
+        true_epsilon = exact_epsilon(mechanism, finding.delta)
         curve = mechanism_curve(mechanism, settings) if settings.curves else None
         return guess_test_row(
             subject,
@@ -100,8 +100,8 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
             mechanism.loss,
             finding,
             expected,
-            exact=exact,
-            verdict=verdict_confidence(),
+            exact=true_epsilon,
+            confidence_of_verdict=verdict_confidence(),
             curve=curve,
         )
 
@@ -124,7 +124,7 @@ def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> Aud
             finding,
             expected,
             exact=None,
-            verdict=verdict_confidence(),
+            confidence_of_verdict=verdict_confidence(),
         )
 
     return AuditCase(subject, "bits", "the lowest bit of a release", expected, check)
@@ -153,7 +153,7 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
             finding,
             expected,
             exact=specimen.true_epsilon,
-            verdict=verdict_confidence(),
+            confidence_of_verdict=verdict_confidence(),
         )
 
     def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
@@ -225,16 +225,18 @@ def guess_test_row(
     expected: Outcome,
     *,
     exact: float | None,
-    verdict: float,
+    confidence_of_verdict: float,
     curve: ProfileCurve | None = None,
 ) -> ReportRow:
-    """The row of a guess test whose verdict holds at the confidence ``verdict``.
+    """The row of a guess test whose verdict holds at ``confidence_of_verdict``.
 
     ``exact`` is the true epsilon at the delta of the finding, None if it is not known.
     """
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
-    allowed = 1 / (1 + np.exp(-epsilon))
+    # With probability delta a run may reveal its value, whatever epsilon is.
+    leaks = f" beside {delta:.4g} of the runs" if delta else ""
+    allowed = f"{max_correct_probability(epsilon):.1%}{leaks}"
     return ReportRow(
         subject=subject,
         kind=kind,
@@ -243,12 +245,12 @@ def guess_test_row(
         epsilon_lower=finding.epsilon_lower,
         confidence=finding.confidence,
         runs=finding.runs,
-        outcome=outcome_at(finding, verdict),
+        outcome=outcome_at(finding, confidence_of_verdict),
         expected=expected,
         witness=finding.witness,
-        evidence=f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}",
+        evidence=f"guess test: {guesses.share:.1%} right, the claim allows {allowed}",
         seconds=round(finding.seconds, 6),
-        verdict_lower=finite_or_none(guesses.epsilon_lower(delta, verdict)),
+        verdict_lower=finite_or_none(guesses.epsilon_lower(delta, confidence_of_verdict)),
         guesses=(guesses.correct, guesses.made, guesses.runs),
         curve=curve,
         unseen=finding.unseen,
@@ -318,6 +320,7 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
         # delta(eps) is the mean of (1 - e^{eps - loss})_+ over outputs of the first value.
         terms = -np.expm1(np.minimum(epsilons[group] - losses[:, None], 0.0))
         mean[group] = terms.mean(axis=0)
+        # Each epsilon has an equal share of the error: the band holds at all of them at once.
         lower[group], upper[group] = mean_confidence_band(terms, (1 - settings.confidence) / POINTS)
     return ProfileCurve(
         epsilon=_as_floats(epsilons),

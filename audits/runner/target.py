@@ -174,7 +174,7 @@ class TargetAudit:
             finding,
             Outcome.SURVIVED,
             exact=None,
-            verdict=self.verdict,
+            confidence_of_verdict=self.verdict,
         )
         if early:  # the bets and the last bound share the error
             row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)

@@ -24,8 +24,9 @@ MAX_CELLS = 1 << 22  # cells that are listed, at most; time and memory grow with
 class Cells:
     """A partition of the outputs: one output for each cell, and the measure of the cell.
 
-    ``locate`` maps outputs to the index of their part.  A part is one cell, unless ``parts`` gives
-    the part of each cell, where quadrature sums several cells to one part.
+    Cells are grouped into parts.  ``parts`` has the index of the part of each cell, where
+    quadrature needs several cells for one part; by default each cell is a part of its own.
+    ``locate`` maps outputs to the index of their part.
     """
 
     outputs: NDArray[Any]  # one for each cell, along the first axis
@@ -35,7 +36,7 @@ class Cells:
 
 
 class Support:
-    """A set of outputs; a subclass lists labels or cells, or neither (the real line)."""
+    """A set of outputs; a subclass lists all outcomes, or cells, or neither (the real line)."""
 
     __slots__ = ()
 
@@ -55,7 +56,10 @@ class Support:
         )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
-        """Return whether all outputs can follow some value; True where that is not known."""
+        """Return whether all outputs can follow some value; True where only that is refuted.
+
+        The outputs have the type and the shape of the mechanism's.
+        """
         return bool(np.isfinite(outputs).all())
 
 
@@ -86,6 +90,10 @@ class Labels(Support):
         del value
         return np.arange(self.count)
 
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs are labels."""
+        return bool(((outputs >= 0) & (outputs < self.count)).all())
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates(Support):
@@ -98,7 +106,7 @@ class Candidates(Support):
         return np.arange(np.shape(value)[-1] + self.extra_outcomes)
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
-        """Return whether all outputs are indices."""
+        """Return whether all outputs are indices of some value, which may have any length."""
         return bool((outputs >= 0).all())
 
 
@@ -110,12 +118,12 @@ class Lattice(Support):
 
     def cells(self, first: Any, second: Any) -> Cells | None:
         """Return every integer within reach of one of the two values."""
-        low, high = min(first, second) - self.reach, max(first, second) + self.reach
-        low, high = math.floor(low), math.ceil(high)
-        if not high - low < MAX_CELLS:
+        lowest, highest = min(first, second) - self.reach, max(first, second) + self.reach
+        if not highest - lowest < MAX_CELLS - 2:  # also where the reach is infinite, or NaN
             raise ParameterError(
                 "mechanism", self, f"of reach below {MAX_CELLS:,}, to be enumerated"
             )
+        low, high = math.floor(lowest), math.ceil(highest)
         outputs = np.arange(low, high + 1)
         return Cells(outputs, np.ones(outputs.size), lambda output: np.asarray(output) - low)
 
@@ -155,13 +163,14 @@ def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of every row; equal rows have equal hashes.
 
     Each eight bytes of a row are one word.  The words are mixed, multiplied by odd numbers, one for
-    each place in the row, and added: different rows hardly ever have one hash.
+    each place in the row, and added.  If two rows of a list had one hash, outputs of one would be
+    counted as the other; among 4 million rows the chance of that is about 1 in two million.
     """
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     padded = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
     padded.view(np.uint8)[:, : raw.shape[1]] = raw
-    odd = np.random.default_rng(0).integers(0, 2**63, padded.shape[1], dtype=np.uint64)
-    mixed = (padded ^ (padded >> np.uint64(29))) * (2 * odd + np.uint64(1))
+    factors = 2 * np.random.default_rng(0).integers(0, 2**63, padded.shape[1], dtype=np.uint64) + 1
+    mixed = (padded ^ (padded >> np.uint64(29))) * factors
     keys: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     return keys
 

@@ -65,6 +65,20 @@ def nodes():
         yield one_around("Stated", node, RELATIONS[1 + k % (len(RELATIONS) - 1)])
 
 
+def moves_violation():
+    """Parts whose neighbours are not those of the plan of groups by value that holds them."""
+    for relation in Adjacency:
+        for moves in ([], [GAUSSIAN]):
+            fields = {"kind": "Parallel", "by": "value", "parts": [stated(relation)]}
+            try:
+                plan_by_value = from_dict(fields | {"moves": moves} if moves else fields)
+            except ParameterError:
+                continue
+            if plan_by_value.relation is not relation:
+                return f"parts for {relation} are taken for {plan_by_value.relation}"
+    return ""
+
+
 def neighbours_violation():
     """A plan that the checker takes, for other neighbours than the accountant, or for mixed ones.
 
@@ -95,6 +109,15 @@ def neighbours_violation():
 
 def test_the_checker_takes_the_neighbours_that_the_accountant_takes():
     assert neighbours_violation() == ""
+
+
+def test_groups_by_value_are_for_the_neighbours_of_their_parts():
+    assert moves_violation() == ""
+
+
+def test_parts_for_other_neighbours_are_caught(monkeypatch):
+    plan_meanings.moves_of_any_parts(monkeypatch)
+    assert moves_violation() != ""
 
 
 def test_a_pass_of_a_removed_record_is_not_for_removed_records():

@@ -71,6 +71,25 @@ def test_delta_is_attained_at_epsilon():
     assert made.loss == ApproxLoss(0.7, 1e-3)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [*SETTINGS, (1.0, 1e-15), (1e-2, 1e-15), (1.0, 1 - 1e-9)]
+)
+def test_the_worst_pair_attains_delta_but_for_two_words(epsilon, delta):
+    more, less = PartitionSelection(epsilon, delta).worst_pair()
+    words = keeping_words(epsilon, delta)
+    (count,) = less.counts
+    assert more.counts == count + 1
+    _, high = exponential_bounds(Fraction(epsilon), 60)
+    kept_more, kept_less = (Fraction(int(words[k])) for k in (count + 1, count))
+    assert kept_more - kept_less / high > Fraction(delta) * WORDS - 2
+
+
+def test_counts_that_nobody_can_hold_have_no_probability():
+    for counts in (-1, [3, -2], 1.5):
+        with pytest.raises(PrivateValueError, match="whole numbers from 0"):
+            PartitionSelection(1.0, 1e-6).keep_probability(counts)
+
+
 def test_what_several_keys_cost_is_the_product():
     one, many = PartitionSelection(0.1, 1e-8), PartitionSelection(0.1, 1e-8, 30)
     for delta in (1e-6, 1e-4):

@@ -53,7 +53,7 @@ def takes_two_stairs_at_once(patch):
 
 def reorders_what_has_an_order(patch):
     """Takes data in another order for the same data, whatever was said."""
-    edit(patch, adjacent_chains, "adjacent_chains", "not (ordered or answers)", "not answers")
+    edit(patch, adjacent_chains, "adjacent_chains", "not (ordered or is_vector)", "not is_vector")
 
 
 def keeps_every_order(patch):

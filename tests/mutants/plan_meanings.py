@@ -6,7 +6,9 @@ from functools import reduce
 
 from flint import arb
 
+from accountant.amplification.single_pass import OnePass
 from accountant.ledger.plan_cursor import PlanCursor
+from accountant.plans import parallel
 from accountant.verifier import choices, neighbours, pairs_of_sets, plan
 from accountant.verifier.releases import ANY_OF, inner_releases
 
@@ -126,7 +128,21 @@ def samples_of_all(patch):
     patch.setattr(neighbours, "SAMPLES", ())
 
 
-NEIGHBOURS = (neighbours_as_written, mixed_neighbours, samples_of_all)
+def passes_without_neighbours(patch):
+    """Takes a pass for what its part is, so that it may be stated for a removed record."""
+    patch.setattr(OnePass, "relation", property(lambda self: self.part.relation))
+
+
+NEIGHBOURS = (
+    neighbours_as_written, mixed_neighbours, samples_of_all, passes_without_neighbours,
+)  # fmt: skip
+
+
+def moves_of_any_parts(patch):
+    """Asks groups by value for no neighbours of their parts."""
+    patch.setattr(parallel, "common_relation", lambda parts: None)
+
+
 MUTANTS = {
     "checker": (
         counts_multiplied, fixed_paths_alone, any_part_is_dominated,

@@ -15,17 +15,17 @@ FAR = (np.where(np.arange(60)[:, None] == 0, 9.0, X), np.where(np.arange(60) == 
 class ScoresPastTheGate(PrivateSearchCV):
     """Keeps the fit whose score without noise is best."""
 
-    def _one_fit(self, X, y, *rest):
-        found = super()._one_fit(X, y, *rest)
+    def _one_try(self, X, y, *rest):
+        found = super()._one_try(X, y, *rest)
         return found._replace(score=found.score + 1e-9 * self._mean_score(found.model, None, X, y))
 
 
 class PartsByTheData(PrivateSearchCV):
     """Fits to the records of least targets."""
 
-    def _one_fit(self, X, y, classes, train, test, *rest):
+    def _one_try(self, X, y, classes, train, test, *rest):
         order = np.argsort(y, kind="stable")
-        return super()._one_fit(X, y, classes, order[: len(train)], order[len(train) :], *rest)
+        return super()._one_try(X, y, classes, order[: len(train)], order[len(train) :], *rest)
 
 
 class CentredByTheData(PrivateSearchCV):

@@ -41,9 +41,10 @@ from accountant.numerics.search import falling_root
 
 # Each epsilon of the profile is an integral, so that discretisations ask for fewer than usual.
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
-# Values of mu whose profile is integrated; outside of them there are closed bounds alone.
+# Values of mu whose profile is integrated.  Of others only the bounds in closed form are known.
 INTEGRATED_MU = (1e-3, 6.0)
-NEGLIGIBLE = -90.0  # ln delta (delta 8e-40): a profile known to be below it is not integrated
+# ln delta (delta 8e-40): where a bound without an integral is below it, nothing is integrated.
+NEGLIGIBLE = -90.0
 # How far, in ln delta, a probe of the inverse is put before the root, so that delta is above its
 # target there in spite of the rough slope.
 MARGIN = 0.1
@@ -75,22 +76,24 @@ class AllocatedGaussian(Loss):
         return (lower if self.below else upper).reshape(e.shape)
 
     def log_bounds(self, flat: Array, *, in_sum: bool = False) -> tuple[Array, Array]:
-        """Return logarithms of the profile rounded down and up; closed bounds where negligible.
+        """Return logarithms of the profile at epsilons ``flat``, rounded down and up.
 
-        ``in_sum``: for a composition, which needs no tiny deltas: less is integrated.  The lower
-        bound is 0 where nothing is integrated.
+        Where delta is negligible the upper bound is one in closed form, and the lower one minus
+        infinity (delta 0).  ``in_sum`` is for compositions, for which larger deltas are negligible.
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
         is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
-        # Closed bounds.  A mean is no easier to tell than its parts: delta is at most that of the
-        # Gaussian.  With (x - c)_+ <= x^n / c^{n-1}, delta = E_Q (S/t - e^eps)_+ is at most
-        # E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).  Where the record is added there is
-        # Chernoff's bound, which a composition takes for its many tiny deltas.
+        # Bounds in closed form.  A mean of pairs is no easier to tell apart than each of them, so
+        # delta is at most that of the Gaussian.  With (x - c)_+ <= x^n / c^{n-1},
+        # delta = E_Q (S/t - e^eps)_+ is at most E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).
+        # Where the record is added there is Chernoff's bound, which a composition takes for its
+        # many tiny deltas.
         closed = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
             logs = log_moments(self.mu, self.steps)
             n = np.arange(logs.size)
-            with np.errstate(invalid="ignore"):  # infinite epsilons: `fmin` passes over the NaN
+            # At an infinite epsilon this may be NaN, for which `fmin` takes the other bound.
+            with np.errstate(invalid="ignore"):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             closed = np.fmin(closed, markov)
         elif in_sum and is_within:
@@ -147,7 +150,7 @@ class AllocatedGaussian(Loss):
 
     @property
     def gdp_mu(self) -> float:
-        """That of the Gaussian: no test does better on a mean than on its parts."""
+        """That of the Gaussian: no test does better on a mean of pairs than on each of them."""
         return self.mu
 
     @property
@@ -169,9 +172,10 @@ class AllocatedGaussian(Loss):
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile, by a secant on its logarithm.
 
-        It is rounded up, also where ``below`` is set: `closed_form`, which takes the lower end of a
-        certificate from it, asks for the inverse at a larger delta, and lowers it.  The secant's
-        start and slope are rough: they decide how long the search takes.
+        It is rounded up, also where ``below`` is set.  `composition.closed_form.closed_form`, which
+        takes the lower end of a certificate from it, makes up for that: it asks at a delta that is
+        larger by 4 ACCURACY of itself, and lowers the answer.  Start and slope of the secant are
+        rough: they only decide how long the search takes.
         """
         if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
             return 0.0 if self.below else Loss.inverse_profile(self, delta)
@@ -184,9 +188,9 @@ class AllocatedGaussian(Loss):
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
         # Minus the slope of ln delta there.  A normal loss of variance v has a delta of about
         # e^{-eps^2 / (2 v)} over a power of eps: the slope is about eps / v + 1 / eps, where v is
-        # mu^2 of a single step, or mu^2 / t of a mean of many.
-        terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
-        slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
+        # mu^2 where one step decides, and mu^2 / t where the mean of all t does.
+        steps_that_decide = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
+        slope = 1 / start + start * steps_that_decide / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
         # The search may ask for epsilon = 0, where an integral takes long.  The excess falls with
         # epsilon, so it is positive at 0 if it is so at a probe a little before the root.

@@ -15,7 +15,12 @@ from accountant.errors import LedgerCorrupt
 
 
 class RolesCheck:
-    """Reads along the entries of a log, whose hashes and signatures are right."""
+    """Reads the entries of a log in order and checks what needs roles, or states them.
+
+    Their hashes and signatures are right.  An entry must name the roles in force.  A book that was
+    made with roles states them in entry 2, and later roles have a reason.  What gives more budget
+    or a later end, and new roles, had a second curator where the roles ask for two.
+    """
 
     def __init__(self, log: Log) -> None:
         if log.head.roles_after:
@@ -26,7 +31,7 @@ class RolesCheck:
         self._terms: dict[str, LogEntry] = {}  # the last entry of each data set that states them
 
     def check_entry(self, entry: LogEntry) -> None:
-        """Check one entry."""
+        """Check the next entry, or raise `LedgerCorrupt`."""
         facts, log = entry.facts, self._log
         log.signatures.refuse_other_roles(self._roles, facts)
         if entry.seq == 1:

@@ -13,7 +13,8 @@ from accountant.domains import IntegerRange
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 
-# `PartitionSelection` takes at most 1024 keys a person, twice as many as this.
+# A person who is replaced by another moves the keys of both, of which `PartitionSelection` takes at
+# most 1024.
 KEYS_OF_PERSON = IntegerRange(1, 512)
 LONGEST_KEY = 256  # characters; a longer key counts as missing
 
@@ -42,7 +43,7 @@ class Key(ColumnKind):
     """
 
     kind: ClassVar[str] = "key"
-    types: ClassVar[str] = rf"u?int|{TEXTS}"
+    types: ClassVar[str] = rf"u?int|{TEXTS}"  # a pattern of the names of types
 
     keys_per_person: int = 1
 

@@ -49,7 +49,7 @@ def test_approximate_privacy_of_a_group_is_the_textbook_rule():
     # Vadhan (2017), Lemma 2.2: (k eps, delta (1 + e^eps + ... + e^{(k-1) eps}))
     loss = group_loss(ApproxLoss(0.5, 1e-3), 3)
     assert loss.delta_at(1.5) == pytest.approx(1e-3 * (1 + math.exp(0.5) + math.e))
-    with pytest.raises(UnsupportedPlan, match="xi > 0 has no group bound"):
+    with pytest.raises(UnsupportedPlan, match="xi > 0 is not implemented"):
         group_loss(ZCDPLoss(0.1, 0.1), 2)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -188,6 +189,20 @@ def test_a_finite_part_is_enumerated(epsilon):
         ((loss, count),) = way.losses()
         assert count == 1
         assert loss.profile(epsilon) == pytest.approx(truth, rel=1e-11, abs=1e-15)
+
+
+def test_a_finite_epoch_says_how_far_its_masses_are_from_the_true_ones():
+    steps, small, large = 400, Fraction(1, 4), Fraction(3, 4)
+    part = PairLoss([float(large), float(small)], [float(small), float(large)])
+    ((pair, _),) = RandomAllocation(part, steps).losses()
+    distance = 0.0
+    for k in range(steps + 1):  # steps of the outcome that is likelier with the record
+        true_q = math.comb(steps, k) * small**k * large ** (steps - k)
+        true_p = true_q * (3 * k + Fraction(steps - k, 3)) / steps
+        for mass, true_mass in ((pair.p[k], true_p), (pair.q[k], true_q)):
+            distance = max(distance, abs(float(Fraction(mass) / true_mass - 1)))
+    assert 8 * 2.0**-52 < distance < pair.rounding < 1e-10
+    assert pair.reversed.rounding == pair.rounding
 
 
 def test_several_picks_are_a_bound_of_several_runs():

@@ -228,7 +228,7 @@ def test_blocks_of_another_process_are_not_drawn_twice(any_book):
             first = one.release_blocks(TENTH, lambda rows: rows, blocks)
             second = two.release_blocks(TENTH, lambda rows: rows, blocks)
             given = [next(first)]
-            with pytest.raises(OffPlan, match="goes on in another process"):
+            with pytest.raises(OffPlan, match="another process of this run"):
                 list(second)
             given += first
         assert len(given) == 2

@@ -128,6 +128,7 @@ def test_plans_of_blanked_records():
         RandomAllocation(gaussian, 10, relation="zero-out"),
         TruncatedPoisson(gaussian, 0.1, 100, 5, "zero-out"),
         ShuffledEpoch(gaussian, 10),
+        OnePass(gaussian, 10),
         OnePass(Stated(gaussian, "zero-out"), 10),
         OnePass(Stated(gaussian, "add-remove"), 10),
     ):
@@ -136,6 +137,8 @@ def test_plans_of_blanked_records():
         assert (plan + Stated(gaussian, "zero-out")).relation is Adjacency.ZERO_OUT
         with pytest.raises(ParameterError, match="relations do not mix"):
             (plan + Stated(gaussian, "add-remove")).relation  # noqa: B018
+        with pytest.raises(ParameterError, match="stated for 'add-remove'"):
+            Stated(plan, "add-remove")
     # a blank record costs a sample of coins what a removed one does, and a full batch more
     for made in (lambda r: PoissonSampled(gaussian, 0.1, r),
                  lambda r: RandomAllocation(gaussian, 10, relation=r)):  # fmt: skip

@@ -14,6 +14,7 @@ from accountant import (
     Stated,
     Tight,
 )
+from accountant.plans.adjacency import Adjacency
 from mechanisms import Laplace
 
 
@@ -50,6 +51,24 @@ def test_without_the_moves_replacing_by_value_is_refused():
         Parallel([PureLoss(1.0)], by="colour")
     # adding or removing a record touches one group only
     assert Tight().epsilon(Parallel([LaplaceLoss(0.1)] * 3, by="value"), 0.0) == 0.1
+
+
+@pytest.mark.parametrize("relation", [one for one in Adjacency if one != "replace-one"])
+def test_moves_need_parts_that_say_what_a_replaced_record_costs(relation):
+    # one that stays moves a count by up to 2, twice what its presence does
+    parts = [Stated(LaplaceLoss(1.0), relation)]
+    with pytest.raises(ParameterError, match=f"stated for replace-one.*, not {relation}"):
+        Parallel(parts, by="value", moves=[LaplaceLoss(1.0)])
+    stays = [Stated(LaplaceLoss(2.0), "replace-one")]
+    plan = Parallel(stays, by="value", moves=[LaplaceLoss(1.0)])
+    assert plan.relation is plan.reversed.relation is Adjacency.REPLACE_ONE
+    assert Tight().epsilon(plan, 0.0) == 2.0
+
+
+@pytest.mark.parametrize("relation", ["zero-out", "local-replace"])
+def test_groups_by_value_say_for_which_neighbours_they_have_a_cost(relation):
+    with pytest.raises(ParameterError, match="stated for add-remove"):
+        Parallel([Stated(LaplaceLoss(1.0), relation)], by="value")
 
 
 def test_parts_that_one_part_covers_cost_nothing():

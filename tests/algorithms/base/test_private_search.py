@@ -57,6 +57,17 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("prediction", [np.nan, np.inf, 7.0])
+def test_a_wild_prediction_moves_the_mean_score_by_no_more_than_one_record_may(prediction):
+    # features near the largest float give inf - inf; the laplace noise takes no NaN
+    class Predicts:
+        def predict(self, features):
+            return np.where(features[:, 0] > 0.99, prediction, features[:, 0])
+
+    features = np.linspace(0, 1, 10)[:, None]
+    assert made()._mean_score(Predicts(), None, features, features[:, 0]) == pytest.approx(0.9)
+
+
 def test_the_whole_search_keeps_within_epsilon_and_says_what_it_costs():
     search = made().fit(X, Y)
     whole = Tight().epsilon(search.plan_, 1e-6)
@@ -181,7 +192,8 @@ def test_a_search_draws_on_a_budget():
     [
         (PrivateSearchCV(LabelIHT(epsilon=1.0, delta=1e-6, sparsity=1, y_bound=1.0),
                          {"sparsity": [1]}, epsilon=1.0, delta=1e-6), "a central estimator"),
-        (PrivateSearchCV(LocalMean(epsilon=1.0), {"row_bound": [1.0]}, epsilon=1.0), "no delta"),
+        (PrivateSearchCV(LocalMean(epsilon=1.0), {"row_bound": [1.0]}, epsilon=1.0),
+         "estimator must be an estimator with a parameter delta"),
         (PrivateSearchCV(LASSO, {"epsilon": [1.0]}, epsilon=1.0, delta=1e-6), "epsilon"),
         (PrivateSearchCV(LASSO, {"depth": [1.0]}, epsilon=1.0, delta=1e-6), "depth"),
         (PrivateSearchCV(LASSO, 3, epsilon=1.0, delta=1e-6), "candidates"),

@@ -30,6 +30,36 @@ ONES = np.ones(4)
 COINS = PairLoss((0.5, 0.5), (0.25, 0.75))
 
 
+def two_sums_of_one_noise(data, rng, *, scores=()):
+    """Release two sums of the same two noises; further noisy numbers are only compared with 0."""
+    total, noise = data.sum(), rng.normal(size=2)
+    is_positive = [total + rng.normal(size=2).sum() > 0 for _ in scores]
+    return total + noise.sum(), 2 * total + noise.sum(), is_positive
+
+
+def test_an_unrelated_comparison_leaves_an_infinite_loss_infinite():
+    alone = record(two_sums_of_one_noise, DATA, FEWER, claim=(1.0, 1e-5))
+    beside_comparisons = record(
+        lambda data, rng: two_sums_of_one_noise(data, rng, scores=(1, 2)), DATA, FEWER,
+        claim=(1.0, 1e-5),
+    )  # fmt: skip
+    for recorded in (alone, beside_comparisons):
+        (finding,) = recorded.findings
+        assert finding.sentence == "the loss is infinite: no move of the noise keeps what was released"
+
+
+def test_a_comparison_makes_no_loss_surely_infinite():
+    def compares_one_noise(data, rng):
+        total, noise = data.sum(), rng.normal(size=2)
+        is_positive = noise[0] + 3 * total > 0  # if this were a release, no moves would do
+        return total + noise[0] + noise[1], 5 * total + 2 * noise[0] + noise[1], is_positive
+
+    recorded = record(compares_one_noise, DATA, FEWER, claim=(1.0, 1e-5))
+    assert not recorded.findings
+    assert recorded.cost is None
+    assert any("Gaussian noise compared at" in text for text in recorded.unchecked)
+
+
 @pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
 def test_correct_functions_raise_no_alarm(function):
     claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
