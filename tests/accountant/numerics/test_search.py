@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant.numerics.search import (
+    PEAK_STEPS,
     falling_root,
     furthest_that,
     geometric_mean,
     greatest_float_that,
     grow_until,
+    highest_of_one_peak,
     least_float_that,
     least_integer_that,
     maximum_of_one_peak,
@@ -300,3 +302,42 @@ def test_a_falling_root_takes_few_steps_and_gives_the_slope():
     assert found == pytest.approx(8.0, rel=1e-9)
     assert slope == pytest.approx(0.3 * math.exp(0.6), rel=0.05)
     assert len(excess.answers) < 20
+
+
+PEAKS = {
+    "a parabola": lambda d: -d * d,
+    "a corner": lambda d: -np.abs(d),
+    "two slopes": lambda d: np.where(d > 0, -9 * d, d),
+    "a bell": lambda d: np.exp(-d * d),
+    "a flat top": lambda d: -(d**4),
+    "a cliff": lambda d: np.where(d > 0, -np.expm1(9 * d), d),
+    "a waist": lambda d: -(np.abs(d) ** 1.3),
+}
+
+
+@pytest.mark.parametrize("kind", PEAKS)
+def test_peaks_are_found_in_few_steps_within_their_brackets(kind):
+    rng, asked = np.random.default_rng(4), []
+    peak = rng.uniform(-3, 3, 60)
+    low, high = peak - rng.uniform(1e-3, 2, 60), peak + rng.uniform(1e-3, 2, 60)
+
+    def height(x, parameter):
+        asked.append((x, parameter))
+        return PEAKS[kind](x - parameter)
+
+    middle = low + (high - low) * rng.uniform(0.3, 0.7, 60)
+    values = np.array([PEAKS[kind](x - peak) for x in (low, middle, high)])
+    is_bracket = (values[1] >= values[0]) & (values[1] >= values[2])
+    points, values, peak = (
+        rows[..., is_bracket] for rows in (np.array([low, middle, high]), values, peak)
+    )
+    place, highest = highest_of_one_peak(height, peak, points, values)
+    for x, parameter in asked:
+        which = np.searchsorted(np.sort(peak), parameter)
+        rows = np.argsort(peak)[which]
+        assert ((x > points[0, rows]) & (x < points[2, rows])).all()
+    assert np.array_equal(highest, PEAKS[kind](place - peak))
+    assert (highest >= values[1]).all()
+    assert highest == pytest.approx(PEAKS[kind](0 * peak), abs=1e-6)
+    # Of a parabola the first vertex is the peak, and the second promises no rise.
+    assert len(asked) <= (2 if kind == "a parabola" else PEAK_STEPS - 10)
