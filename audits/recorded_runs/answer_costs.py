@@ -21,6 +21,8 @@ from audits.recorded_runs.noise_shifts import Constraints, Laws, Released
 from audits.recorded_runs.spent import Spent
 
 ROUND_OFF = 1e-12  # a level of a coin that is so near to 0 or 1 counts as 0 or 1
+# the factor of scores that turns the question for an extreme into that for the largest score
+SIGN_OF_EXTREME = {"argmax": 1.0, "argmin": -1.0}
 
 
 def spend_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
@@ -90,25 +92,36 @@ def _coin_levels(
 def spend_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
     """Spend and remove selections: the place of an extreme of scores with Gumbel noise.
 
-    With noise of scale b this is the exponential mechanism, which chooses place j of scores s_j
-    with probability softmax(s / b)_j (statement 3).
+    The largest of scores s_j plus noises of scale b, and the smallest of scores -s_j less such
+    noises, is at place j with probability softmax(s / b)_j (statement 3).
     """
     remaining = Constraints(released=constraints.released)
+    noises_used_once = constraints.noises_used_once()
     for row in constraints.compared:
-        moved = row.left if row.question.name == "argmin" else row.right
-        scores = moved.view
-        selects = row.question.name in ("argmax", "argmin") and scores.noises.shape[-1] == 1
-        noise_laws = {laws.block(int(k)).law for k in scores.noises[:1, 0] if k >= 0}
-        if not selects or noise_laws != {"gumbel"} or len(set(scores.factors.ravel())) != 1:
+        sign = SIGN_OF_EXTREME.get(row.question.name, 0.0)
+        moved = row.left if sign < 0 else row.right
+        scores, noises = moved.view, moved.view.noises.ravel()
+        has_own_noises = scores.noises.shape[-1] == 1 and np.unique(noises).size == noises.size
+        if not (
+            sign
+            and has_own_noises
+            and moved.same_factors
+            and np.isin(noises, noises_used_once).all()
+            and laws.names(noises) == {"gumbel"}
+        ):
             remaining.compared.append(row)
             continue
-        scale = abs(float(scores.factors[0, 0])) * laws.law(int(scores.noises[0, 0]))[1]
-        if not np.all(np.isfinite(moved.gap)) or scale <= 0:
+        scales = sign * scores.factors[:, 0] * laws.scales(noises)
+        scale = float(scales[0])
+        if scale < 0 or np.any(scales != scale):
+            remaining.compared.append(row)
+            continue
+        if not np.all(np.isfinite(moved.gap)) or scale == 0:
             reason = "a score is no number, or the noise has scale 0"
             spent.infinite.append((row.question.site, reason))
             continue
-        probabilities = softmax(scores.value / scale)
-        neighbour_probabilities = softmax((scores.value + moved.gap) / scale)
+        probabilities = softmax(sign * scores.value / scale)
+        neighbour_probabilities = softmax(sign * (scores.value + moved.gap) / scale)
         for loss, count in pair_losses(probabilities, neighbour_probabilities):
             spent.losses[loss] += count
     return remaining

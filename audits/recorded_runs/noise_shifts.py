@@ -41,6 +41,7 @@ MOST_PROGRAMS = 1000
 INFEASIBLE = 2  # the status of `scipy.optimize.milp` where no moves satisfy the conditions
 # The reason that is given if the linear program has no solution.
 NO_SOLUTION = "no move of the noise keeps what was released"
+NO_NOISE = np.empty(0, dtype=np.int64)
 
 
 @final
@@ -87,6 +88,15 @@ class Constraints:
     released: list[Released] = field(default_factory=list)
     compared: list[Compared] = field(default_factory=list)
 
+    def noises_used_once(self) -> NDArray[np.int64]:
+        """Return the noises that are in one released output alone, or in one question alone."""
+        events: list[tuple[Moved, ...]] = [(row.moved,) for row in self.released]
+        events += [(row.left, row.right) for row in self.compared]
+        used = [np.unique(np.concatenate([side.view.noises.ravel() for side in x])) for x in events]
+        noises, counts = np.unique(np.concatenate([NO_NOISE, *used]), return_counts=True)
+        used_once: NDArray[np.int64] = noises[(counts == 1) & (noises >= 0)]
+        return used_once
+
 
 @final
 @dataclass(slots=True)
@@ -121,6 +131,18 @@ class Laws:
         """Return the law of a noise, and its scale."""
         block = self.block(noise)
         return block.law, float(block.scale[noise - block.start])
+
+    def names(self, noises: NDArray[np.int64]) -> set[str]:
+        """Return the names of the laws of some noises."""
+        return {self.blocks[k].law for k in np.unique(self.numbers_of_blocks(noises))}
+
+    def scales(self, noises: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scale of each noise."""
+        scales, block_numbers = np.empty(noises.shape), self.numbers_of_blocks(noises)
+        for number in np.unique(block_numbers):
+            block, in_block = self.blocks[number], block_numbers == number
+            scales[in_block] = block.scale[noises[in_block] - block.start]
+        return scales
 
 
 def constraints_of(pairs: list[EventPair]) -> Constraints:
@@ -185,9 +207,9 @@ def least_cost(
     equalities, inequalities = _linear_conditions(constraints)
     conditions = equalities + inequalities
     noises = sorted({k for condition in conditions for k in condition.factors} - set(moves))
-    if not conditions:
-        return 0.0, ""
     forced = [moves[k] for condition in conditions for k in condition.factors if k in moves]
+    if not any([*(condition.gap for condition in conditions), *forced]):
+        return 0.0, ""  # No value has moved.
     if not np.all(np.isfinite([*(condition.gap for condition in conditions), *forced])):
         return np.inf, "a value is no number, or infinite"
     column_of = {noise: k for k, noise in enumerate(noises)}

@@ -17,6 +17,7 @@ from accountant import (
     Basic,
     BoundedRangeLoss,
     Budget,
+    BudgetExceeded,
     GaussianLoss,
     Grouped,
     LaplaceLoss,
@@ -156,3 +157,24 @@ def test_a_node_an_accountant_cannot_bound_says_what_would_work():
         GDP().epsilon(PureLoss(0.1) + ZCDPLoss(0.1), 1e-6)
     assert caught.value.node == ZCDPLoss(0.1)
     assert caught.value.accountant == "GDP"
+
+
+def test_the_message_of_an_exceeded_budget_names_its_numbers():
+    remedy = "ask for less"
+    words = {
+        BudgetExceeded(0.5, 2.0, "B"): "spent epsilon 0.5, asked 2, budget 'B'",
+        BudgetExceeded(0.5, 2.0, "B", "rho", remedy=remedy): (
+            "spent rho 0.5, asked 2, budget 'B'; ask for less"
+        ),
+        BudgetExceeded(0.5, 2.0000012, "B", limit=1.0): (
+            "this needs epsilon 2, and 0.5 is left of the limit 1 (0.5 is spent; 'B')"
+        ),
+        BudgetExceeded(0.5, 0.5000001, "B", "delta", 1.0, remedy): (
+            "this needs delta 0.5000001, and 0.5 is left of the limit 1 (0.5 is spent; 'B')"
+            "; ask for less"
+        ),
+        BudgetExceeded(3.0, 1.0, "B", limit=2.0): (
+            "this needs epsilon 1, and 0 is left of the limit 2 (3 is spent; 'B')"
+        ),
+    }
+    assert {error: str(error) for error in words} == words

@@ -23,6 +23,14 @@ def test_ten_answers_attain_the_epsilon_of_above_threshold(monotone):
 
 
 @BOTH
+def test_the_worst_pair_is_that_of_above_threshold(monotone):
+    mechanism = SparseVector(1.0, 2.0, 1.5, monotone=monotone)
+    for epsilons in ((), (0.0,), (1.0,)):
+        pair = mechanism.worst_pair(*epsilons)
+        assert np.array_equal(pair, mechanism.comparison.worst_pair(*epsilons))
+
+
+@BOTH
 def test_no_pair_of_answers_exceeds_the_profile_of_sparse_vector(monotone):
     mechanism = SparseVector(0.5, 2.0, 1.5, monotone=monotone)
     assert mechanism.loss.epsilon == pytest.approx((0.75 if monotone else 1) + 1 / 1.5)

@@ -84,6 +84,17 @@ def test_sticks_are_just_above_the_truth(e0, users, epsilon):
     assert 0 <= apart < 1e-10
 
 
+@pytest.mark.parametrize("users", [2000, 10**5])
+def test_what_a_window_of_clones_leaves_out_is_next_to_nothing(users, monkeypatch):
+    epsilons = np.linspace(0.0, 60.0, 60) / math.sqrt(users)
+    sticks = shuffling_bounds.clone_hockey_sticks(1.0, users, epsilons)
+    monkeypatch.setattr(shuffling_bounds, "DEVIATIONS", (45.0,))
+    assert sticks == pytest.approx(
+        shuffling_bounds.clone_hockey_sticks(1.0, users, epsilons), rel=1e-10
+    )
+    assert sticks.min() < 1e-100
+
+
 @pytest.mark.parametrize(
     ("coins", "heads"), [(979, 1), (979, 978), (860, 1), (32, 16), (27, 10), (1000, 400), (64, 0)]
 )

@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement
 import mpmath as mp
 import pytest
 
-from accountant import Certificate, DiscreteLaplaceLoss, PairLoss, PureLoss, Tight
+from accountant import ApproxLoss, Certificate, DiscreteLaplaceLoss, PairLoss, PureLoss, Tight
 from accountant.losses.finite_pair import response_pair
 from mechanisms import BinaryLabel, DiscreteLaplace, Laplace, RandomizedResponse, Staircase
 
@@ -149,3 +149,13 @@ def test_a_rest_of_which_nothing_is_known_is_moved_apart():
     assert sure == PairLoss(sure.p, sure.q)
     assert hash(sure) == hash(PairLoss(sure.p, sure.q))
     assert 1e-10 < response_pair(0.5, 0.5 - 1e-6).rounding < 1e-7
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3])
+@pytest.mark.parametrize("ulps", [-2, 0, 2])
+def test_where_delta_is_the_mass_at_infinity_the_ends_are_0_and_the_largest_loss(epsilon, ulps):
+    delta = (1 - 0.9**3) * (1 + ulps * 2.0**-52)
+    found = Tight().certify(3 * ApproxLoss(epsilon, 0.1), delta)
+    assert found.lower == 0.0
+    assert 3 * epsilon <= found.upper <= 3 * epsilon * (1 + 1e-9)
+    assert found.engine == "mass at infinity"

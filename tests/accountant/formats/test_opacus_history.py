@@ -225,6 +225,13 @@ def test_no_history_is_trusted(wrong):
             read(wrong)
 
 
+@pytest.mark.parametrize("wrong", [None, 3, "text", [3], [(1.0, 0.1)], [(1.0, 0.1, 1, 1, 1)]])
+def test_the_refusal_of_what_is_no_history_says_what_one_is(wrong):
+    words = r"history must be a list of \(noise_multiplier, sample_rate, steps\)"
+    with pytest.raises(ParameterError, match=words):
+        from_opacus(wrong)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

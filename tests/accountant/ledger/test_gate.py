@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from accountant import (
     Budget,
@@ -17,6 +18,7 @@ from accountant import (
     Odometer,
     OffPlan,
     Parallel,
+    ParameterError,
     PoissonSampled,
     PrivateValueError,
     PureLoss,
@@ -208,3 +210,25 @@ def test_a_renewed_key_is_the_one_of_the_system(monkeypatch, key_place):
         key.renew()
         expected = randomness.keyed_generator(int.from_bytes(fresh, "little"))
         assert noise.bytes(1000) == expected.bytes(1000)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (4, 2)])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_a_sparse_matrix_of_any_shape_is_data(shape, kind):
+    matrix = sparse.eye_array(*shape, format=kind)
+    ledger = Ledger(matrix, 2 * Laplace(1e-9), rng=1)
+    assert ledger.shape == shape
+    assert ledger.release(Laplace(1e-9), lambda data: data.sum()) == pytest.approx(min(shape))
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        sparse.csr_array((0, 3)), sparse.csr_array((3, 0)), sparse.csr_array([[math.nan, 1.0]]),
+        sparse.csr_array([[math.inf], [1.0]]), sparse.csr_array([[1j, 0.0]]),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_empty_or_wrong_sparse_matrix_is_no_data(matrix):
+    with pytest.raises(ParameterError, match=r"data must be"):
+        Ledger(matrix, 2 * Laplace(1.0), rng=1)

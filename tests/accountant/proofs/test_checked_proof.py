@@ -19,12 +19,13 @@ from accountant import (
     compare,
 )
 from accountant.composition.certificate import Certificate
-from accountant.proofs.checked_proof import CheckedProof, checked_proof
+from accountant.proofs.checked_proof import CheckedProof, checked_proof, claimed_words
 from accountant.proofs.plan_parts import same_plan
 from accountant.proofs.writer import write_proof
 from accountant.reports.plan_lines import lines_of
 from accountant.reports.plan_summary import summarise
 from accountant.serialisation.plan_json import to_dict
+from accountant.verifier.document import Verdict
 from mechanisms import Laplace
 
 PLAN, DELTA = 3 * GaussianLoss(0.25) + 2 * PureLoss(0.125), 1e-6
@@ -72,6 +73,15 @@ def replace_ends(check, factor):
     """The same check of a claim whose ends are moved."""
     plan, delta, *ends = check.args
     return type(check)(check.func, plan, delta, *(factor * one for one in ends))
+
+
+@pytest.mark.parametrize(
+    ("word", "lower_clause"), [("PROVED", "at least 0.750000000000 and "), ("PROVED UPPER", "")]
+)
+def test_the_words_of_a_claim_name_the_ends_that_are_proved(word, lower_clause):
+    verdict = Verdict(word, "", 0.75, 1.25, 1e-6, to_dict(PLAN), "")
+    words = f"epsilon of this plan at delta 1e-6 is {lower_clause}at most 1.25000000000"
+    assert claimed_words(verdict) == words
 
 
 @pytest.mark.parametrize("target", ["no/such/folder/x.json", "", 3, True, b"x"])

@@ -4,11 +4,15 @@ import functools
 import json
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
 from accountant import (
+    ApproxLoss,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
     Grouped,
     LaplaceLoss,
@@ -27,7 +31,7 @@ from accountant.proofs import writer
 from accountant.proofs.writer import Search, write_proof
 from accountant.serialisation.plan_json import to_dict, to_json
 from accountant.verifier import NoProof, ProofError, verdict, verify
-from accountant.verifier.choices import alternatives
+from accountant.verifier.choices import alternatives, is_dominated
 from accountant.verifier.neighbours import RELATIONS
 from mechanisms import Gaussian, Laplace
 from tests.accountant.verifier.written_proofs import coarse_lattice, document
@@ -225,6 +229,45 @@ def test_a_part_that_another_dominates_costs_no_lattice():
     parts = [Gaussian(4.0), Gaussian(2.0), Sequential([]), Gaussian(4.0) + Gaussian(4.0)]
     found = json.loads(write_proof(500 * Parallel(parts), 1e-6, 0.0, 200.0))
     assert [one["road"] for one in found["above"]] == ["contour"]
+
+
+# Each part is proved to cost at least as much as the part before it.
+RISING = [
+    [Sequential([]), GaussianLoss(0.5), 3 * GaussianLoss(0.5), GaussianLoss(1.0)],
+    [LaplaceLoss(0.5), LaplaceLoss(1.0), 2 * LaplaceLoss(1.0)],
+    [PureLoss(0.5), PureLoss(1.0), ApproxLoss(1.0, 0.05), ApproxLoss(1.2, 0.05)],
+    [DiscreteLaplaceLoss(2.0, shift) for shift in (1, 2, 4)],
+    [DiscreteGaussianLoss(2.0, shift) for shift in (1, 2, 4)],
+    [A, A + C, 2 * A + C, 2 * A + C + GaussianLoss(0.1)],
+    [A + GaussianLoss(0.5), A + GaussianLoss(0.5) + PureLoss(0.1), A + GaussianLoss(0.6) + B],
+]
+# Of no part here is it proved that it costs at least as much as another one.
+INCOMPARABLE = [
+    A, B, C, GaussianLoss(0.9), LaplaceLoss(1.0), 2 * LaplaceLoss(0.9), ApproxLoss(0.4, 0.2),
+    DiscreteLaplaceLoss(1.5, 1), DiscreteLaplaceLoss(2.0, 2), DiscreteGaussianLoss(1.5, 1),
+    DiscreteGaussianLoss(2.0, 2), PoissonSampled(LaplaceLoss(0.5), 0.2),
+    PoissonSampled(LaplaceLoss(1.0), 0.1), PoissonSampled(GaussianLoss(1.0), 0.1),
+    LaplaceLoss(0.8) + DiscreteLaplaceLoss(1.4, 1), LaplaceLoss(0.7) + GaussianLoss(0.8),
+    PureLoss(0.7) + DiscreteGaussianLoss(1.4, 1),
+]  # fmt: skip
+
+
+def releases_of(plan):
+    return alternatives(to_dict(plan), decimal=False)[0]
+
+
+@pytest.mark.parametrize("rising", RISING, ids=repr)
+def test_a_part_dominates_those_that_are_proved_to_cost_less(rising):
+    for number, part in enumerate(map(releases_of, rising)):
+        dominated = [is_dominated(other, part) for other in map(releases_of, rising)]
+        assert dominated == [place <= number for place in range(len(rising))]
+
+
+def test_no_part_dominates_one_of_another_kind_or_with_fewer_releases():
+    lists = list(map(releases_of, INCOMPARABLE))
+    for place, part in enumerate(lists):
+        dominating = [is_dominated(part, other) for other in lists]
+        assert np.flatnonzero(dominating).tolist() == [place], INCOMPARABLE[place]
 
 
 WRONG_PATHS = (

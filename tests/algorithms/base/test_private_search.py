@@ -68,6 +68,24 @@ def test_a_wild_prediction_moves_the_mean_score_by_no_more_than_one_record_may(p
     assert made()._mean_score(Predicts(), None, features, features[:, 0]) == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize("state", [None, 0])
+def test_the_tags_are_those_of_the_estimator_that_is_tuned(state):
+    kinds = (
+        LASSO,
+        PrivateLogisticLasso(1.0, 0.0, classes=[0, 1]),
+        PrivateLinearRegression(epsilon=1.0, delta=0.1),
+    )
+    for estimator in kinds:
+        tags = PrivateSearchCV(estimator, RADII, epsilon=9.0, random_state=state).__sklearn_tags__()
+        inner = estimator.__sklearn_tags__()
+        assert tags.estimator_type == inner.estimator_type
+        assert tags.classifier_tags == inner.classifier_tags
+        assert tags.regressor_tags == inner.regressor_tags
+        assert tags.target_tags.required
+        assert tags.input_tags.allow_nan == inner.input_tags.allow_nan
+        assert tags.non_deterministic is (state is None)
+
+
 def test_the_whole_search_keeps_within_epsilon_and_says_what_it_costs():
     search = made().fit(X, Y)
     whole = Tight().epsilon(search.plan_, 1e-6)

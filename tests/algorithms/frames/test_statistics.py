@@ -89,6 +89,28 @@ def test_statistics_are_those_of_the_rows_that_count(library, facts):
         )
 
 
+YOUNG, COOKS = col("age") < 30, col("job") == "cook"
+CONDITIONS = [
+    (lambda: YOUNG, lambda age, job: age < 30),
+    (lambda: col("age") <= 40, lambda age, job: age <= 40),
+    (lambda: col("age") > 40, lambda age, job: age > 40),
+    (lambda: col("age").is_in(range(30)), lambda age, job: age in range(30)),
+    (lambda: YOUNG | COOKS, lambda age, job: age < 30 or job == "cook"),
+    (lambda: YOUNG & (col("job") != "cook"), lambda age, job: age < 30 and job != "cook"),
+    (lambda: ~(YOUNG | COOKS), lambda age, job: age >= 30 and job != "cook"),
+    (lambda: ~YOUNG | ~COOKS, lambda age, job: age >= 30 or job != "cook"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "keep"), CONDITIONS)
+def test_a_condition_holds_where_its_words_do(made, keep):
+    columns, declared = rows(60, 3), schema()
+    kept = counted_rows(columns, ["age", "job"], declared, lambda row: keep(row["age"], row["job"]))
+    frame = frame_of("pandas", columns)
+    assert released(count(where=made(), **QUIET), frame, declared).value == len(kept)
+    assert 0 < len(kept) < 60
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_tables_have_a_cell_for_each_combination(library):
     columns, declared = rows(80, 4), schema()

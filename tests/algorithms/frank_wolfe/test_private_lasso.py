@@ -13,9 +13,17 @@ from scipy.optimize import brentq
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
+from algorithms.base.adaptive_descent import (
+    SHARE_WEIGHT,
+    descent_plan,
+    least_norm,
+    signal_length,
+)
+from algorithms.base.glm_losses import LOGISTIC, SQUARED
 from algorithms.base.row_blocks import clipped_rows
 from algorithms.frank_wolfe.constants import Bounds, optimal_rounds
 from algorithms.frank_wolfe.dense_scores import DenseScores
+from algorithms.frank_wolfe.private_lasso import run_projected_descent
 from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
@@ -271,3 +279,29 @@ def test_the_lasso_streams_from_other_processes(kind):
     expected = made.fit(pieces).coef_.tobytes()
     with ProcessPoolExecutor(1) as pool:
         assert made.fit(pieces, executor=pool).coef_.tobytes() == expected
+
+
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC])
+def test_the_clipping_norm_falls_to_a_floor_that_is_higher_for_bounded_slopes(loss):
+    """No record is clipped, and the rows have a quarter of their largest squared length."""
+    norms, plan = [], Repeat(descent_plan((10_000, 3), (1.0, 1e-6), "replace").part, 400)
+
+    class AllUnclipped:
+        shape = (10_000, 2)
+
+        def release(self, mechanism, query, shape):
+            norms.append(query.norm)
+            return SHARE_WEIGHT * np.array([0.0] * (shape - 2) + [1.0, 0.25])
+
+    ledger = AllUnclipped()
+    ledger.plan = plan
+    coefficients = run_projected_descent(ledger, Bounds(1.0, 2.0, 1.0), loss, fit_intercept=True)
+    assert not coefficients.any()
+    longest = 2.0 * math.sqrt(3)
+    signal = signal_length(10_000, plan.part.loss.mu * 20, 3)
+    floor = least_norm(signal) * longest / 2
+    if loss is SQUARED:
+        floor = 1e-4 * longest * loss.bound(2.0, 1.0)
+    assert norms[0] == 2.0 * loss.bound(0.0, 1.0)
+    assert norms[1:] == sorted(norms[1:], reverse=True)
+    assert norms[-1] == pytest.approx(floor, rel=1e-12)

@@ -19,7 +19,7 @@ from algorithms.base.hard_thresholding import (
     project_to_ball,
     step_window,
 )
-from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE, Link
+from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE, LINKS, Link
 from algorithms.sparse_regression.local_iht import UserGradients
 from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
@@ -297,3 +297,12 @@ def test_one_huge_target_decides_nothing_about_success(link):
         warnings.simplefilter("error")
         made = LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=2, link=link)
         assert np.isfinite(made.run(Ledger((x, y), made.plan(x.shape), rng=0))).all()
+
+
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+def test_the_slope_of_a_link_is_its_derivative(link):
+    x, step = np.linspace(-7, 7, 101), 1e-5
+    slope = (link.function(x + step) - link.function(x - step)) / (2 * step)
+    assert link.derivative(x) == pytest.approx(slope, abs=1e-8)
+    assert link.low <= slope.min() + 1e-8
+    assert link.high >= slope.max() - 1e-8

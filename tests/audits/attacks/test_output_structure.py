@@ -118,9 +118,19 @@ def test_a_sized_function_that_raises_is_asked_one_by_one():
             raise OverflowError
         return [1.0] * size
 
-    found = listed_outputs(fails)(1.0, np.random.default_rng(1), 40)
-    assert len(found) == 40
-    assert set(found) <= {1.0, OverflowError}
+    outputs = [listed_outputs(fails)(1.0, np.random.default_rng(seed), 40) for seed in range(6)]
+    assert {len(one) for one in outputs} == {40}
+    assert sum(set(one) == {1.0, OverflowError} for one in outputs) > 1  # the one call raised
+    assert [1.0] * 40 in outputs  # the one call did not raise
+
+
+def test_a_sized_function_that_returns_too_few_is_asked_one_by_one():
+    def one_at_a_time(value, rng, size):
+        return [value]
+
+    draw = listed_outputs(one_at_a_time)
+    assert draw(1.0, np.random.default_rng(1), 7) == [1.0] * 7
+    assert draw(1.0, np.random.default_rng(1), 0) == []
 
 
 def test_parts_of_everything():

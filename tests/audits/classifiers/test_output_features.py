@@ -18,6 +18,7 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 from audits.classifiers.output_walk import array_bytes
+from audits.classifiers.screening import number_rows
 from audits.runs.release_functions import (
     RaisedOutcome,
     as_output_array,
@@ -304,3 +305,28 @@ def test_large_whole_numbers_of_any_class_differ_from_their_neighbours():
 
     near = as_output_array([indexed(2**60), indexed(2**60 + 1)])
     assert np.unique(extract_features(near).category).size == 2
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_numbers_of_float_arrays_are_read_without_a_copy(dtype):
+    outputs = np.arange(12, dtype=dtype).reshape(2, 3, 2)
+    rows = number_rows(outputs, 6)
+    assert (rows.shape, rows.dtype, rows.base is outputs.base) == ((2, 6), dtype, True)
+    whole = number_rows(outputs.astype(int), 6)
+    assert (whole.dtype, whole.tolist()) == (float, rows.tolist())
+    wider = number_rows(as_output_array([(1.0,), (2.0, 3.0)]), 2)
+    assert np.array_equal(wider, [[1.0, np.nan], [2.0, 3.0]], equal_nan=True)
+
+
+def test_objects_of_two_types_with_the_same_fields_differ():
+    class First:
+        def __init__(self):
+            self.x = 1.0
+
+    class Second(First):
+        pass
+
+    first, second = First(), Second()
+    found = extract_features(as_output_array([first, second, first]))
+    assert found.structure[0] == found.structure[2] != found.structure[1]
+    assert found.numbers[:, 0].tolist() == [1.0, 1.0, 1.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import random
 import re
 import sys
 import threading
@@ -45,7 +46,9 @@ def test_an_unrelated_comparison_leaves_an_infinite_loss_infinite():
     )  # fmt: skip
     for recorded in (alone, beside_comparisons):
         (finding,) = recorded.findings
-        assert finding.sentence == "the loss is infinite: no move of the noise keeps what was released"
+        assert (
+            finding.sentence == "the loss is infinite: no move of the noise keeps what was released"
+        )
 
 
 def test_a_comparison_makes_no_loss_surely_infinite():
@@ -172,6 +175,76 @@ def test_costs_are_those_of_textbook_mechanisms(draw, loss):
     assert found.sound, found
     # of the two coins .5 and .75 the loss lies between log(3 / 2) and log 2
     assert found.cost == pytest.approx(Tight().epsilon(loss, delta), rel=1e-6)
+
+
+def scores_of(x):
+    return np.array([x.sum(), 9.0, 1.5, 9.5])
+
+
+# The noise is `g`, Gumbel noise of scale 1; the scores are `s`.  All choose with softmax(s / 2).
+SELECTIONS = [
+    "np.argmax(s + 2 * g)", "(s + 2 * g).argmax()", "np.argmin(-s - 2 * g)",
+    "(-s - 2 * g).argmin()", "np.argmax((s + 2 * g) * 3)", "np.argmin((s + 2 * g) * -3)",
+    "np.argmax(s - 2 * -g)", "np.argmax((s / 2 + g)[::-1])",
+]  # fmt: skip
+# The noise has the wrong sign, or several scales or laws, or there is more to see of it.
+NO_SELECTIONS = [
+    "np.argmin(s + 2 * g)", "np.argmax(s - 2 * g)", "np.argmax(s + np.array([2, 1, 2, 2]) * g)",
+    "np.argmax(np.concatenate([s[1:] + 2 * g[1:], s[:1] + rng.laplace(size=1)]))",
+    "np.argmax(np.concatenate([s[1:] + 2 * g[1:], s[:1]]))",
+    "np.argmax(s + 2 * (g + rng.gumbel(size=4)))", "np.argmax(s + 2 * np.repeat(g[:2], 2))",
+    "(np.argmax(s + 2 * g), np.argmax(2 * s + 2 * g))", "(np.argmax(s + 2 * g), s[1] + 2 * g[1])",
+]  # fmt: skip
+
+
+def record_of_expression(expression, neighbour=ONES[:3]):
+    def released(x, rng):
+        names = {"np": np, "s": scores_of(x), "g": rng.gumbel(size=4), "rng": rng}
+        return eval(expression, names)
+
+    return record(released, ONES, neighbour, delta=1e-5)
+
+
+@pytest.mark.parametrize("expression", SELECTIONS)
+def test_the_place_of_an_extreme_with_gumbel_noise_is_the_exponential_mechanism(expression):
+    found = record_of_expression(expression)
+    laws = [np.exp(scores_of(x) / 2) for x in (ONES, ONES[:3])]
+    loss = PairLoss(*(law / law.sum() for law in laws))
+    assert found.sound, found
+    assert found.cost == pytest.approx(Tight().epsilon(loss, 1e-5), rel=1e-9)
+
+
+@pytest.mark.parametrize("expression", NO_SELECTIONS)
+def test_the_place_of_an_extreme_with_other_noise_has_no_known_cost(expression):
+    found = record_of_expression(expression)
+    assert (found.sound, found.cost) == (False, None)
+    assert "the loss of gumbel noise compared" in found.unchecked[0]
+    assert record_of_expression(expression, ONES).cost == 0.0
+
+
+def test_the_place_of_an_extreme_among_infinite_scores_costs_all():
+    def place(x, rng):
+        with np.errstate(divide="ignore"):
+            return np.argmax(1 / x + rng.gumbel(size=4))
+
+    found = record(place, ONES, np.array([1.0, 1.0, 1.0, 0.0]), delta=1e-5)
+    assert (found.sound, found.cost) == (False, np.inf)
+    assert "a score is no number" in found.findings[0].sentence
+
+
+@pytest.mark.parametrize("law", ["laplace", "exponential", "logistic"])
+@pytest.mark.parametrize("scores", [[3.0, 0.0], [0.0, 3.0], [9.0, 9.5]])
+def test_the_place_of_an_extreme_costs_the_move_over_the_scale(law, scores):
+    def noisy_scores(x, rng):
+        return np.array([x.sum(), *scores]) + getattr(rng, law)(scale=2.0, size=3)
+
+    places = (
+        lambda x, rng: np.argmax(noisy_scores(x, rng)),
+        lambda x, rng: (-noisy_scores(x, rng)).argmin(),
+    )
+    for place in places:
+        found = record(place, ONES, ONES[:3], claim=0.5)
+        assert (found.sound, found.cost) == (True, pytest.approx(0.5))
 
 
 CHOICES = {
@@ -340,6 +413,27 @@ def test_a_result_is_printed_and_written_without_a_value_of_the_data():
 def test_runs_repeat():
     once, again = (record(faulty.clipped_in_vain, ONES, 9 * ONES, claim=1.0) for _ in "ab")
     assert once == again
+
+
+SEEDED = {
+    "the argument": lambda rng: rng.permutation(30).tolist(),
+    "a generator": lambda _: np.random.default_rng().permutation(30).tolist(),
+    "a child of one": lambda _: np.random.default_rng().spawn(1)[0].permutation(30).tolist(),
+    "the global state": lambda _: np.random.permutation(30).tolist(),
+    "Python's module": lambda _: random.sample(range(99), 30),
+    "Python's generator": lambda _: random.Random().sample(range(99), 30),
+    "the operating system": lambda _: random.SystemRandom().sample(range(99), 30),
+}
+
+
+@pytest.mark.parametrize("source", SEEDED)
+def test_the_seed_of_a_record_seeds_what_the_function_does_not(source):
+    def numbers(seed):
+        seen = []
+        record(lambda data, rng: seen.append(SEEDED[source](rng)), ONES, ONES[:3], seed=seed)
+        return seen
+
+    assert numbers(3) == numbers(3) != numbers(4)
 
 
 @pytest.mark.parametrize(

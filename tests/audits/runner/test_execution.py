@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import audits.runner.execution
+from accountant import PureLoss
+from audits import Outcome, audit
 from audits.__main__ import main
 from audits.results.rows import Settings
-from audits.runner.cases import cases
+from audits.runner.cases import cases, guess_test_row
 from audits.runner.execution import WorkerFailed, run_all
+from mechanisms import Laplace
 
 CODE = """
 import sys
@@ -234,3 +237,17 @@ def test_rows_are_returned_in_the_order_of_the_cases():
     rows = run_all(todo, settings, 2, reported.append)
     assert rows == ["row of b", "row of a", "row of c"]
     assert sorted(reported) == sorted(rows)
+
+
+def test_the_row_of_a_guess_test_has_what_was_found():
+    finding = dataclasses.replace(audit(Laplace(1.0), runs=400, rng=1), seconds=1.23456789)
+    row = guess_test_row("S", "K", PureLoss(1.0), finding, Outcome.SURVIVED, exact=0.5, verdict=0.9)
+    assert (row.subject, row.kind, row.expected) == ("S", "K", Outcome.SURVIVED)
+    assert (row.claim, row.exact_epsilon) == ((1.0, finding.delta), 0.5)
+    for name in ("epsilon_lower", "confidence", "runs", "witness", "unseen", "notes"):
+        assert getattr(row, name) == getattr(finding, name)
+    assert row.seconds == 1.234568
+    guesses = finding.guesses
+    assert row.guesses == (guesses.correct, guesses.made, guesses.runs)
+    assert row.verdict_lower == guesses.epsilon_lower(finding.delta, 0.9)
+    assert f"{guesses.share:.1%} right, the claim allows 73.1%" in row.evidence

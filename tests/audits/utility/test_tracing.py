@@ -142,6 +142,11 @@ def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
     assert at.outcome is Outcome.FALSIFIED
 
 
+def test_without_a_search_there_is_no_factor():
+    traced = audit_tracing(lambda x, y, rng: x.T @ y, 1.0, rng=1, **SMALL)
+    assert traced.noise_factor is None
+
+
 def test_same_seed_same_scores():
     one, two = (
         audit_tracing(PrivateLasso(1.0, DELTA, rounds=20, fit_intercept=False), rng=5, **SMALL)

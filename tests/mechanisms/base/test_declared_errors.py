@@ -16,6 +16,7 @@ from mechanisms import (
     PermuteAndFlip,
     Staircase,
     TruncatedLaplace,
+    registry,
 )
 
 CONTINUOUS = [
@@ -95,3 +96,13 @@ def test_the_error_of_a_noisy_maximum_is_that_of_its_own_noise(candidates):
     assert gumbel == pytest.approx(Exponential(2.0).selection_error(candidates), rel=1e-9)
     harmonic = sum(1 / k for k in range(1, candidates + 1))
     assert laplace == pytest.approx(2 * harmonic, rel=1e-6)
+
+
+@pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
+def test_the_table_of_mechanisms_has_words_in_each_column(cls):
+    assert cls.releases
+    assert cls.reference
+    for words in (cls.releases, cls.reference, cls.limits):
+        assert isinstance(words, str)
+        assert words == words.strip(" .;")
+    assert (f"Known limits: {cls.limits}." in " ".join(cls.__doc__.split())) is (cls.limits != "")

@@ -2,8 +2,11 @@
 
 import mpmath
 import numpy as np
+import pytest
 
+from accountant import ParameterError
 from audits.minimax.families.sign_means import user_information
+from audits.minimax.information.sign_index import WholeBelow, index_of_signs, signs_of
 from audits.minimax.information.sign_information import sign_information
 
 
@@ -24,3 +27,16 @@ def test_the_information_in_a_vector_of_signs_is_rounded_up():
             exact = ((1 + m) * mpmath.log(1 + m) + (1 - m) * mpmath.log(1 - m)) / 2
             bound = user_information(dimension=1, shift=float(mean), epsilon=50.0)
             assert exact <= bound <= exact * (1 + 1e-11)
+
+
+def test_an_index_is_the_number_whose_bits_are_the_signs():
+    for dimension in (1, 3, 8, 9):
+        domain = WholeBelow(dimension)
+        for which in range(min(2**dimension, 20)):
+            signs = signs_of(domain.check(which), dimension)
+            assert [int(bit) for bit in f"{which:0{dimension}b}"] == ((signs + 1) / 2).tolist()
+            assert index_of_signs(signs, dimension) == which
+        assert domain.check(np.int64(2**dimension - 1)) == 2**dimension - 1
+        for wrong in (-1, 2**dimension, True, 0.0, "0", None):
+            with pytest.raises(ParameterError, match=rf"from 0 to 2\^{dimension} - 1"):
+                domain.check(wrong)
