@@ -110,7 +110,7 @@ class PartitionSelection(Mechanism):
         return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
     def _batch(self, values: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
-        """Return a row for each object; the rows of equal values are drawn together."""
+        """Return a row for each value; the rows of one `KeyCounts` are drawn together."""
         indices: dict[int, list[int]] = {}
         for index, key_counts in enumerate(values):
             indices.setdefault(id(key_counts), []).append(index)
@@ -185,10 +185,9 @@ class PartitionSelection(Mechanism):
         keep = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
             terms = np.where(keys_present(output, key_counts.keys), np.log(keep), np.log1p(-keep))
-        total: Array = np.where(
-            has_other_keys(output, key_counts.keys), -np.inf, terms.sum(axis=-1)
-        )
-        return total
+        is_impossible = has_other_keys(output, key_counts.keys)
+        log_probability: Array = np.where(is_impossible, -np.inf, terms.sum(axis=-1))
+        return log_probability
 
     @property
     def arithmetic(self) -> Arithmetic:
