@@ -39,9 +39,9 @@ from mechanisms.families.key_counts import (
     KeptKeys,
     KeyCounts,
     KeyCountValues,
-    held,
+    has_other_keys,
     kept_rows,
-    strangers,
+    keys_present,
 )
 
 # a probability p is stored as p 2^63: how many of this number of equally likely words keep the key
@@ -96,11 +96,11 @@ class PartitionSelection(Mechanism):
 
     def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
         """Return the kept keys; see `Mechanism.release`."""
-        objects, source = self.values.check(value), generator(rng)
-        refuse_size_for_batch(size, objects, 0)
-        if objects.ndim:
-            return self._batch(objects, source)
-        key_counts = objects.item()
+        values, source = self.values.check(value), generator(rng)
+        refuse_size_for_batch(size, values, 0)
+        if values.ndim:
+            return self._batch(values, source)
+        key_counts = values.item()
         if size is not None:
             return kept_rows(
                 key_counts.keys, self._kept(key_counts.counts, draw_shape(size, ())[0], source)
@@ -109,16 +109,16 @@ class PartitionSelection(Mechanism):
         # The strings get a new width: the width of the longest key of all is private.
         return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
 
-    def _batch(self, objects: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
-        """Return a row for each object; the rows of equal objects are drawn together."""
+    def _batch(self, values: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
+        """Return a row for each value; the rows of one `KeyCounts` are drawn together."""
         indices: dict[int, list[int]] = {}
-        for index, key_counts in enumerate(objects):
+        for index, key_counts in enumerate(values):
             indices.setdefault(id(key_counts), []).append(index)
-        width = max((key_counts.keys.size for key_counts in objects), default=0)
-        text = any(key_counts.keys.dtype.kind == "U" for key_counts in objects)
-        rows: Any = np.full((objects.size, width), "" if text else -1, dtype=object)
+        width = max((key_counts.keys.size for key_counts in values), default=0)
+        text = any(key_counts.keys.dtype.kind == "U" for key_counts in values)
+        rows: Any = np.full((values.size, width), "" if text else -1, dtype=object)
         for same in indices.values():
-            key_counts = objects[same[0]]
+            key_counts = values[same[0]]
             rows[same, : key_counts.keys.size] = kept_rows(
                 key_counts.keys, self._kept(key_counts.counts, len(same), source)
             )
@@ -167,14 +167,14 @@ class PartitionSelection(Mechanism):
 
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
         """Return log-probabilities of sets of keys; see `Mechanism.log_density`."""
-        objects = self.values.check(value)
-        if objects.ndim == 0:
-            return self._log_probability(np.asarray(output), objects.item())
+        values = self.values.check(value)
+        if values.ndim == 0:
+            return self._log_probability(np.asarray(output), values.item())
         rows = np.asarray(output)
         log_probabilities = np.stack(
             [
                 self._log_probability(rows[..., i, :], key_counts)
-                for i, key_counts in enumerate(objects)
+                for i, key_counts in enumerate(values)
             ],
             axis=-1,
         )
@@ -184,9 +184,10 @@ class PartitionSelection(Mechanism):
         """Return the log-probability of each set of kept keys; -inf if it has any other key."""
         keep = self.keep_probability(key_counts.counts)
         with np.errstate(divide="ignore"):
-            terms = np.where(held(output, key_counts.keys), np.log(keep), np.log1p(-keep))
-        total: Array = np.where(strangers(output, key_counts.keys), -np.inf, terms.sum(axis=-1))
-        return total
+            terms = np.where(keys_present(output, key_counts.keys), np.log(keep), np.log1p(-keep))
+        is_impossible = has_other_keys(output, key_counts.keys)
+        log_probability: Array = np.where(is_impossible, -np.inf, terms.sum(axis=-1))
+        return log_probability
 
     @property
     def arithmetic(self) -> Arithmetic:

@@ -167,7 +167,7 @@ class KeptKeys(Support):
         return Cells(
             kept_rows(keys, subsets),
             np.ones(len(subsets)),
-            lambda output: (held(output, keys) * bit_weights).sum(axis=-1),
+            lambda output: (keys_present(output, keys) * bit_weights).sum(axis=-1),
         )
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
@@ -185,13 +185,13 @@ def filler(keys: NDArray[Any]) -> Any:
     return "" if keys.dtype.kind == "U" else -1
 
 
-def held(output: ArrayLike, keys: NDArray[Any]) -> NDArray[np.bool_]:
+def keys_present(output: ArrayLike, keys: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which of the keys are in each row of an output."""
     present: NDArray[np.bool_] = (np.asarray(output)[..., None] == keys).any(axis=-2)
     return present
 
 
-def strangers(output: ArrayLike, keys: NDArray[Any]) -> Array:
+def has_other_keys(output: ArrayLike, keys: NDArray[Any]) -> Array:
     """Return which rows of an output hold a value that is not one of the keys."""
     rows = np.asarray(output)
     recognised = np.isin(rows, keys) | (rows == filler(keys))
