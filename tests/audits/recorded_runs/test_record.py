@@ -190,6 +190,7 @@ SELECTIONS = [
 # The noise has the wrong sign, or several scales or laws, or there is more to see of it.
 NO_SELECTIONS = [
     "np.argmin(s + 2 * g)", "np.argmax(s - 2 * g)", "np.argmax(s + np.array([2, 1, 2, 2]) * g)",
+    "np.argmax(s + rng.gumbel(scale=[2, 2, 2, 1]))",
     "np.argmax(np.concatenate([s[1:] + 2 * g[1:], s[:1] + rng.laplace(size=1)]))",
     "np.argmax(np.concatenate([s[1:] + 2 * g[1:], s[:1]]))",
     "np.argmax(s + 2 * (g + rng.gumbel(size=4)))", "np.argmax(s + 2 * np.repeat(g[:2], 2))",
