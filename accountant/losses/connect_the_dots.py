@@ -63,23 +63,23 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
     values = np.clip(profile(points), 0.0, 1.0)
     values[-1] = values[-1] if last_value is None else last_value
     values = np.minimum.accumulate(values) * (1 + ACCURACY)
-    x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
-    corners = lower_hull(x, values)
-    return _pair_on_hull(points, x, values, corners, float(values[-1]))
+    x_less_1, values = _x_less_1(points), np.append(1.0, np.minimum(values, 1.0))
+    corners = lower_hull(x_less_1, values)
+    return _pair_on_hull(points, x_less_1, values, corners, float(values[-1]))
 
 
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     """Return a pair whose profile is below ``profile``, which tends to ``infinity``."""
     # At x = 0 every profile is 1 and falls with a slope of -1 at most, so that is a point, too.
-    x = np.append(0.0, np.exp(points))
+    x_less_1 = _x_less_1(points)
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
-    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
+    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x_less_1), [0.0]])
     # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
     # to its own chord is greatest where those meet.  With the width w of the cell, and the changes
     # l and r of the slope at its two ends, this gap is w l r / (l + r).
     changes = np.maximum(np.diff(slope), 0.0)
     left_change, right_change = changes[:-1], changes[1:]
-    gap = np.diff(x) * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
+    gap = np.diff(x_less_1) * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
     # Each point is lowered by the greater gap of its two cells.
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # Each value has a relative error of `ACCURACY`, and so has each of the three in a gap.
@@ -90,7 +90,7 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     reached[-1] = True
     first_reached = max(int(np.argmax(reached)), 1)
     lowered[first_reached - int(gap[first_reached - 1] > 0) :] = infinity
-    return _pair_on_hull(points, x, lowered, lower_hull(x, lowered), infinity)
+    return _pair_on_hull(points, x_less_1, lowered, lower_hull(x_less_1, lowered), infinity)
 
 
 def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
@@ -105,7 +105,7 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     half = loss.numerics.discretisation_points // 2
     central_points = size * np.sinh(np.linspace(ends[0], ends[1], half))
     points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
-    points = points[np.diff(np.exp(points), prepend=0.0) > 0]  # x differs in floats, too
+    points = points[np.diff(_x_less_1(points)) > 0]  # x differs in floats, too
     if upper:
         # At the largest loss the profile is exactly `infinity`; round-off is ignored.
         infinity = loss.infinity if high >= loss.max_loss else None
@@ -161,13 +161,22 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     return candidates[hull]
 
 
+def _x_less_1(points: Array) -> Array:
+    """Return ``x - 1 = e^epsilon - 1`` at x = 0 and at the points.
+
+    Between neighbours this has the differences of x, and near epsilon 0, where those are small, it
+    has them with the digits that e^epsilon loses.
+    """
+    return np.append(-1.0, np.expm1(points))
+
+
 def _pair_on_hull(
-    points: Array, x: Array, values: Array, corners: NDArray[np.intp], infinity: float
+    points: Array, x_less_1: Array, values: Array, corners: NDArray[np.intp], infinity: float
 ) -> FinitePair:
     """Return the pair whose profile is linear in x between these corners."""
     # beyond the last corner the profile is flat
-    slopes = np.diff(values[corners]) / np.diff(x[corners])
+    slopes = np.diff(values[corners]) / np.diff(x_less_1[corners])
     # The mass of Q at a corner is the change of slope there; that of P is x times it.
-    mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
+    mass = np.exp(points[corners[1:] - 1]) * np.diff(np.append(slopes, 0.0))
     has_mass = mass > 0
     return FinitePair(points[corners[1:] - 1][has_mass], mass[has_mass], infinity)
