@@ -138,7 +138,7 @@ class GroupLoss(FiniteLoss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sup_a h(h(...h(a))) - e^eps a``, with h(a) the greatest power at level a."""
-        level, power = _power_curve(self.loss, self.size)
+        level, power, _ = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
         # The power is concave in the level.  So the supremum lies at the first corner from which on
         # the slope is at most e^eps.  An exponent above 700 nats could overflow.
@@ -159,6 +159,11 @@ class GroupLoss(FiniteLoss):
         return round_up(self.size * max(self.loss.max_loss, self.loss.reversed.max_loss))
 
     @property
+    def rounding(self) -> float:
+        """How far the curve is raised for its round-off, in logarithms, twice: for both laws."""
+        return 2 * _power_curve(self.loss, self.size)[2]
+
+    @property
     def rho(self) -> float:
         """The rho of one record, times ``size^2`` (Bun & Steinke 2016, Proposition 1.9)."""
         return round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
@@ -171,7 +176,7 @@ class GroupLoss(FiniteLoss):
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """The finite losses and their masses: each piece of the power curve is an outcome."""
-        level, power = _power_curve(self.loss, self.size)
+        level, power, _ = _power_curve(self.loss, self.size)
         p, q = np.diff(power), np.diff(level)
         possible = (p > 0) & (q > 0)
         return np.log(p[possible]) - np.log(q[possible]), p[possible]
@@ -231,14 +236,15 @@ def _hits(mu: float, rate: float, records: int) -> Side:
 
 
 @functools.lru_cache(maxsize=64)
-def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
-    """Return corners (level, power) of the most powerful tests against a group, levels 0 to 1.
+def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
+    """Return corners (level, power) of the most powerful tests against a group, and their error.
 
     h(a) is the greatest power at level a against one record, which may change either way.  So h is
     the least concave curve above the curves of both directions.  Against a group the power is
-    h(h(... h(a))).
+    h(h(... h(a))).  Levels go from 0 to 1, and powers are raised by their relative error.
     """
-    curves = [_test_corners(either) for either in (loss, loss.reversed)]
+    first, second = (_test_corners(either) for either in (loss, loss.reversed))
+    curves = [first[:2], second[:2]]
     all_levels = np.union1d(*(curve_level for curve_level, _ in curves))
     greatest = np.maximum(*(_upper_values(*curve, all_levels) for curve in curves))
     hull = lower_hull(all_levels, -greatest)
@@ -254,14 +260,19 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
+    # h is concave and h(0) >= 0, so a h'(a) <= h(a): h makes no relative error larger.  Each use of
+    # it adds that of its own corners, and at most 8 ULP of the straight line between two of them;
+    # the error of a level counts as one of the power.
+    error = 2 * size * (max(first[2], second[2]) + 8 * ULP)
+    powers = np.minimum(powers * (1 + error), 1.0)
     # Round-off may leave corners that are not concave.  The slopes of the hull fall, as
     # `GroupLoss.profile`, which searches them, needs; it is nowhere below the corners.
     hull = lower_hull(levels, -powers)
-    return levels[hull], powers[hull]
+    return levels[hull], powers[hull], error
 
 
-def _test_corners(loss: Loss) -> tuple[Array, Array]:
-    """Return level and power of the likelihood-ratio tests of one loss.
+def _test_corners(loss: Loss) -> tuple[Array, Array, float]:
+    """Return level and power of the likelihood-ratio tests of one loss, and their relative error.
 
     A test rejects Q for all losses from some value upwards.  The first test rejects for infinite
     losses alone, and each further one adds the next smaller loss.  A loss l of mass p under P has
@@ -278,7 +289,9 @@ def _test_corners(loss: Loss) -> tuple[Array, Array]:
     values, mass = loss_pmf[0][order], loss_pmf[1][order]
     level = np.append(0.0, np.cumsum(mass * np.exp(-values)))
     power = infinity_mass + np.append(0.0, np.cumsum(mass))
-    return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0)
+    # An ULP for each term of a sum, and for each nat of an exponent, whose own error counts so.
+    error = (values.size + float(np.max(np.abs(values), initial=0.0)) + 4) * ULP
+    return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0), error
 
 
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:

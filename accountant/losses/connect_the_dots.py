@@ -79,7 +79,12 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     # l and r of the slope at its two ends, this gap is w l r / (l + r).
     changes = np.maximum(np.diff(slope), 0.0)
     left_change, right_change = changes[:-1], changes[1:]
-    gap = np.diff(x_less_1) * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
+    gap = (
+        np.diff(x_less_1)
+        * left_change
+        * right_change
+        / np.maximum(left_change + right_change, 1e-300)
+    )
     # Each point is lowered by the greater gap of its two cells.
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # Each value has a relative error of `ACCURACY`, and so has each of the three in a gap.
