@@ -14,7 +14,7 @@ from tests.references.corpus.write import DATA
 
 ROWS = json.loads(DATA.read_text())
 WIDTH = 1e-6  # of epsilon
-CURVE_WIDTH = 1e-2  # of an epsilon that is asked with others
+CURVE_WIDTH = 4e-3  # of an epsilon that is asked with others
 LONGEST_QUICK = 0.02  # processor seconds that one answer of the quick test took when it was kept
 # every third plan that is quick, at one delta
 QUICK = [row for row in ROWS if max(end[4] for end in row["ends"]) < LONGEST_QUICK][::3]

@@ -42,8 +42,9 @@ def judge(name, plan, delta, found=None):
         return "", "infinite"
     ctx.prec = BITS
     if delta == 0:
+        # there all numbers are read as the decimals that they are printed as: docs/certificates.md
         most = family.most(plan)
-        if most > upper or most < lower:
+        if most > arb(repr(upper)) or most < arb(repr(lower)):
             return f"[{lower!r}, {upper!r}]: the largest loss is {most.str(20)}", "proved"
         return "", "proved"
     try:

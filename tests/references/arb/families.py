@@ -200,7 +200,7 @@ def most_of_pairs(plan):
 
 
 def most_of_discrete(plan):
-    return plan["count"] * arb(plan["shift"]) / arb(plan["scale"])
+    return plan["count"] * arb(repr(plan["shift"])) / arb(repr(plan["scale"]))
 
 
 def draw_approximate(rng):
@@ -371,7 +371,7 @@ FAMILIES = {
     "Laplaces": Family(
         20, draw_laplaces, lambda p: p["count"] * accountant.LaplaceLoss(p["mu"]),
         lambda p, es: [closed_pairs.equal_laplaces(p["mu"], p["count"], e) for e in es],
-        most=lambda p: p["count"] * arb(p["mu"])),
+        most=lambda p: p["count"] * arb(repr(p["mu"]))),
     "discrete Laplaces": Family(
         20, draw_discrete,
         lambda p: p["count"] * accountant.DiscreteLaplaceLoss(p["scale"], p["shift"]),
@@ -385,7 +385,7 @@ FAMILIES = {
     "responses": Family(
         20, draw_responses, lambda p: p["count"] * accountant.PureLoss(p["epsilon"]),
         lambda p, es: [finite_pairs.responses(p["epsilon"], p["count"], e) for e in es],
-        most=lambda p: p["count"] * arb(p["epsilon"])),
+        most=lambda p: p["count"] * arb(repr(p["epsilon"]))),
     "finite pairs": Family(20, draw_pairs, build_pairs, true_pairs, most=most_of_pairs),
     "approximate": Family(
         10, draw_approximate,

@@ -267,8 +267,7 @@ def truncated_poisson(mu, rate, records, batch):
     """
     q, others = arb(rate), records - 1
     law = [arb.bin_uiui(others, j) * q**j * (1 - q) ** (others - j) for j in range(records)]
-    fits = sum(law[:batch], arb(0))
-    full = 1 - fits
+    fits, full = (sum(part, arb(0)) for part in (law[:batch], law[batch:]))
     kept = sum((law[j] * q * batch / (j + 1) for j in range(batch, records)), arb(0))
     pairs = [sampled_gaussian(mu, q), replaced_sampled_gaussian(mu, kept / full)]
     return [fits, full], pairs, q * fits + kept
