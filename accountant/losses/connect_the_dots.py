@@ -63,7 +63,8 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
     values = np.clip(profile(points), 0.0, 1.0)
     values[-1] = values[-1] if last_value is None else last_value
     values = np.minimum.accumulate(values) * (1 + ACCURACY)
-    x_less_1, values = _x_less_1(points), np.append(1.0, np.minimum(values, 1.0))
+    x_less_1, is_apart = _x_less_1(points)
+    points, values = points[is_apart], np.append(1.0, np.minimum(values[is_apart], 1.0))
     corners = lower_hull(x_less_1, values)
     return _pair_on_hull(points, x_less_1, values, corners, float(values[-1]))
 
@@ -71,20 +72,17 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     """Return a pair whose profile is below ``profile``, which tends to ``infinity``."""
     # At x = 0 every profile is 1 and falls with a slope of -1 at most, so that is a point, too.
-    x_less_1 = _x_less_1(points)
+    x_less_1, is_apart = _x_less_1(points)
+    points = points[is_apart]
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
-    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x_less_1), [0.0]])
+    widths = np.diff(x_less_1)
+    slope = np.concatenate([[-1.0], np.diff(values) / widths, [0.0]])
     # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
     # to its own chord is greatest where those meet.  With the width w of the cell, and the changes
     # l and r of the slope at its two ends, this gap is w l r / (l + r).
     changes = np.maximum(np.diff(slope), 0.0)
     left_change, right_change = changes[:-1], changes[1:]
-    gap = (
-        np.diff(x_less_1)
-        * left_change
-        * right_change
-        / np.maximum(left_change + right_change, 1e-300)
-    )
+    gap = widths * left_change * right_change / np.maximum(left_change + right_change, 1e-300)
     # Each point is lowered by the greater gap of its two cells.
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
     # Each value has a relative error of `ACCURACY`, and so has each of the three in a gap.
@@ -110,7 +108,6 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     half = loss.numerics.discretisation_points // 2
     central_points = size * np.sinh(np.linspace(ends[0], ends[1], half))
     points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
-    points = points[np.diff(_x_less_1(points)) > 0]  # x differs in floats, too
     if upper:
         # At the largest loss the profile is exactly `infinity`; round-off is ignored.
         infinity = loss.infinity if high >= loss.max_loss else None
@@ -166,13 +163,15 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     return candidates[hull]
 
 
-def _x_less_1(points: Array) -> Array:
-    """Return ``x - 1 = e^epsilon - 1`` at x = 0 and at the points.
+def _x_less_1(points: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return ``x - 1 = e^epsilon - 1`` at x = 0 and at the points where it differs, and which.
 
-    Between neighbours this has the differences of x, and near epsilon 0, where those are small, it
-    has them with the digits that e^epsilon loses.
+    Near epsilon 0 points are dense, and this has the digits of their differences, which x loses.
+    Where x is below 1e-16, all points count as x = 0, whose profile is 1 to that accuracy.
     """
-    return np.append(-1.0, np.expm1(points))
+    x_less_1 = np.append(-1.0, np.expm1(points))
+    is_apart = np.diff(x_less_1) > 0
+    return x_less_1[np.append(True, is_apart)], is_apart
 
 
 def _pair_on_hull(

@@ -125,6 +125,14 @@ def test_a_stored_row_can_be_proved_again(name):
     assert at_low >= arb(row["delta"]) >= at_high
 
 
+# numbers of `test_ten_thousand_random_plans` whose certificates once were wrong by round-off
+@pytest.mark.parametrize("number", [1143])
+def test_a_certificate_that_was_wrong_is_right(number):
+    name, plan, delta = random_plan(10**6 + number)
+    violation, _ = judge(name, plan, delta)
+    assert violation == "", (name, plan, delta)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['family']} {row['number']}")
 def test_every_stored_row_can_be_proved_again(row):

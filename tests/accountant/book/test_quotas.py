@@ -114,7 +114,7 @@ def test_own_spends_add_up_in_the_notion_of_the_data_set(sqlite_book, notion):
 def test_a_divergence_that_gives_any_spend_more_than_the_quota_is_named(sqlite_book):
     with opened(sqlite_book, "ada") as book:
         book.dataset("d", Budget(1.0, 1e-6), "rdp")
-        with pytest.raises(ParameterError, match=r"quota must be 0, or at least epsilon 0\.3"):
+        with pytest.raises(ParameterError, match=r"quota must be 0, or at least epsilon 0\.46"):
             book.set_quota("d", "ada", 0.1, "a tenth")
         book.set_quota("d", "ada", 0.8, "most")
         assert spends(book, Gaussian(30.0)) >= 2

@@ -49,7 +49,9 @@ def test_a_log_rewritten_without_the_key_is_found(any_book, change, first):
 def test_a_log_without_signatures_is_not_signed_by_the_next_spend(any_book):
     written(any_book, KEY)
     any_book.tamper(*rewritten(any_book, 1, without_signatures))
-    with pytest.raises(LedgerCorrupt, match="is not signed with the key"):
+    with pytest.raises(
+        LedgerCorrupt, match="is not signed with the key, as the last entry must be"
+    ):
         Book.open(any_book.url, key=KEY)
     with Book.open(any_book.url, key=KEY, accept_unsigned=True) as book:
         book.dataset("e", Budget(1.0))  # so the holder of the key vouches for all before it

@@ -241,7 +241,9 @@ def test_rows_are_returned_in_the_order_of_the_cases():
 
 def test_the_row_of_a_guess_test_has_what_was_found():
     finding = dataclasses.replace(audit(Laplace(1.0), runs=400, rng=1), seconds=1.23456789)
-    row = guess_test_row("S", "K", PureLoss(1.0), finding, Outcome.SURVIVED, exact=0.5, verdict=0.9)
+    row = guess_test_row(
+        "S", "K", PureLoss(1.0), finding, Outcome.SURVIVED, exact=0.5, confidence_of_verdict=0.9
+    )
     assert (row.subject, row.kind, row.expected) == ("S", "K", Outcome.SURVIVED)
     assert (row.claim, row.exact_epsilon) == ((1.0, finding.delta), 0.5)
     for name in ("epsilon_lower", "confidence", "runs", "witness", "unseen", "notes"):
