@@ -182,3 +182,11 @@ def test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction(order):
         exact = logsumexp(order * np.log(pair[0]) + (1 - order) * np.log(pair[1])) / (order - 1)
         assert found >= exact * (1 - 1e-9)
         assert found == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda one: one.name)
+def test_no_accountant_claims_a_smaller_delta_than_there_is(accountant):
+    for plan in (GaussianLoss(1.0), 2 * GaussianLoss(0.3), 3 * PAIRS["two outcomes"]):
+        for epsilon in (0.0, 0.4, 1.1, 3.0):
+            truth = Tight().delta(plan, epsilon)
+            assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-9)

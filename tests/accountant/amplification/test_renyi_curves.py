@@ -51,6 +51,21 @@ def test_fractional_orders_are_the_integral_rounded_up(truth):
     assert expected * (1 - 4e-16) <= divergence(*setting) <= expected * (1 + 1e-10)
 
 
+@pytest.mark.parametrize(("noise", "rate", "order"), [(10.0, 0.3, 2001), (20.0, 0.01, 6e4)])
+def test_of_a_record_that_is_added_large_orders_are_the_integral_too(noise, rate, order):
+    # E_Q r^{1 - order}, with r = 1 - q + q e^{mu x - mu^2 / 2} of a standard normal x
+    with mpmath.workdps(30):
+        mu, q, z = mpmath.mpf(1 / noise), mpmath.mpf(rate), mpmath.mpf(order) - 1
+
+        def integrand(x):
+            r = 1 - q + q * mpmath.exp(mu * x - mu * mu / 2)
+            return mpmath.exp(-z * mpmath.log(r) - x * x / 2) / mpmath.sqrt(2 * mpmath.pi)
+
+        moment = mpmath.fsum(integrand(mpmath.mpf(k) / 4) for k in range(-480, 160)) / 4
+        truth = mpmath.log(moment) / z
+    assert truth <= divergence(noise, rate, order, added=True) <= truth * (1 + 1e-10)
+
+
 @pytest.mark.parametrize("noise", [0.05, 0.1, 0.25, 1.0, 10.0, 100.0])
 def test_whole_orders_are_binomial_sums_rounded_up(noise):
     rng = random.Random(3)

@@ -19,6 +19,7 @@ from accountant import (
     LedgerBusy,
     Loss,
     OffPlan,
+    Parallel,
     ParameterError,
     PrivateValueError,
     Repeat,
@@ -26,6 +27,7 @@ from accountant import (
     UnhealthyRandomness,
     UnsupportedPlan,
 )
+from accountant.book.reservations import Reservations
 from accountant.plans.plan import Release
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
@@ -532,6 +534,29 @@ def test_users_of_the_local_model_pay_for_themselves(any_book, book):
     book.verify()
     with pytest.raises(ParameterError, match="data must be of 1000 users"):
         book.ledger("d", DATA)
+
+
+def unlooked_at_all(*_, **__):
+    raise AssertionError("no step is reserved")
+
+
+def test_a_run_of_users_goes_on_after_a_refused_step(any_book, book):
+    groups = [np.arange(0, 12), np.arange(12, 20)]
+    plan = Parallel([2 * TENTH, 2 * TENTH]) + TENTH
+    book.dataset("d", Budget(1.0), users=20)
+    with book.ledger("d", DATA, plan, run="r") as ledger:
+        for users in groups:
+            ledger.release_each(TENTH, lambda rows: rows, users)
+        with pytest.MonkeyPatch.context() as broken:
+            broken.setattr(Reservations, "reserve_step", unlooked_at_all)
+            with pytest.raises(AssertionError):
+                ledger.release_each(TENTH, unlooked, groups[0])
+        with pytest.raises(OffPlan):
+            ledger.release(TENTH, unlooked)  # both groups have a step to make
+        for users in groups:
+            ledger.release_each(TENTH, lambda rows: rows, users)
+        ledger.release(TENTH, np.sum)
+    book.verify()
 
 
 def test_blocks_of_users_are_stored_one_by_one(any_book, book):

@@ -22,6 +22,7 @@ from accountant import (
     ZCDPLoss,
 )
 from accountant.losses.laplace import LaplaceCGF
+from accountant.losses.public_choice import PublicChoice
 from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
@@ -302,3 +303,16 @@ def test_a_profile_is_asked_at_numbers_and_has_a_logarithm(loss):
             loss.profile(wrong)
     epsilon = np.array([0.0, 0.2, 0.7, 3.0])
     assert np.allclose(np.exp(loss.log_profile(epsilon)), loss.profile(epsilon), rtol=1e-9)
+
+
+def test_a_public_choice_of_finite_losses_has_the_outcomes_of_all():
+    first, second = PairLoss((0.75, 0.25), (0.25, 0.75)), PairLoss((0.5, 0.5), (0.375, 0.625))
+    choice = PublicChoice((first, second), (0.25, 0.75))
+    values, masses = choice.loss_pmf
+    assert masses.sum() == pytest.approx(1.0, rel=1e-15)
+    for epsilon in (0.0, 0.1, 0.5, 1.0):
+        listed = np.sum(masses * -np.expm1(np.minimum(epsilon - values, 0.0)))
+        each = 0.25 * first.profile(epsilon) + 0.75 * second.profile(epsilon)
+        assert listed == pytest.approx(float(each), rel=1e-14)
+        assert float(choice.profile(epsilon)) == pytest.approx(float(each), rel=1e-14)
+    assert PublicChoice((first, GaussianLoss(1.0)), (0.5, 0.5)).loss_pmf is None

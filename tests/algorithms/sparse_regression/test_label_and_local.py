@@ -107,6 +107,13 @@ def test_no_gradient_exceeds_the_norm_bound():
     assert LocalIHT(epsilon=1.0, sparsity=4, noise_bound=0.05, residual_bound=0.5).norm_bound(
         16
     ) == pytest.approx(2.0)
+    for true_sparsity in (1, 16):  # the least and the most
+        made = LocalIHT(epsilon=1.0, sparsity=4, true_sparsity=true_sparsity, noise_bound=0.05)
+        assert made.norm_bound(16) == pytest.approx(4 * (2 + true_sparsity**0.5 + 0.05))
+    for true_sparsity in (0, 17):
+        made = LocalIHT(epsilon=1.0, sparsity=4, true_sparsity=true_sparsity, noise_bound=0.05)
+        with pytest.raises(ParameterError, match="true_sparsity"):
+            made.norm_bound(16)
 
 
 NEIGHBOUR_X, NEIGHBOUR_Y, _ = model(60, 4, 2)

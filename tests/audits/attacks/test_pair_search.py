@@ -75,6 +75,22 @@ def test_the_structured_patterns_are_there():
         assert pattern in steps
 
 
+def test_every_way_in_which_numbers_move_by_1_is_there():
+    steps = {
+        "all above": [1, 1, 1, 1, 1], "all below": [-1, -1, -1, -1, -1],
+        "one above, the rest below": [1, -1, -1, -1, -1],
+        "one below, the rest above": [-1, 1, 1, 1, 1], "one above": [1, 0, 0, 0, 0],
+        "half above, half below": [1, 1, 1, -1, -1], "alternating": [1, -1, 1, -1, 1],
+    }  # fmt: skip
+    space = Box(-9.0, 9.0, (5,))
+    moved = {
+        one.kind.partition(", ")[2]: (one.second - one.first).tolist()
+        for one in candidate_pairs(space, "each")
+        if one.kind.startswith("all middle")  # further than 1 from both ends
+    }
+    assert moved == steps
+
+
 @pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
 def test_a_mechanisms_own_values_give_pairs_it_accepts(cls):
     for made in cls.instances():

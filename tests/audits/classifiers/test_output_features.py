@@ -45,6 +45,14 @@ class Rude:
         raise RuntimeError("do not look")
 
 
+class Told:
+    def yes(self):
+        """One answer."""
+
+    def no(self):
+        """Another one."""
+
+
 class Held:
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -81,6 +89,8 @@ DIFFERENT = [
     -0.0,
     0.0,
     Opaque(),
+    Told().yes,
+    Told().no,
 ]
 
 
