@@ -315,16 +315,19 @@ def in_unit_ball(vector):
     return vector / max(1.0, np.linalg.norm(vector))
 
 
+# Shares (not clipped, mean square) on average, and the first norm: in the second case the noise
+# makes the mean squares negative, and the norm falls to its floor.
+@pytest.mark.parametrize(("shares", "first_norm"), [((0.6, 0.2), 2.0), ((1.5, -0.4), 1e-3)])
 @pytest.mark.parametrize("bounded_slopes", [False, True])
 @pytest.mark.parametrize("project", [None, in_unit_ball])
 @pytest.mark.parametrize("penalty", [0.0, np.array([0.3, 0.1, 0.0])])
-def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes):
+def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes, shares, first_norm):
     """Every step is a projected gradient step that keeps a part of the step before it."""
     size, rounds, row_square, smoothness = 3, 40, 2.5, 0.25
     plan = Repeat(descent_plan((10_000, size), (1.0, 1e-6), "replace").part, rounds)
     rng, penalty, query = np.random.default_rng(4), np.zeros(size) + penalty, SimpleNamespace()
     gradients = rng.normal([1.0, -2.0, 0.5], 0.3, (rounds, size))
-    shares = rng.uniform(0.0, 1.0, (rounds, 2)) * [1.2, 0.4]
+    shares = shares * rng.uniform(0.0, 2.0, (rounds, 2))
     thetas, norms = [np.zeros(size)], []
 
     class Scripted:
@@ -340,7 +343,15 @@ def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes):
     ledger = Scripted()
     ledger.plan = plan
     mean = descend_adaptively(
-        ledger, query, size, row_square, (2.0, 3.0), penalty, project, smoothness, bounded_slopes
+        ledger,
+        query,
+        size,
+        row_square,
+        (first_norm, 3.0),
+        penalty,
+        project,
+        smoothness,
+        bounded_slopes,
     )
     signal = signal_length(10_000, plan.part.loss.mu * math.sqrt(rounds), size)
     _, momentum, target_share = schedule(signal, rounds, smoothness)
@@ -359,7 +370,7 @@ def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes):
         change = LEARNING_RATE * (target_share - np.clip(shares[t - 1, 0], 0.0, 1.0))
         return after, np.clip(norms[t - 1] * math.exp(change), floor, 3.0)
 
-    assert norms[0] == 2.0
+    assert norms[0] == first_norm
     for t in range(1, rounds):
         theta, norm = after_round(t)
         assert thetas[t + 1] == pytest.approx(theta, rel=1e-12, abs=1e-12)
