@@ -52,4 +52,5 @@ def test_a_bound_below_the_truth_is_false(name, share, is_false, monkeypatch):
     assert row.claim == pytest.approx((share * row.exact_epsilon, 1e-5), nan_ok=True)
     assert f"{name} says {row.claim[0]:.7g}, the truth is in" in row.witness
     known = name == "GaussianAccountant"
+    assert check.library == "opacus"
     assert check.expected("1.5.4") is (Outcome.FALSIFIED if known else Outcome.SURVIVED)
