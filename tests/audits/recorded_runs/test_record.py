@@ -635,6 +635,32 @@ def test_coins_of_records_in_a_number_that_depends_on_the_data_are_found():
         assert "input" in {finding.kind for finding in verdict.findings}
 
 
+COINS_OF_SIZES = {
+    "permuted": lambda rng, n: rng.permuted(np.arange(n)),
+    "permuted columns": lambda rng, n: rng.permuted(np.zeros((2, n)), axis=0),
+    "permutation": lambda rng, n: rng.permutation(n),
+    "shuffle": lambda rng, n: rng.shuffle(np.arange(n)),
+    "integers": lambda rng, n: rng.integers(0, 9, size=n),
+    "high": lambda rng, n: rng.integers(0, n),
+    "choice": lambda rng, n: rng.choice(9, size=n),
+    "binomial": lambda rng, n: rng.binomial(3, 0.5, size=n),
+    "poisson": lambda rng, n: rng.poisson(3.0, size=n),
+    "beta": lambda rng, n: rng.beta(2.0, 3.0, size=n),
+    "laplace": lambda rng, n: rng.laplace(size=n),
+}
+
+
+@pytest.mark.parametrize("name", COINS_OF_SIZES)
+def test_draws_in_a_number_that_depends_on_the_data_are_found(name):
+    def draws(data, rng):
+        COINS_OF_SIZES[name](rng, 20 + int(data.sum()))
+        return data.sum() + rng.laplace()
+
+    assert record(draws, ONES, ONES, claim=1.0).sound
+    verdict = record(draws, ONES, 2 * ONES, claim=9.0)
+    assert "input" in {finding.kind for finding in verdict.findings}
+
+
 def test_coins_of_records_may_depend_on_their_own_record():
     data = np.array([0.1, 0.9, 0.4, 0.3, 0.2, 0.8])
 
