@@ -18,5 +18,14 @@ def test_functions_may_answer_nan_but_not_fewer():
         Mapped(RandomizedResponse(3, 0.6), np.sum).release([0, 1, 2, 0], 1)
 
 
+@pytest.mark.parametrize("label", range(4))
+def test_an_image_of_an_image_is_that_of_the_functions_one_after_the_other(label):
+    made = RandomizedResponse(4, 0.6)
+    nested = Mapped(Mapped(made, lambda answer: answer // 2), lambda half: 5 - half)
+    found = np.exp(nested.log_density(np.arange(3, 7), label))
+    each = np.exp(made.log_density(np.arange(4), label))
+    assert found == pytest.approx([0.0, each[2:].sum(), each[:2].sum(), 0.0])
+
+
 def not_a_number_of_zero(output):
     return np.where(np.asarray(output) == 0, math.nan, 1.0)

@@ -133,6 +133,10 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         if tape is None:
             return original(self, *arguments, **options)
         bound_arguments = bound(table, arguments, options)
+        if bound_arguments.get("out") is not None:
+            # The tape draws new numbers, as many as ``out`` has, and copies them there.
+            bound_arguments["size"] = np.shape(bound_arguments["out"])
+            arguments, options = (), bound_arguments
 
         def draw() -> Any:
             plain_options = {k: use(v) for k, v in options.items() if k != "out"}

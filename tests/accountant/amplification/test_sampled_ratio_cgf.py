@@ -47,6 +47,30 @@ def test_a_cumulant_is_its_integral(case, added):
 
 
 @both_ways
+@pytest.mark.parametrize("reach", [math.inf, 3.0])
+def test_the_mass_of_the_largest_loss_is_rounded_down(reach, added):
+    rng = np.random.default_rng(2)
+    for shift, rate in zip(
+        rng.uniform(0.01, 4.0, 200), rng.uniform(0.001, 0.999, 200), strict=True
+    ):
+        law = laplace_ratio_law(shift, reach)
+        found = SampledRatioLaw(law, rate, added).max_loss_mass
+        with mpmath.workdps(30):
+            m, q, b = mpmath.mpf(shift), mpmath.mpf(rate), mpmath.mpf(reach)
+            whole = 2 * (1 - mpmath.exp(-b))  # that of the noise, whose density is e^-|x| / whole
+            if not added:  # l is the shift where x is between it and the reach
+                truth = max(mpmath.exp(-m) - mpmath.exp(-b), 0) / whole
+                truth *= 1 - q + q * mpmath.exp(m)
+            elif reach == math.inf:  # l is minus the shift below 0
+                truth = mpmath.mpf(1) / 2
+            elif m < b:  # only Q has what is below shift - reach
+                truth = (mpmath.exp(m - b) - mpmath.exp(-b)) / whole
+            else:
+                truth = (2 - mpmath.exp(-b) - mpmath.exp(b - m)) / whole
+            assert truth * (1 - 3e-14) <= found <= truth
+
+
+@both_ways
 @pytest.mark.parametrize(
     "reach", [math.inf, 3.0, 0.4]
 )  # atoms at both ends; one at -inf too; alone

@@ -131,6 +131,8 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
         for limit, one in zip(u, bound, strict=True):
             assert np.max(size[z.imag.ravel() >= limit]) * copies <= one + 1e-9
         assert bound[-1] < -0.1 * copies
+        at_zero = UniformParts([(parts, np.ones(copies))]).log_bound(np.zeros(1))
+        assert at_zero == pytest.approx(0.0, abs=1e-9 * copies)
 
 
 def one_by_one(patch):

@@ -23,6 +23,7 @@ from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
+from accountant.composition.grid_pairs import masses_above
 from accountant.losses.cell_masses import normal_cell_masses
 
 # steps, rate, noise, delta: epsilon by quadrature of the profile of one step
@@ -154,6 +155,23 @@ def test_masses_make_the_profile(loss, with_zero):
     assert q[0] == pytest.approx(1, abs=1e-12)
     wanted = loss.profile_any_epsilon(inner)
     assert p[1:] + loss.infinity - np.exp(inner) * q[1:] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_the_share_of_a_cell_at_its_right_end_is_rounded_up():
+    """Of a cell from l to l + h with masses p and q it is (p - e^l q) / (1 - e^-h)."""
+    rng = np.random.default_rng(6)
+    for left in [*rng.uniform(-600, 600, 60), *rng.uniform(-2, 2, 60)]:
+        width, p = 10 ** rng.uniform(-5, -1), rng.uniform(0.01, 1.0)
+        points = np.array([left, left + width])
+        q = p * math.exp(-left) * (1 - rng.uniform(0.05, 0.95) * -math.expm1(-width))
+        alone = np.array([0.0, p, 0.0]), np.array([0.0, q, 0.0]), np.zeros(3), np.zeros(3)
+        below, right = masses_above(alone, points, width, 0.0)
+        with mpmath.workdps(40):
+            exact = mpmath.mpf(p) - mpmath.exp(mpmath.mpf(left)) * mpmath.mpf(q)
+            exact /= 1 - mpmath.exp(-mpmath.mpf(width))
+            slack = 1e-14 * (4 + abs(left)) * p / width
+            assert exact <= right <= exact + slack
+            assert p <= mpmath.mpf(below) + mpmath.mpf(right) <= p * (1 + 1e-14)
 
 
 def test_masses_between_some_edges_are_those_between_all():

@@ -94,6 +94,25 @@ def test_mass_at_infinity_of_a_profile():
     assert grid_certificate([(part, 3)], 1e-6, 1e-6).lower == math.inf
 
 
+RARE = PoissonSampled(GaussianLoss(5.0), 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss", "count", "tilt", "epsilon", "is_heavy"),
+    [(GaussianLoss(0.1), 100, 4.5, 5.0, False), (RARE, 10, 0.3, 6.0, True),
+     (RARE, 1, 0.3, 6.0, False)],
+)  # fmt: skip
+def test_large_losses_get_points_of_their_own_where_the_tail_is_heavy(
+    loss, count, tilt, epsilon, is_heavy
+):
+    def large_losses(epsilon):
+        _, above = pairs_from_profile(loss, count, 0.0, 0.01, (-3.0, 12.0), tilt, epsilon)
+        return np.count_nonzero(above.law.mass[above.law.points > 2.0])
+
+    few = large_losses(math.inf)
+    assert large_losses(epsilon) > 2 * few if is_heavy else large_losses(epsilon) == few
+
+
 def random_plan(rng, kind):
     count = int(rng.choice([1, 2, 3, 5, 10, 30, 100]))
     scale, rate = float(rng.uniform(0.5, 3)), float(10 ** rng.uniform(-3, -0.5))

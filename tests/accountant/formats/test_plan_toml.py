@@ -1,9 +1,12 @@
 """TOML that is no plan: an error at its place."""
 
+import tomllib
+
 import pytest
 
 from accountant import GaussianLoss, Parallel, PoissonSampled, PureLoss, Repeat, Sequential
 from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_toml
+from accountant.formats.toml_positions import key_offsets
 from mechanisms import Gaussian, Laplace
 
 PLAN = '[budget]\nepsilon = 1.0\ndelta = 1e-6\n[[release]]\nkind = "Gaussian"\nscale = 20.0\n'
@@ -13,6 +16,60 @@ def test_a_number_of_five_thousand_digits_is_a_plan_error_at_its_place():
     with pytest.raises(PlanSyntaxError, match="line 6, column 9") as wrong:
         file_from_toml(PLAN.replace("20.0", "9" * 5000))
     assert len(str(wrong.value)) < 200
+
+
+KEYS = """x = 1
+"y" = 2
+'z.z'.w = 3
+[a]
+b.'c'."d\\u0065" = [10, { e = "[=]", f = [[], [1]] }]
+[a.'']
+g = '''
+h = 1
+'''
+[[t]] # i = 1
+k = 1
+[[t]]
+[[t.u]]
+l = { m.n = 2 }
+[[t.u]]
+[t.u.v]
+w = "#"
+"""
+PLACES_OF_KEYS = {
+    ("x",): "x = 1",
+    ("y",): '"y" = 2',
+    ("z.z", "w"): "'z.z'.w",
+    ("a",): "a]",
+    ("a", "b", "c", "de"): "b.'c'",
+    ("a", "b", "c", "de", 0): "10,",
+    ("a", "b", "c", "de", 1): "{ e",
+    ("a", "b", "c", "de", 1, "e"): 'e = "',
+    ("a", "b", "c", "de", 1, "f"): "f = [",
+    ("a", "b", "c", "de", 1, "f", 0): "[], ",
+    ("a", "b", "c", "de", 1, "f", 1): "[1]]",
+    ("a", "b", "c", "de", 1, "f", 1, 0): "1]] ",
+    ("a", ""): "a.''",
+    ("a", "", "g"): "g = '",
+    ("t", 0): "t]] #",
+    ("t", 0, "k"): "k = 1",
+    ("t", 1): "t]]\n[[t.u]]\nl",
+    ("t", 1, "u", 0): "t.u]]\nl",
+    ("t", 1, "u", 0, "l"): "l = {",
+    ("t", 1, "u", 0, "l", "m", "n"): "m.n",
+    ("t", 1, "u", 1): "t.u]]\n[t",
+    ("t", 1, "u", 1, "v"): "t.u.v",
+    ("t", 1, "u", 1, "v", "w"): 'w = "',
+}
+
+
+def test_each_key_has_its_place():
+    places = {path: KEYS.index(start) for path, start in PLACES_OF_KEYS.items()}
+    assert key_offsets(KEYS) == places
+    for path in places:  # the paths are those of the parsed text
+        value = tomllib.loads(KEYS)
+        for key in path:
+            value = value[key]
 
 
 GOOD = """

@@ -23,6 +23,7 @@ from accountant import (
 )
 from accountant.losses.laplace import LaplaceCGF
 from accountant.losses.public_choice import PublicChoice
+from accountant.losses.upper_envelope import UpperEnvelope
 from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
@@ -290,6 +291,41 @@ def test_what_is_refused_is_named():
         ZCDPLoss(0.1).epsilon_at(2.0)
     with pytest.raises(ParameterError, match=r"^delta must be"):
         SKEW.epsilon_at(-1.0)
+
+
+ASKED = {
+    "profile": np.array([-0.3, 0.0, 0.4]),
+    "log_profile": np.array([-0.3, 0.0, 0.4]),
+    "renyi": np.array([1.5, 4.0]),
+    "cumulant": np.array([-0.5, 2.0]),
+    "cell_masses": np.array([-0.6, 0.0, 0.6]),
+    "inverse_profile": 1e-3,
+}
+FACTS = ["infinity", "max_loss", "rho", "gdp_mu", "loss_pmf"]
+
+
+def same(one, other):
+    """Whether two answers are the same number, array, or nest of these."""
+    if one is None or other is None:
+        return one is other
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return np.array_equal(one, other, equal_nan=True)
+
+
+@pytest.mark.parametrize("bound", [GaussianLoss(0.8), LaplaceLoss(0.7), SKEW, LEAKY], ids=repr)
+def test_an_upper_envelope_answers_as_its_bound(bound):
+    attained = GaussianLoss(0.1)
+    for envelope, expected in (
+        (UpperEnvelope(bound, attained), bound),
+        (UpperEnvelope(bound, attained).reversed, bound.reversed),
+    ):
+        for name, argument in ASKED.items():
+            assert same(getattr(envelope, name)(argument), getattr(expected, name)(argument)), name
+        for name in FACTS:
+            assert same(getattr(envelope, name), getattr(expected, name)), name
+        assert envelope.attained_pair == attained
+        assert envelope.numerics.is_upper_envelope
 
 
 SOME = [LaplaceLoss(0.4), PureLoss(1.0), ApproxLoss(0.3, 1e-5), GaussianLoss(0.5),

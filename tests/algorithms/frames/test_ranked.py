@@ -82,8 +82,17 @@ def test_a_person_with_several_rows_costs_as_many_times():
             first = next(counted.leaves())
             assert first.sensitivity == most * (1 if relation == "add-remove" else 2)
             assert 0.999 < Tight().epsilon(counted, 0.0) <= 1.0
-    plan = median("age", epsilon=1.0, delta=1e-6, confidence=None).plan(schema())
-    assert Tight().epsilon(plan, 1e-6) <= 1.0
+
+
+@pytest.mark.parametrize(("count", "confidence", "wasted"), [(7, None, 1e-3), (15, 0.9, 0.02)])
+def test_a_plan_at_a_delta_takes_its_epsilon_at_this_delta(count, confidence, wasted):
+    def plan(delta):
+        levels = np.linspace(0.1, 0.9, count).tolist()
+        query = quantiles("age", levels, epsilon=0.5, delta=delta, confidence=confidence)
+        return query.plan(schema())
+
+    assert 0.5 * (1 - wasted) < Tight().epsilon(plan(1e-6), 1e-6) <= 0.5
+    assert Tight().epsilon(plan(0.0), 1e-6) < 0.97 * 0.5
 
 
 def test_of_rows_whose_number_is_public_it_is_the_estimator():

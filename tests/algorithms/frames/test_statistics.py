@@ -20,7 +20,11 @@ from algorithms.frames import (
     count,
     histogram,
     mean,
+    median,
+    quantile,
+    quantiles,
     sum_,
+    top_k,
     variance,
 )
 from tests.algorithms.frames.frames_of import COLUMNS, LIBRARIES, frame_of, rows, schema
@@ -109,6 +113,33 @@ def test_a_condition_holds_where_its_words_do(made, keep):
     frame = frame_of("pandas", columns)
     assert released(count(where=made(), **QUIET), frame, declared).value == len(kept)
     assert 0 < len(kept) < 60
+
+
+QUERIES = {
+    "count": lambda **where: count(**QUIET, **where),
+    "count of a column": lambda **where: count("age", by="job", **QUIET, **where),
+    "sum": lambda **where: sum_("age", **QUIET, **where),
+    "mean": lambda **where: mean("age", by="job", **QUIET, **where),
+    "variance": lambda **where: variance("age", **QUIET, **where),
+    "histogram": lambda **where: histogram("age", bins=4, **QUIET, **where),
+    "contingency": lambda **where: contingency(["job", "owner"], **QUIET, **where),
+    "quantiles": lambda **where: quantiles("age", [0.2, 0.7], epsilon=1000.0, **where),
+    "quantile": lambda **where: quantile("age", 0.9, epsilon=1000.0, **where),
+    "median": lambda **where: median("age", epsilon=1000.0, **where),
+    "top_k": lambda **where: top_k("job", 2, epsilon=100.0, **where),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_condition_leaves_the_rows_that_meet_it(name):
+    frame, declared, make = frame_of("pandas", rows(60, 3)), schema(), QUERIES[name]
+    few = frame[frame["age"] < 30]
+    answers = [
+        released(query, data, declared).value
+        for query, data in ((make(where=YOUNG), frame), (make(), few), (make(), frame))
+    ]
+    assert np.array_equal(answers[0], answers[1])
+    assert not np.array_equal(answers[0], answers[2])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -6,6 +6,7 @@ import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +15,12 @@ from scipy.optimize import brentq
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
 from algorithms.base.adaptive_descent import (
+    LEARNING_RATE,
     SHARE_WEIGHT,
+    descend_adaptively,
     descent_plan,
     least_norm,
+    schedule,
     signal_length,
 )
 from algorithms.base.glm_losses import LOGISTIC, SQUARED
@@ -305,3 +309,72 @@ def test_the_clipping_norm_falls_to_a_floor_that_is_higher_for_bounded_slopes(lo
     assert norms[0] == 2.0 * loss.bound(0.0, 1.0)
     assert norms[1:] == sorted(norms[1:], reverse=True)
     assert norms[-1] == pytest.approx(floor, rel=1e-12)
+
+
+def in_unit_ball(vector):
+    return vector / max(1.0, np.linalg.norm(vector))
+
+
+# Shares (not clipped, mean square) on average, and the first norm: in the second case the noise
+# makes the mean squares negative, and the norm falls to its floor.
+@pytest.mark.parametrize(("shares", "first_norm"), [((0.6, 0.2), 2.0), ((1.5, -0.4), 1e-3)])
+@pytest.mark.parametrize("bounded_slopes", [False, True])
+@pytest.mark.parametrize("project", [None, in_unit_ball])
+@pytest.mark.parametrize("penalty", [0.0, np.array([0.3, 0.1, 0.0])])
+def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes, shares, first_norm):
+    """Every step is a projected gradient step that keeps a part of the step before it."""
+    size, rounds, row_square, smoothness = 3, 40, 2.5, 0.25
+    plan = Repeat(descent_plan((10_000, size), (1.0, 1e-6), "replace").part, rounds)
+    rng, penalty, query = np.random.default_rng(4), np.zeros(size) + penalty, SimpleNamespace()
+    gradients = rng.normal([1.0, -2.0, 0.5], 0.3, (rounds, size))
+    shares = shares * rng.uniform(0.0, 2.0, (rounds, 2))
+    thetas, norms = [np.zeros(size)], []
+
+    class Scripted:
+        shape = (10_000, size)
+
+        def release(self, mechanism, asked, shape):
+            assert (asked, shape) == (query, size + 2)
+            t = len(norms)
+            thetas.append(query.theta)
+            norms.append(query.norm)
+            return np.append(gradients[t], SHARE_WEIGHT * shares[t])
+
+    ledger = Scripted()
+    ledger.plan = plan
+    mean = descend_adaptively(
+        ledger,
+        query,
+        size,
+        row_square,
+        (first_norm, 3.0),
+        penalty,
+        project,
+        smoothness,
+        bounded_slopes,
+    )
+    signal = signal_length(10_000, plan.part.loss.mu * math.sqrt(rounds), size)
+    _, momentum, target_share = schedule(signal, rounds, smoothness)
+    assert momentum > 0.5
+
+    def after_round(t):
+        """The iterate and the norm after round t, by the formulas of the description."""
+        mean_square = shares[:t, 1].mean()
+        deviation = plan.part.scale / SHARE_WEIGHT / math.sqrt(t)
+        curvature = smoothness * row_square * np.clip(mean_square + 2 * deviation, 1e-3, 1.0)
+        gradient = norms[t - 1] * gradients[t - 1] + penalty * thetas[t]
+        ahead = thetas[t] + momentum * (thetas[t] - thetas[t - 1])
+        after = (project or np.copy)(ahead - gradient / (curvature + penalty.max()))
+        row_length = math.sqrt(row_square * np.clip(mean_square, 1e-3, 1.0))
+        floor = least_norm(signal) * row_length if bounded_slopes else 1e-4 * 3.0
+        change = LEARNING_RATE * (target_share - np.clip(shares[t - 1, 0], 0.0, 1.0))
+        return after, np.clip(norms[t - 1] * math.exp(change), floor, 3.0)
+
+    assert norms[0] == first_norm
+    for t in range(1, rounds):
+        theta, norm = after_round(t)
+        assert thetas[t + 1] == pytest.approx(theta, rel=1e-12, abs=1e-12)
+        assert norms[t] == pytest.approx(norm, rel=1e-12)
+    iterates = [*thetas[2:], after_round(rounds)[0]]
+    weighted_mean = np.average(iterates, axis=0, weights=np.arange(1, rounds + 1))
+    assert mean == pytest.approx(weighted_mean, rel=1e-12, abs=1e-12)

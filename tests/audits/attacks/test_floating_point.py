@@ -135,6 +135,17 @@ def test_more_than_the_lowest_bit_tells(name, pair):
     assert finding.epsilon_lower > (4 if pair == (0.0, 1.0) else 1.5)
 
 
+@pytest.mark.parametrize("leak", [0, 1, 2])
+def test_each_number_of_a_vector_is_looked_at(leak):
+    def release(value, rng, size):
+        noisy = value + np.rint(rng.laplace(scale=5.0, size=(size, 3)))
+        noisy[:, leak] = value[leak] + rng.laplace(size=size)
+        return noisy
+
+    finding = audit_bits(release, (np.zeros(3), np.ones(3)), ONE, 5000, rng=1)
+    assert finding.outcome.name == "FALSIFIED"
+
+
 def test_reachability_falsifies_where_no_bit_differs():
     # both values lie in [1, 2), on one grid of floats
     finding = audit_bits(LEAKS["scaled for the sensitivity"], (1.1, 1.9), ONE, rng=1)

@@ -47,9 +47,13 @@ def test_no_message_of_a_mechanism_or_a_family_shows_a_record():
     assert "27182" not in str(error.value)
     with pytest.raises(ParameterError, match="one shape"):
         watch(Laplace(1.0), (RECORDS, RECORDS[1:]), runs=100)
-    with pytest.raises(ParameterError, match="at least one pair") as error:
-        audit_family(total, [(RECORDS, RECORDS[1:])], [])
-    assert "27182" not in str(error.value)
+    for pairs, claims, shown in (
+        ([(RECORDS, RECORDS[1:])], [], "1 pairs and 0 claims"),
+        ([], [1.0, 2.0], "0 pairs and 2 claims"),
+    ):
+        with pytest.raises(ParameterError, match=f"at least one pair .* got '{shown}'") as error:
+            audit_family(total, pairs, claims)
+        assert "27182" not in str(error.value)
     with pytest.raises(ParameterError, match="vectors") as error:
         audit_bits(total, (["31415"], ["x"]), 1.0)
     assert "31415" not in str(error.value)

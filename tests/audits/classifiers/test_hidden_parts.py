@@ -8,10 +8,14 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from audits import Outcome, audit
 from audits.classifiers.output_features import ReadDraw
+from audits.classifiers.output_walk import OutputWalk
+from audits.classifiers.python_readers import reader_of
 from audits.runs.release_functions import vectorised
 
 
@@ -108,6 +112,37 @@ def test_what_cannot_be_read_is_unseen(make):
     found = audit(lambda v, rng: make(v + rng.laplace()), (0.0, 1.0), 1.0, runs=1000, rng=1)
     assert found.outcome is Outcome.INCONCLUSIVE
     assert found.unseen
+
+
+def with_attributes(series, attributes):
+    series.attrs = attributes
+    return series
+
+
+UNREADABLE = types.ModuleType("m")
+PLACES = {
+    "": UNREADABLE,
+    "[1]": (0.0, UNREADABLE),
+    "[0][2]": [[0.0, 1.0, UNREADABLE]],
+    "['a'][0]": np.array([(0.0, UNREADABLE)], [("b", float), ("a", object)]),
+    "['p'][0]": pl.DataFrame({"p": pl.Series([UNREADABLE], dtype=pl.Object)}),
+    "['c'][1]": pd.DataFrame({"c": pd.Series([0.0, UNREADABLE], dtype=object)}),
+    "['k'][0]": pd.DataFrame({"k": pd.Categorical([UNREADABLE])}),
+    ".attrs['note']": with_attributes(pd.Series([0.0]), {"note": UNREADABLE}),
+    ".name": pd.Series([0.0], name=UNREADABLE),
+    "[0]": pd.Index([0.0], name=UNREADABLE),
+    ".index[1]": pd.Series(
+        [0.0], index=pd.MultiIndex.from_tuples([(0, 1)], names=["a", UNREADABLE])
+    ),
+    ".columns[1]": pd.DataFrame([[0.0, 1.0]], columns=["a", UNREADABLE]),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_unseen_is_named_by_its_place(place):
+    walk = OutputWalk(reader_of)
+    walk.read(PLACES[place])
+    assert walk.unseen == [f"output{place}: module"]
 
 
 def test_an_exit_and_what_caused_an_error_are_outcomes():

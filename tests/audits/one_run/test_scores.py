@@ -101,6 +101,19 @@ def test_equal_scores_are_not_put_in_order_by_the_coins():
         assert not found.mu_lower
 
 
+@pytest.mark.parametrize(
+    ("runs", "split"),
+    [([6], 3), ([7], 3), ([1, 6], 1), ([6, 1], 6), ([2, 3, 2], 2), ([1, 3, 2], 4), ([1] * 7, 3),
+     ([3, 3], 3), ([1], 0)],
+)  # fmt: skip
+def test_coins_are_split_at_the_end_of_a_run_of_equal_scores_that_is_nearest_to_the_middle(
+    runs, split
+):
+    scores = np.repeat(-np.arange(len(runs)), runs)
+    coins = ranked_coins(np.random.default_rng(1).permutation(scores), np.ones(scores.size) > 0)
+    assert coins.split == split
+
+
 def test_a_claim_of_two_answers_is_split_between_them():
     coins = ranked_coins(np.repeat([1.0, 0.0], [700, 300]), np.repeat([True, False], [700, 300]))
     every = ladder(1000, one_way=True)[0]

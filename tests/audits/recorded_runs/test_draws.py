@@ -84,6 +84,38 @@ def test_a_recorded_draw_is_the_one_of_the_library(kind):
             assert np.asarray(one).dtype == np.asarray(other).dtype, call
 
 
+FILLING = [
+    lambda rng, out: rng.standard_normal(out=out),
+    lambda rng, out: rng.standard_normal(None, np.float32, out.astype(np.float32)),
+    lambda rng, out: rng.standard_exponential(out=out, method="inv"),
+    lambda rng, out: rng.random(out.shape, out=out),
+    lambda rng, out: rng.standard_gamma(2.0, out=out),
+    lambda rng, out: rng.standard_gamma([1.0, 2.0, 90.0], None, float, out),
+]
+
+
+class EverySite(frozenset):
+    def __contains__(self, site):
+        return True
+
+
+@pytest.mark.parametrize("is_public", [False, True])
+@pytest.mark.parametrize("draw_into", FILLING)
+def test_a_draw_into_an_array_of_the_caller_fills_it(draw_into, is_public):
+    def draw(data):
+        rng, out = np.random.default_rng(9), np.zeros(3)
+        return draw_into(rng, out), np.copy(out), rng.random()
+
+    drawn, filled, following = draw(None)
+    with patched({}, draw, 3):
+        runs = Runs(draw, (1.0, 2.0), (1.0, 3.0), 3, EverySite() if is_public else frozenset())
+        first = runs.run()
+        again = runs.run(first.tape, of_neighbour=True)
+    for result in (first.result, again.result):
+        for one, other in zip((drawn, filled, following), use(result), strict=True):
+            assert np.array_equal(one, other)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_permuted_rows_have_the_same_numbers(axis):
     def function(data):

@@ -51,13 +51,23 @@ def test_an_unrelated_comparison_leaves_an_infinite_loss_infinite():
         )
 
 
-def test_a_comparison_makes_no_loss_surely_infinite():
-    def compares_one_noise(data, rng):
-        total, noise = data.sum(), rng.normal(size=2)
-        is_positive = noise[0] + 3 * total > 0  # if this were a release, no moves would do
-        return total + noise[0] + noise[1], 5 * total + 2 * noise[0] + noise[1], is_positive
+def compares_and_releases_two_noises(data, rng):
+    total, noise = data.sum(), rng.normal(size=2)
+    is_positive = noise[0] + 3 * total > 0
+    return total + noise[0] + noise[1], 5 * total + 2 * noise[0] + noise[1], is_positive
 
-    recorded = record(compares_one_noise, DATA, FEWER, claim=(1.0, 1e-5))
+
+def compares_one_noise_with_two_moves(data, rng):
+    total, noise = data.sum(), rng.normal()
+    return total + noise > 0, 3 * total + noise > 0
+
+
+@pytest.mark.parametrize(
+    "function", [compares_and_releases_two_noises, compares_one_noise_with_two_moves]
+)
+def test_a_comparison_makes_no_loss_surely_infinite(function):
+    """If the comparisons were releases, no moves of the noise would keep them."""
+    recorded = record(function, DATA, FEWER, claim=(1.0, 1e-5))
     assert not recorded.findings
     assert recorded.cost is None
     assert any("Gaussian noise compared at" in text for text in recorded.unchecked)
@@ -167,6 +177,7 @@ def test_an_odometer_that_reports_too_little_is_found():
         (lambda rng, x: int(rng.random() < 0.5 + x[0] / 4), COINS),
         (lambda rng, x: rng.binomial(1, 0.5 + x[0] / 4), COINS),
         (lambda rng, x: rng.multivariate_normal(x, 4 * np.eye(2)), GaussianLoss(np.sqrt(0.5))),
+        (lambda rng, x: x + rng.standard_normal(out=np.empty(2)), GaussianLoss(np.sqrt(2))),
     ],
 )
 def test_costs_are_those_of_textbook_mechanisms(draw, loss):
@@ -622,6 +633,32 @@ def test_coins_of_records_in_a_number_that_depends_on_the_data_are_found():
             np.delete(data, 1),
         )
         assert "input" in {finding.kind for finding in verdict.findings}
+
+
+COINS_OF_SIZES = {
+    "permuted": lambda rng, n: rng.permuted(np.arange(n)),
+    "permuted columns": lambda rng, n: rng.permuted(np.zeros((2, n)), axis=0),
+    "permutation": lambda rng, n: rng.permutation(n),
+    "shuffle": lambda rng, n: rng.shuffle(np.arange(n)),
+    "integers": lambda rng, n: rng.integers(0, 9, size=n),
+    "high": lambda rng, n: rng.integers(0, n),
+    "choice": lambda rng, n: rng.choice(9, size=n),
+    "binomial": lambda rng, n: rng.binomial(3, 0.5, size=n),
+    "poisson": lambda rng, n: rng.poisson(3.0, size=n),
+    "beta": lambda rng, n: rng.beta(2.0, 3.0, size=n),
+    "laplace": lambda rng, n: rng.laplace(size=n),
+}
+
+
+@pytest.mark.parametrize("name", COINS_OF_SIZES)
+def test_draws_in_a_number_that_depends_on_the_data_are_found(name):
+    def draws(data, rng):
+        COINS_OF_SIZES[name](rng, 20 + int(data.sum()))
+        return data.sum() + rng.laplace()
+
+    assert record(draws, ONES, ONES, claim=1.0).sound
+    verdict = record(draws, ONES, 2 * ONES, claim=9.0)
+    assert "input" in {finding.kind for finding in verdict.findings}
 
 
 def test_coins_of_records_may_depend_on_their_own_record():

@@ -98,6 +98,17 @@ def test_bounds_of_an_exponential_enclose_it(energy):
             assert high / low < 1 + Fraction(10) ** (2 - digits)
 
 
+def test_the_first_digits_of_a_coin_leave_two_in_65536_unsure_at_most():
+    gaps = np.append(np.geomspace(1e-17, 800.0, 300), [0.0, math.log(2), 16 * math.log(2)])
+    low, high = exact_selection.digit_bounds(gaps)
+    for gap, surely_heads, last_unsure in zip(gaps, low.tolist(), high.tolist(), strict=True):
+        p_low, p_high = exponential_bounds(Fraction(float(gap)), 60)
+        # a uniform number of 16 bits d stands for those between d and d + 1, over 2^16
+        assert surely_heads <= 2**16 * p_low
+        assert last_unsure + 1 >= 2**16 * p_high
+        assert last_unsure - surely_heads <= 1
+
+
 def test_digits_of_noise_narrow_what_it_may_be():
     noise, rng = LazyLaplace.from_word(12345), np.random.default_rng(1)
     assert noise.sign == -1
