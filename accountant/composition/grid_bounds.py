@@ -131,15 +131,14 @@ class GridBounds:
         shift = self._loss_error + 8 * ULP * epsilon
         low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, side=-1)
         high = self._side(self._above, epsilon - shift, side=1)
-        # The masses beyond the cuts of the pairs below add P - e^epsilon Q; the cap of e^1 is above
-        # any P.
-        p, q = self._beyond
-        low += max(p - math.exp(min(epsilon + shift + math.log(q), 1.0)), 0.0) if q > 0 else p
+        low += delta_beyond(self._beyond, epsilon + shift, side=-1)
         high += self._above_cuts(epsilon, shift)
-        # 16 ulps are for the sums and logarithms here, of numbers that are at least 0.
-        return log_or_minus_infinity(low * (1 - 16 * ULP)), math.log(
-            min(max(high, 1e-300) * (1 + 16 * ULP), 1.0)
-        )
+        # 16 ulps are for the sums here.  An ulp of its size is for the rounding of each logarithm,
+        # and of the logarithm of the delta that the caller compares it with.
+        log_low, log_high = log_or_minus_infinity(low), math.log(max(high, 1e-300))
+        log_low -= (16 + abs(log_low)) * ULP
+        log_high += (16 + abs(log_high)) * ULP
+        return log_low, min(log_high, 0.0)
 
     def log_scale(self, epsilon: float) -> float:
         """Return ln of Chernoff's bound on delta, roughly."""
@@ -153,10 +152,8 @@ class GridBounds:
         """
         certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
-        p, q = mass_beyond(certain)
-        weighted_q = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down, as epsilon is
         p_others, _ = mass_beyond(others)
-        return max(p - weighted_q, 0.0) + p_others
+        return delta_beyond(mass_beyond(certain), epsilon - shift, side=1) + p_others
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
@@ -189,6 +186,19 @@ def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
         nats = math.fsum(-n * math.log1p(-min(max(m, 0.0), 1 - ULP)) for n, m in masses)
         unions.append(-math.expm1(-nats))
     return unions[0], unions[1]
+
+
+def delta_beyond(masses: tuple[float, float], epsilon: float, side: int) -> float:
+    """Return ``P - e^epsilon Q``, at least 0, rounded up where ``side`` is 1, down where it is -1.
+
+    ``masses`` are P and Q.  The difference may be far less than P, so each term is rounded itself.
+    """
+    p, q = masses
+    # e^epsilon may be too large for a float.  An epsilon above 1400 counts as 1400, where the
+    # second term is above 1 for any positive float Q.
+    root = math.exp(min(epsilon / 2, 700.0))
+    margin = side * 16 * ULP
+    return max(p * (1 + margin) - q * root * root * (1 - margin), 0.0)
 
 
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:
