@@ -60,9 +60,9 @@ class FrameRows:
 
     A frame of polars and a table of Arrow may lie on arrays that their owner still writes to, so
     they are copied once; queries share this copy, which they cannot write to.  A pandas frame is
-    made anew for each query: its columns of plain numbers are immutable and shared, the other
-    columns are copied.  Objects within a cell, such as lists, are never copied: a query that
-    changes one changes it for later queries.
+    made anew for each query: its columns of plain numbers and of Arrow's types are immutable and
+    shared, the other columns are copied.  Objects within a cell, such as lists, are never copied: a
+    query that changes one changes it for later queries.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
@@ -230,16 +230,20 @@ def immutable_table(table: Any) -> Any:
 def frozen_columns(frame: Any) -> dict[str, Any]:
     """Return the columns of a pandas frame by name.
 
-    Columns of plain numbers become arrays on immutable memory, the others copies of their series.
+    Columns of plain numbers become arrays on immutable memory, those of Arrow's types series on
+    immutable memory, and the others copies of their series.
     """
-    columns = {}
+    pandas, columns = sys.modules["pandas"], {}
     for name in frame.columns:
-        kind = frame[name].dtype
-        is_plain_numbers = isinstance(kind, np.dtype) and not kind.hasobject
-        # From an array of objects pandas would infer another type by its rows; a series keeps its.
-        columns[name] = (
-            immutable(frame[name].to_numpy())
-            if is_plain_numbers
-            else frame[name].reset_index(drop=True).copy()
-        )
+        column: Any = frame[name].reset_index(drop=True)
+        kind = column.dtype
+        if isinstance(kind, np.dtype) and not kind.hasobject:
+            columns[name] = immutable(frame[name].to_numpy())
+        elif hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow":
+            table = immutable_table(sys.modules["pyarrow"].table({name: column.array}))
+            columns[name] = pandas.Series(pandas.array(table[name], dtype=kind), name=name)
+        else:
+            # From an array of objects pandas would infer another type by its rows; a series keeps
+            # its own.
+            columns[name] = column.copy()
     return columns

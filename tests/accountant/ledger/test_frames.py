@@ -22,9 +22,14 @@ def columns(frame):
     return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
 
 
+def texts_of(frame):
+    return frame["s"].array.__arrow_array__().chunk(0)
+
+
 def spoil(frame):
     """Try all that changes a frame in place."""
     attempts = (
+        lambda: np.frombuffer(texts_of(frame).buffers()[2], "u1").__setitem__(0, 90),
         lambda: frame.loc.__setitem__((0, "x"), 9.0),
         lambda: frame.insert(0, "new", 1.0),
         lambda: frame.insert_column(0, pl.Series("new", [1.0, 1.0, 1.0])),
@@ -74,6 +79,14 @@ def test_a_frame_on_an_array_that_its_owner_changes_later_stays(frame_of, rows):
     array[0] = 50.0
     answer = gate.release(COUNT, lambda table: float(np.asarray(table["x"])[0]))
     assert answer == pytest.approx(1.0, abs=1e-3)
+
+
+def test_columns_of_arrow_in_a_pandas_frame_are_the_same():
+    kinds = {"x": "double[pyarrow]", "s": "str", "n": "int64[pyarrow]"}
+    frame = pd.DataFrame(COLUMNS).astype(kinds)
+    pd.testing.assert_frame_equal(
+        FrameRows("data", frame[1:]).fresh(), frame[1:].reset_index(drop=True)
+    )
 
 
 def test_a_table_is_copied_only_where_it_can_be_written_to():
