@@ -114,7 +114,8 @@ class FrameRows:
 class LazyRows:
     """A lazy frame of polars: a query gets a clone of it, and reads it in portions.
 
-    The rows are counted when this is made.  They cannot be indexed.
+    The rows are counted when this is made.  They cannot be indexed.  Each query reads the source
+    anew, such as a file: it sees what changed there.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
