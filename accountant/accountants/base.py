@@ -94,8 +94,8 @@ class Accountant(ABC):
 
         Returns
         -------
-        list of float
-            Rounded up, in the order of ``deltas``.
+        array of shape (n,)
+            `epsilon` at each delta, rounded up.
         """
         return np.array(
             [self.epsilon(plan, delta) for delta in each_checked(DELTA, "deltas", deltas)]
@@ -163,11 +163,11 @@ def least_delta(
     start: float = USUAL_DELTA,
     floor: float = 0.0,
 ) -> float:
-    """Return the least delta seen at which an accountant's epsilon is at most ``epsilon``.
+    """Return the least delta evaluated at which an accountant's epsilon is at most ``epsilon``.
 
     It is a secant search over ``x = ln(delta - floor)`` for the zero of
-    ``ln(epsilon_at(delta) / epsilon)``, which falls.  The answer is 1 where no delta below 1 was
-    seen to be enough.
+    ``ln(epsilon_at(delta) / epsilon)``, which falls.  The answer is 1 where no delta below 1 that
+    was evaluated is enough.
 
     Parameters
     ----------
@@ -183,7 +183,8 @@ def least_delta(
     Returns
     -------
     float
-        Rounded up; where the bound is continuous it is at most a share of 2e-10 too large.
+        Rounded up; where the bound is continuous, and ``x`` of the answer above -700, it is at most
+        a share of 2e-10 too large.
     """
     top = math.log(LARGEST_BELOW_ONE - floor) if floor < LARGEST_BELOW_ONE else -math.inf
     # Both are values of x: the greatest that was too small, and the least that was enough.

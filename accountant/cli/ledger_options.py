@@ -129,7 +129,7 @@ def ask_passphrase(key: str) -> str:
             raise ParameterError("--key", key, allowed) from None
 
 
-def refuse_reason_without_set(stated: str | None, reason: str | None) -> None:
+def check_reason_goes_with_set(stated: str | None, reason: str | None) -> None:
     """Raise `ParameterError` if one of --set and --reason is given alone."""
     from accountant.errors import ParameterError
 

@@ -18,9 +18,9 @@ from accountant.cli.ledger_options import (
     NewBook,
     PinFile,
     ReasonOfSet,
+    check_reason_goes_with_set,
     open_book,
     print_json,
-    refuse_reason_without_set,
     wrapped,
 )
 
@@ -62,7 +62,7 @@ def roles(
     from accountant.errors import ParameterError
 
     if not new:
-        refuse_reason_without_set(set_, reason)
+        check_reason_goes_with_set(set_, reason)
     if new and (set_ is None or reason is not None):
         raise ParameterError("--new", True, "given with --set, and without --reason")
     stated = None if set_ is None else _roles_of_file(set_)

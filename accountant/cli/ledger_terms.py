@@ -23,10 +23,10 @@ from accountant.cli.ledger_options import (
     PinFile,
     Reason,
     ReasonOfSet,
+    check_reason_goes_with_set,
     open_book,
     print_json,
     print_statuses,
-    refuse_reason_without_set,
     wrapped,
 )
 from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
@@ -362,13 +362,13 @@ def quota(
     from accountant.errors import ParameterError
     from accountant.formatting import escape_control, format_lower, format_upper
 
-    whose, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
-    if set_ is not None and not whose:
+    author_of_set, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
+    if set_ is not None and not author_of_set:
         raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
-    refuse_reason_without_set(set_, reason)
+    check_reason_goes_with_set(set_, reason)
     with open_book(book, pin, key=key) as opened_book:
         if set_ is not None and reason is not None:
-            opened_book.set_quota(name, whose, parse_number(epsilon), reason)
+            opened_book.set_quota(name, author_of_set, parse_number(epsilon), reason)
         quotas = opened_book.quotas(name)
     selected_quotas = type(quotas)(
         [author_quota for author_quota in quotas if author in (None, author_quota.author)]
@@ -381,8 +381,8 @@ def quota(
     for author_quota in selected_quotas:
         limit = "" if author_quota.quota is None else f"{author_quota.quota:g}"
         remaining = "" if author_quota.left is None else format_lower(author_quota.left)
-        who = escape_control(author_quota.author)
-        print(f"{format_upper(author_quota.epsilon):>12}{limit:>12}{remaining:>12}  {who}")
+        shown_author = escape_control(author_quota.author)
+        print(f"{format_upper(author_quota.epsilon):>12}{limit:>12}{remaining:>12}  {shown_author}")
 
 
 def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:

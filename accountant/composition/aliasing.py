@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from accountant.composition.cgf import PlanCGF, log_chernoff
 from accountant.numerics import Array
 
-RELATIVE_ERROR = 1e-14  # relative to delta: what aliases and truncation may each add to it
+RELATIVE_ERROR = 1e-14  # relative to delta: what aliases and truncation may each add, roughly
 # Chernoff's bounds are taken at real parts that are this many octaves (factors of 2) below and
 # above the contour's; they are dense near the contour, as a cumulant may become infinite soon above
 # it.
@@ -27,10 +27,10 @@ LEFT, RIGHT = slice(0, OCTAVES_AWAY.size), slice(OCTAVES_AWAY.size, LADDER.size)
 
 
 class AliasingBound:
-    """The aliasing error of a sum with nodes ``2 pi / period`` apart and real part ``a``.
+    """A bound on the aliases of a sum with nodes ``2 pi / period`` apart and real part ``a``.
 
     ``chernoff`` are the ln(e^{K(b)} c_b) of Chernoff's bounds at the orders ``b``, on both sides of
-    a; without any on one side the bound is infinite.
+    a.  Those that are not finite are left out; without any on one side the bound is infinite.
     """
 
     # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
@@ -38,30 +38,38 @@ class AliasingBound:
     # j < 0 take b < a, and sum the geometric series.
 
     def __init__(self, a: float, b: Array, chernoff: Array, period: float) -> None:
-        good = np.isfinite(chernoff)
-        self._a, self._b, self._chernoff, self.period = a, b[good], chernoff[good], period
+        is_finite = np.isfinite(chernoff)
+        self._a, self._b, self._chernoff = a, b[is_finite], chernoff[is_finite]
+        self.period = period
 
     def log_bound(self, epsilon: float) -> float:
         """Return the logarithm of a bound on all aliases at ``epsilon``."""
-        below, above = (np.min(c - b * epsilon, initial=np.inf) for b, c in self._ends)
+        below, above = (
+            np.min(log_series - b * epsilon, initial=np.inf) for b, log_series in self._sides
+        )
         return float(np.logaddexp(below, above))
 
     @functools.cached_property
-    def _ends(self) -> list[tuple[Array, Array]]:
-        """The orders of each side, and the logarithms of their series at an epsilon of 0.
+    def _sides(self) -> list[tuple[Array, Array]]:
+        """The orders below and above ``a``, and the logarithms of their series at an epsilon of 0.
 
         The series is ``e^{K(b)} c_b sum_{j >= 1} e^{-j |b - a| T}``.
         """
-        away = np.abs(self._b - self._a) * self.period
-        size = self._chernoff - away - np.log(-np.expm1(-away))
-        return [(self._b[side], size[side]) for side in (self._b < self._a, self._b > self._a)]
+        decay = np.abs(self._b - self._a) * self.period
+        log_series = self._chernoff - decay - np.log(-np.expm1(-decay))
+        return [
+            (self._b[side], log_series[side]) for side in (self._b < self._a, self._b > self._a)
+        ]
 
 
 def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBound, float, float]:
-    """Return the bound, with a period chosen for ``epsilon``, ``K(a)`` and its round-off."""
+    """Return the bound, with a period chosen for ``epsilon``, ``K(a)`` and its round-off.
+
+    The period is infinite where no order on one side has a finite bound.
+    """
     # K(a) is computed alone, because with other orders its quadrature rule might be longer.
-    value, error = cgf.value_at(np.array([a]))
-    height, size, b = float(value[0]), float(error[0]), a * LADDER
+    cumulant, error = cgf.value_at(np.array([a]))
+    height, height_error, b = float(cumulant[0]), float(error[0]), a * LADDER
     if cgf.has_short_sums:
         # A rough cumulant shows at which few orders the exact one must be evaluated.
         rough_chernoff = log_chernoff(cgf.rough_at(b), b)
@@ -70,17 +78,20 @@ def aliasing_bound(cgf: PlanCGF, a: float, epsilon: float) -> tuple[AliasingBoun
         chernoff = cgf.log_chernoff(orders)
         period = _longer(a, orders, _periods(a, orders, chernoff, height, epsilon))
         if math.isfinite(period):
-            return AliasingBound(a, orders, chernoff, period), height, size
+            return AliasingBound(a, orders, chernoff, period), height, height_error
     chernoff = cgf.log_chernoff(b)
     period = _longer(a, b, _periods(a, b, chernoff, height, epsilon))
-    return AliasingBound(a, b, chernoff, period), height, size
+    return AliasingBound(a, b, chernoff, period), height, height_error
 
 
 def _periods(a: float, b: Array, chernoff: Array, height: float, epsilon: float) -> Array:
-    """Return the periods at which the bound at each order ``b`` is small enough."""
-    # With the first term of the series alone, ln of the bound is at most the target.  Delta is
-    # taken to be at least e^{K(a) - a e} / (20 a (a + 1)); the saddle point method has
-    # 1 / sqrt(2 pi K''(a)) in place of 1/20.
+    """Return the period at which the bound at each order ``b`` is small enough; ``height`` is K(a).
+
+    Any period is valid: only `AliasingBound.log_bound` is added to the sum as its error.
+    """
+    # The target is ln of RELATIVE_ERROR times delta.  Delta is taken to be at least
+    # e^{K(a) - a e} / (20 a (a + 1)); the saddle point method has 1 / sqrt(2 pi K''(a)) in place of
+    # 1/20.  The series at b is e^{K(b) - b e} c_b / (e^{|b - a| T} - 1), and is solved for T.
     target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(RELATIVE_ERROR)
     period = np.logaddexp(0.0, chernoff - b * epsilon - target) / np.abs(b - a)
     return np.where(np.isfinite(period), period, np.inf)
@@ -94,6 +105,6 @@ def _longer(a: float, b: Array, periods: Array) -> float:
 def _three_around(periods: Array, side: slice) -> NDArray[np.intp]:
     """Return the index of the shortest period of one side, and its two neighbours."""
     side_periods = periods[side]
-    at = min(max(int(np.argmin(side_periods)), 1), side_periods.size - 2)
-    places: NDArray[np.intp] = np.arange(at - 1, at + 2) + side.start
-    return places
+    middle = min(max(int(np.argmin(side_periods)), 1), side_periods.size - 2)
+    indices: NDArray[np.intp] = np.arange(middle - 1, middle + 2) + side.start
+    return indices

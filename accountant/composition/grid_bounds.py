@@ -6,9 +6,10 @@ lattice (`grid_pairs.py`, or `profile_pairs.py` where only its profile is known)
 below and above its own.  Both are summed with tilted Fourier transforms (`fft_composition.py`),
 which gives a lower and an upper bound on delta.  To tilt a law by a is to multiply its mass at the
 loss l by e^{a l}, so that the sums near epsilon become likely.
-Each law ends at a cut.  Where a release above its cut makes the total exceed epsilon, whatever the
-other releases are, only the probability of this event is needed.  Proof:
-`docs/proofs/grid_pairs.md`.
+
+Each law on the lattice ends at a cut.  A release whose loss is above its cut is counted by its
+probabilities P and Q alone.  Where it makes the total exceed epsilon, whatever the other releases
+are, such releases add exactly P - e^epsilon Q to delta.  Proof: `docs/proofs/grid_pairs.md`.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from accountant.numerics.search import minimum_of_one_valley
 
 # Every tilt gives valid bounds; these numbers only decide how sharp they are, and how quick.
 TILT_SHARES = np.array([0.85, 0.7, 0.55])  # tilts to try, as multiples of the best tilt
-# nats by which ln of another tilt's Chernoff bound may be above the least one: the round-off, which
-# is relative to this bound, grows by as much
+# How far, in nats, ln of Chernoff's bound at a smaller tilt may be above the least one.  The
+# round-off of the sums is relative to this bound, and grows with it.
 MAX_TILT_LOSS = 6.0
 # Grids in the search for the best tilt: their numbers of points, and the ends of the first as
 # multiples of 1 / epsilon, which is about the tilt if one large loss decides.
@@ -47,9 +48,9 @@ class Component:
     """One loss of the composition with its lattice.  All but the count are in nats, or per nat."""
 
     loss: Loss
-    count: int  # how often it is released
-    offset: float  # the lattice goes through this loss
-    ends: tuple[float, float]  # and covers the losses between these
+    count: int  # how often the loss is released
+    offset: float  # a point of the lattice
+    ends: tuple[float, float]  # the lattice covers the losses between these two
     least: float  # the smallest value of the loss; may be minus infinity
     tilt: float  # roughly that of the sum: it tells where the profile should be evaluated densely
 
@@ -86,7 +87,7 @@ class GridBounds:
             below.append(pair_below)
             above.append(pair_above)
         # P and Q of the event that some release is above the cut of its pair below
-        self._beyond = mass_beyond(below)
+        self._masses_beyond = mass_beyond(below)
         laws = [pair.law for pair in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
         if not all((law.mass > 0).any() for law in laws):  # epsilon is far from where the mass is
@@ -95,12 +96,12 @@ class GridBounds:
             SumOnGrid(laws, tilt, near, log_wrapped, max_points)
             for tilt in good_tilts(laws, epsilon)
         ]
-        # the shortest of those that are short enough
+        # the sum with the shortest transform; those that are too long come last
         self._above = min(sums, key=lambda total: (not total.is_small, total.points))
         self.tilt = self._above.tilt
         below_laws = [pair.law for pair in below]
         self._below: SumOnGrid | None = None
-        if all(law.mass.any() for law in below_laws):  # round-off may take all of a tiny loss
+        if all(law.mass.any() for law in below_laws):  # rounded down, a law may have no mass left
             self._below = SumOnGrid(below_laws, self.tilt, near, log_wrapped, max_points)
         sides = [side for side in (self._above, self._below) if side is not None]
         for side in sides:
@@ -131,15 +132,14 @@ class GridBounds:
         shift = self._loss_error + 8 * ULP * epsilon
         low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, side=-1)
         high = self._side(self._above, epsilon - shift, side=1)
-        # The masses beyond the cuts of the pairs below add P - e^epsilon Q; the cap of e^1 is above
-        # any P.
-        p, q = self._beyond
-        low += max(p - math.exp(min(epsilon + shift + math.log(q), 1.0)), 0.0) if q > 0 else p
+        low += delta_beyond(self._masses_beyond, epsilon + shift, side=-1)
         high += self._above_cuts(epsilon, shift)
-        # 16 ulps are for the sums and logarithms here, of numbers that are at least 0.
-        return log_or_minus_infinity(low * (1 - 16 * ULP)), math.log(
-            min(max(high, 1e-300) * (1 + 16 * ULP), 1.0)
-        )
+        # 16 ulps are for the sums here.  An ulp of its size is for the rounding of each logarithm,
+        # and of the logarithm of the delta that the caller compares it with.
+        log_low, log_high = log_or_minus_infinity(low), math.log(max(high, 1e-300))
+        log_low -= (16 + abs(log_low)) * ULP
+        log_high += (16 + abs(log_high)) * ULP
+        return log_low, min(log_high, 0.0)
 
     def log_scale(self, epsilon: float) -> float:
         """Return ln of Chernoff's bound on delta, roughly."""
@@ -153,10 +153,8 @@ class GridBounds:
         """
         certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
-        p, q = mass_beyond(certain)
-        weighted_q = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down, as epsilon is
         p_others, _ = mass_beyond(others)
-        return max(p - weighted_q, 0.0) + p_others
+        return delta_beyond(mass_beyond(certain), epsilon - shift, side=1) + p_others
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
@@ -189,6 +187,19 @@ def mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:
         nats = math.fsum(-n * math.log1p(-min(max(m, 0.0), 1 - ULP)) for n, m in masses)
         unions.append(-math.expm1(-nats))
     return unions[0], unions[1]
+
+
+def delta_beyond(masses: tuple[float, float], epsilon: float, side: int) -> float:
+    """Return ``P - e^epsilon Q``, at least 0, rounded up where ``side`` is 1, down where it is -1.
+
+    ``masses`` are P and Q.  The difference may be far less than P, so each term is rounded itself.
+    """
+    p, q = masses
+    # e^epsilon may be too large for a float.  An epsilon above 1400 counts as 1400, where the
+    # second term is above 1 for any positive float Q.
+    root = math.exp(min(epsilon / 2, 700.0))
+    margin = side * 16 * ULP
+    return max(p * (1 + margin) - q * root * root * (1 - margin), 0.0)
 
 
 def good_tilts(laws: list[GridLaw], epsilon: float) -> list[float]:

@@ -8,6 +8,7 @@ holds a lazy frame of polars, of which a query reads one portion after another, 
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections.abc import Mapping
@@ -57,9 +58,11 @@ def is_lazy(data: Any) -> bool:
 class FrameRows:
     """A data frame in memory, indexed by rows; its memory is copied where it could be written to.
 
-    polars copies on write and a table of Arrow cannot be changed, so the queries share one memory.
-    A pandas frame is made anew for each query: its columns of plain numbers are immutable and
-    shared, the other columns are copied.
+    A frame of polars and a table of Arrow may lie on arrays that their owner still writes to, so
+    they are copied once; queries share this copy, which they cannot write to.  A pandas frame is
+    made anew for each query: its columns of plain numbers and of Arrow's types are immutable and
+    shared, the other columns are copied.  Objects within a cell, such as lists, are never copied: a
+    query that changes one changes it for later queries.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
@@ -73,8 +76,14 @@ class FrameRows:
         type_words = {name: type_word(kind) for name, kind in zip(names, kinds, strict=True)}
         self.facts = FrameFacts(backend, MappingProxyType(type_words))
         self.shape: tuple[int, int] = (frame.shape[0], len(names))
-        self._pandas = type(frame)
-        self._frame: Any = frozen_columns(frame) if backend == "pandas" else frame[:]
+        self._frame_class = type(frame)
+        match backend:
+            case "pandas":
+                self._frame: Any = frozen_columns(frame)
+            case "polars":
+                self._frame = frame[np.arange(frame.height)]  # a slice would share the memory
+            case _:
+                self._frame = immutable_table(frame)
 
     def fresh(self) -> Any:
         """Return the frame for one query."""
@@ -84,11 +93,11 @@ class FrameRows:
                     name: column if type(column) is np.ndarray else column.copy()
                     for name, column in self._frame.items()
                 }
-                return self._pandas(columns, copy=False)
+                return self._frame_class(columns, copy=False)
             case "polars":
                 return self._frame.clone()
             case _:
-                return self._frame  # a table of Arrow cannot be changed
+                return self._frame  # a table of Arrow has no method that changes it
 
     def __getitem__(self, who: Any) -> Any:
         frame = self.fresh()
@@ -105,7 +114,8 @@ class FrameRows:
 class LazyRows:
     """A lazy frame of polars: a query gets a clone of it, and reads it in portions.
 
-    The rows are counted when this is made.  They cannot be indexed.
+    The rows are counted when this is made.  They cannot be indexed.  Each query reads the source
+    anew, such as a file: it sees what changed there.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
@@ -129,11 +139,11 @@ class LazyRows:
 
 
 class FramePartitions:
-    """A Dask data frame: only workers read its rows, and check the types of its columns.
+    """A Dask data frame: only workers read its rows, and check its columns.
 
-    When this is made, the rows are counted, and a partition whose column types are not those that
-    the frame declares is refused.  A query gets a Dask frame of its own, and reduces it on the
-    workers.  The rows cannot be indexed.
+    When this is made, the rows are counted, and a partition whose columns do not have the names
+    and types that the frame declares, in order, is refused.  A query gets a Dask frame of its own,
+    and reduces it on the workers.  The rows cannot be indexed.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
@@ -151,14 +161,16 @@ class FramePartitions:
         return self._frame.copy()
 
     def _counted(self, argument: str) -> int:
-        """Return the number of rows; refuse partitions that do not have the types of the frame."""
+        """Return the number of rows; refuse partitions whose columns are not the frame's."""
         import dask
 
-        kinds = [str(kind) for kind in self._frame.dtypes]
-        counting_tasks = [dask.delayed(Looked(kinds))(piece) for piece in self._frame.to_delayed()]
-        lengths: list[int] = list(dask.compute(*counting_tasks))
+        count = dask.delayed(PartitionRowCount(column_types(self._frame)))
+        lengths: list[int] = list(dask.compute(*map(count, self._frame.to_delayed())))
         if wrong := [partition_index for partition_index, rows in enumerate(lengths) if rows < 0]:
-            allowed = "of the types that the frame declares, in all: use .astype(...) on the frame"
+            allowed = (
+                "of the columns and types that the frame declares, in all: "
+                "use .astype(...) on the frame"
+            )
             raise ParameterError(argument, f"partition {wrong[0]}", allowed)
         return sum(lengths)
 
@@ -167,26 +179,33 @@ class FramePartitions:
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
 
 
-class Looked:
-    """A task for a worker: count the rows of one partition, and check its column types."""
+class PartitionRowCount:
+    """A task for a worker: count the rows of one partition, and check its columns."""
 
-    def __init__(self, kinds: list[str]) -> None:
-        self._kinds = kinds
+    def __init__(self, declared_types: list[tuple[str, str]]) -> None:
+        self._declared_types = declared_types
 
     def __call__(self, partition: Any) -> int:
-        """Return the number of rows; -1 if the types are not the declared ones."""
-        has_declared_types = [str(kind) for kind in partition.dtypes] == self._kinds
-        return len(partition) if has_declared_types else -1
+        """Return the number of rows; -1 if the columns are not the declared ones, in order."""
+        return len(partition) if column_types(partition) == self._declared_types else -1
+
+
+def column_types(frame: Any) -> list[tuple[str, str]]:
+    """Return the name and the type, as text, of each column of a frame of pandas or Dask."""
+    return [(name, str(kind)) for name, kind in zip(frame.columns, frame.dtypes, strict=True)]
 
 
 def type_word(kind: Any) -> str:
     """Return the first word of a column's type, such as "int64" or "category".
 
     The rest, in brackets, is not public: it may list categories, which depend on the data.  For
-    categories that are floats the word of their float type is returned, so that the schema, which
-    allows no floats as names of persons, refuses them too.
+    categories and sparse columns of floats the word of their float type is returned, so that the
+    schema, which allows no floats as names of persons, refuses them too.
     """
-    inner = getattr(getattr(kind, "categories", None), "dtype", None)  # in pandas
+    kind = getattr(kind, "pyarrow_dtype", kind)  # a type of Arrow in a pandas frame
+    inner = getattr(getattr(kind, "categories", None), "dtype", kind)  # in pandas
+    if str(kind).startswith("Sparse"):  # in pandas
+        inner = kind.subtype
     if str(kind).startswith("dictionary"):  # in Arrow
         inner = kind.value_type
     if re.match("(?i)float|double|halffloat|decimal", str(inner)):
@@ -194,19 +213,38 @@ def type_word(kind: Any) -> str:
     return "".join(re.findall(r"^\w*", str(kind)))
 
 
+def immutable_table(table: Any) -> Any:
+    """Return a table of Arrow on memory that nothing in Python can write to.
+
+    It is copied unless it lies there already, as one from a file that is mapped read-only does.
+    """
+    ipc = sys.modules["pyarrow"].ipc
+    chunks = (chunk for column in table.columns for chunk in column.chunks)
+    if not any(buffer and buffer.is_mutable for chunk in chunks for buffer in chunk.buffers()):
+        return table
+    stream = io.BytesIO()
+    with ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return ipc.open_stream(stream.getvalue()).read_all()
+
+
 def frozen_columns(frame: Any) -> dict[str, Any]:
     """Return the columns of a pandas frame by name.
 
-    Columns of plain numbers become arrays on immutable memory, the others copies of their series.
+    Columns of plain numbers become arrays on immutable memory, those of Arrow's types series on
+    immutable memory, and the others copies of their series.
     """
-    columns = {}
+    pandas, columns = sys.modules["pandas"], {}
     for name in frame.columns:
-        kind = frame[name].dtype
-        is_plain_numbers = isinstance(kind, np.dtype) and not kind.hasobject
-        # From an array of objects pandas would infer another type by its rows; a series keeps its.
-        columns[name] = (
-            immutable(frame[name].to_numpy())
-            if is_plain_numbers
-            else frame[name].reset_index(drop=True).copy()
-        )
+        column: Any = frame[name].reset_index(drop=True)
+        kind = column.dtype
+        if isinstance(kind, np.dtype) and not kind.hasobject:
+            columns[name] = immutable(frame[name].to_numpy())
+        elif hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", "") == "pyarrow":
+            table = immutable_table(sys.modules["pyarrow"].table({name: column.array}))
+            columns[name] = pandas.Series(pandas.array(table[name], dtype=kind), name=name)
+        else:
+            # From an array of objects pandas would infer another type by its rows; a series keeps
+            # its own.
+            columns[name] = column.copy()
     return columns

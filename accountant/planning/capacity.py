@@ -22,7 +22,8 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 
 CAPACITY_CAP = 1_000_000  # no larger number of releases is returned
 # How many times the true cost a computed one may be: `Tight.epsilons` are about 1e-4 of themselves
-# too large where cumulants are exact.  Where they are looser, the answer may be too small.
+# too large where the cumulants of all losses are known exactly.  Where the costs are looser, the
+# answer may be too small.
 COST_TOLERANCE = 1.0003
 HALVING = 5  # every fifth step of the search halves its interval in place of a secant
 
@@ -59,7 +60,7 @@ def _largest_count_within(
     It searches by secants, and by halving where these leave the interval or are slow.  ``guess`` is
     about the answer, and ``slope`` about what one release more adds to the cost.
     """
-    low, high, count, tried = -1, CAPACITY_CAP + 1, guess, 0
+    low, high, count, evaluations = -1, CAPACITY_CAP + 1, guess, 0
     previous: tuple[int, float] | None = None
     while high - low > 1:
         count = min(max(count, low + 1), high - 1)
@@ -67,9 +68,9 @@ def _largest_count_within(
         low, high = (count, high) if value <= limit else (low, count)
         if previous is not None and previous[0] != count:
             slope = (value - previous[1]) / (count - previous[0])
-        previous, tried = (count, value), tried + 1
+        previous, evaluations = (count, value), evaluations + 1
         step = (limit - value) / slope if math.isfinite(value) and slope > 0 else math.inf
-        if tried % HALVING and abs(step) < CAPACITY_CAP:
+        if evaluations % HALVING and abs(step) < CAPACITY_CAP:
             count += math.floor(step) if value <= limit else -math.ceil(-step)
         elif high <= CAPACITY_CAP:
             count = (low + high) // 2

@@ -25,8 +25,11 @@ from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
 ARTICLES = {"integer": "an"}
-# Types that cannot identify persons: libraries cannot compare their values.
-NO_NAMES = re.compile(r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex")
+# Types that cannot identify persons: libraries cannot compare their values, or their ends are
+# floats.
+NO_NAMES = re.compile(
+    r"u?int128|struct|list|large_list|fixed_size_list|array|map|null|complex|interval"
+)
 # Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
 KINDS: dict[str, type[Any]] = {

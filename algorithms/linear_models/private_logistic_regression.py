@@ -1,10 +1,10 @@
 """Logistic regression by a trusted curator: noisy moments, then rounds of clipped gradients.
 
 The *moments* are the mean of the rows and of their squared lengths, and the products of the centred
-rows where noise does not hide them.  They make a linear *map* of the features.  For mapped rows the
-loss has a curvature of about 1 in every direction, so that few gradient steps are enough.  The
-*signal* is about the length of a clipped gradient over the noise of all rounds together
-(`signal_of`).
+rows where noise does not hide them.  They give a linear *map* of the features.  For mapped rows the
+loss has a curvature of about 1 in every direction, so that few gradient steps are enough.  How many
+rounds there are, and where gradients are clipped, follows from the *signal*: roughly the length of
+a clipped gradient over the noise of all rounds together (`signal_of`).
 
 References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
 """
@@ -69,13 +69,14 @@ RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
 SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
-# Gradients are clipped to 0.4 cbrt(signal / 100), within these ends, times the root of the mean
-# squared length of mapped rows.
+# A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
+# second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
-PRODUCT_NOISE = 0.02  # norm of noise on products over their mean eigenvalue; see `shortened_at`
+# The norm of the noise on products over their mean eigenvalue; see `length_in_products`.
+PRODUCT_NOISE = 0.02
 STEP = 1.9  # in units of `MappedFeatures.longest_step`; a step below 2 is surely stable
 TRAVEL = 280.0  # least sum of the steps over the bound of the curvature; see `longer_steps`
-# There are ROUNDS_PER_SIGNAL sqrt(signal) rounds, within these ends.
+# There are ROUNDS_PER_SIGNAL sqrt(signal) rounds, but at least and at most the numbers below.
 ROUNDS_PER_SIGNAL = 3.6
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
@@ -213,14 +214,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
-        rounds, two = GradientRounds.of(ledger.plan), self._outputs() == 1
+        rounds, has_two_classes = GradientRounds.of(ledger.plan), self._outputs() == 1
         sizes, mu = self._sizes_and_mu(ledger.shape)
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
-        shares = SHARES._replace(shortened_to=shortened_at(sizes, mu))
+        shares = SHARES._replace(shortened_to=length_in_products(sizes, mu))
         # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
         # (Boehning & Lindsay).
-        curvature = 0.25 if two else 0.5
+        curvature = 0.25 if has_two_classes else 0.5
         mapped = released_map(
             ledger,
             self.x_bound,
@@ -233,7 +234,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         )
         clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
         gradient = MeanOfClippedGradients(
-            logistic_residuals if two else multinomial_residuals,
+            logistic_residuals if has_two_classes else multinomial_residuals,
             clip,
             records * rounds.rate,
             mapped.features,
@@ -360,15 +361,17 @@ def default_clip(sizes: Sizes, mu: float) -> float:
     return min(max(low * math.cbrt(signal_of(sizes, mu) / 100), low), high)
 
 
-def shortened_at(sizes: Sizes, mu: float) -> float:
-    """Return where centred rows are shortened for their products, over the root mean square.
+def length_in_products(sizes: Sizes, mu: float) -> float:
+    """Return the length to which centred rows are shortened before their products are taken.
 
-    The larger the signal, the longer: noise on products stays a small part of a mean eigenvalue.
+    It is a multiple of the root of their mean squared length.  It grows with the records and with
+    mu, as long as the noise on products stays a small part of their mean eigenvalue.
     """
-    # In units of the mean squared length, the noise on a coordinate deviates by
-    # s^2 sqrt 2 / (n mu sqrt(share)), if s is the multiple that is returned.  As a symmetric matrix
-    # it has a norm of about sqrt(2 p) times that (see `takes_products`).  The p eigenvalues add up
-    # to 1, so their mean is 1 / p, and for s = 1 the norm over the mean is
+    # Let s be the multiple that is returned, n and p the numbers of records and of features.  In
+    # units of the mean squared length, the noise on an entry of the p x p matrix of products has
+    # the deviation s^2 sqrt 2 / (n mu sqrt(share)).  The norm of this noise is about sqrt(2 p)
+    # times that (see `takes_products`).  The p eigenvalues add up to 1, so that their mean is
+    # 1 / p.  Hence, for s = 1, the norm over the mean eigenvalue is
     norm_over_mean = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened_to, math.sqrt(PRODUCT_NOISE / norm_over_mean))
 

@@ -1,7 +1,9 @@
-"""Private labels in stages: later users report what the labels of earlier ones do not explain.
+"""Private labels in stages: later users report what a fit of earlier reports does not explain.
 
-A user reports once, a number of [-1, 1] times the bound.  Residuals are smaller than labels, and so
-is the noise on them.
+Users of the first stage report their labels, later ones the residuals of their labels.  Residuals
+are smaller, so that they can be clipped to less and have less noise.  Before each stage of
+residuals other users report whether theirs are large: this chooses the clip.  A user reports once,
+through the same mechanism in every stage: a number between minus the bound and the bound.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ from algorithms.sparse_regression.links import Link
 from algorithms.sparse_regression.support_pursuit import NormalEquations
 
 # Shares of the users who report in each stage: labels, sizes of residuals, residuals, sizes,
-# residuals.  Any shares are equally private; these decide how accurate the fit is, as do the three
-# numbers below.
+# residuals.  The stages with odd indices are those of sizes.  No privacy rests on the shares and on
+# the three numbers below; they decide how accurate the fit is.
 STAGE_SHARES = (0.32, 0.06, 0.25, 0.06, 0.31)
-FEWEST_USERS = 2_000  # fewer users report their labels in one stage
-LEVELS = 5  # clips to choose from, each half of the one before
-BEYOND = 0.2  # share of the residuals that a clip may shorten
+FEWEST_USERS = 2_000  # fewer users all report their labels, in one stage
+LEVELS = 5  # clips to choose from besides the bound, each half of the one before
+SHARE_BEYOND = 0.2  # the largest share of residuals that may lie beyond a clip
 
 
 def stage_ends(users: int) -> list[int]:
-    """Return where stages begin and end: one stage where users are few."""
+    """Return the index of each stage's first user, and the number of users; of few, one stage."""
     if users < FEWEST_USERS:
         return [0, users]
     return [0, *(round(users * float(share)) for share in np.cumsum(STAGE_SHARES[:-1])), users]
@@ -47,14 +49,17 @@ class ScaledResiduals:
 
     def __call__(self, labels: Any) -> Array:
         """Return one number a user."""
-        part = np.clip((labels - self.predicted) / self.clip, -1.0, 1.0)
-        return np.asarray(part * self.bound)
+        clipped = np.clip((labels - self.predicted) / self.clip, -1.0, 1.0)
+        return np.asarray(clipped * self.bound)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ResidualSizes:
-    """The query of a stage: the bound if a residual is beyond the user's level, else minus it."""
+    """The query of a stage: the bound if a residual is beyond the user's level, else minus it.
+
+    The users are asked about the levels in turn.
+    """
 
     predicted: Array
     levels: Array
@@ -68,7 +73,7 @@ class ResidualSizes:
 
 @dataclass(slots=True)
 class LabelStages:
-    """The stages of a run: users report one stage after the other, and each stage is fitted."""
+    """The stages of a run: after each stage of labels or residuals, all reports are fitted."""
 
     ledger: Any  # releases the users' reports; its public rows are the features
     link: Link  # the function f of the model, label = f(<x, theta>) + noise
@@ -87,8 +92,9 @@ class LabelStages:
     def run(self, fit: Callable[[tuple[Any, ...], float], NormalEquations]) -> NormalEquations:
         """Return the fit of all reports.
 
-        ``fit`` takes features, labels and weights, 0 for those who have not reported, and the clip
-        of the reports whose weight is 1: the smallest so far, as a weight is one over its square.
+        ``fit`` takes the features, labels and weights of all users, and a clip.  The weight of a
+        report is the square of the smallest clip so far over its own clip; that of a user who did
+        not report a label or residual is 0.  The clip is the smallest so far.
         """
         X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
         labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
@@ -96,14 +102,15 @@ class LabelStages:
         equations: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
             stage_users = slice(start, stop, 1)
-            # In the first stage labels are reported as they are, as f(0) may differ from 0.
-            guess = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
+            # In the first stage labels are reported as they are.  The prediction of theta = 0 is
+            # f(0), which may differ from 0.
+            predicted = self.predictions(stage_users, theta) if stage else np.zeros(stop - start)
             if stage % 2:  # a stage of sizes: it chooses the clip of the next stage
-                clip = self._clip(stage_users, guess)
+                clip = self._clip(stage_users, predicted)
                 continue
-            query = ScaledResiduals(guess, clip, self.bound)
+            query = ScaledResiduals(predicted, clip, self.bound)
             reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users))
-            labels[stage_users] = guess + reports * (clip / self.bound)
+            labels[stage_users] = predicted + reports * (clip / self.bound)
             weights[stage_users] = clip**-2.0
             equations = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
@@ -111,24 +118,26 @@ class LabelStages:
         fitted: NormalEquations = equations
         return fitted
 
-    def _clip(self, stage_users: slice, guess: Array) -> float:
+    def _clip(self, stage_users: slice, predicted: Array) -> float:
         """Return the smallest level that few residuals lie beyond, as users report.
 
-        Each user is asked about one of the levels, in turn.
+        It is the bound where already half of it is too small.
         """
         mechanism = self.ledger.plan.parts[0]
         levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
-        query = ResidualSizes(guess, levels, self.bound)
+        query = ResidualSizes(predicted, levels, self.bound)
         reports = np.asarray(self.ledger.release_each(mechanism, query, stage_users)) / self.bound
-        places = np.arange(len(reports)) % LEVELS
-        counts = np.bincount(places, minlength=LEVELS)
-        shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2
-        # The variance of the share of one user.
-        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4
-        with np.errstate(divide="ignore"):
-            spread = np.sqrt(variance / counts)
-        # A level fits if few lie beyond it even if the noise, of one deviation, hides some.  Levels
-        # fall by halves from the bound: the index of the first one that does not fit counts those
-        # before it, which all do.
-        fits = np.append(shares + spread <= BEYOND, False)
+        level_indices = np.arange(len(reports)) % LEVELS
+        counts = np.bincount(level_indices, minlength=LEVELS)
+        # A report is 1 if the residual is beyond the level, else -1, plus noise: the share beyond
+        # is half of the mean report plus 1.
+        means = np.bincount(level_indices, reports, LEVELS) / np.maximum(counts, 1)
+        shares = (means + 1) / 2
+        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4  # of one user's share
+        with np.errstate(divide="ignore"):  # a level that no user was asked about does not fit
+            deviation = np.sqrt(variance / counts)
+        # A level fits if few residuals lie beyond it, even if the noise hides some.  Levels fall by
+        # halves from the bound.  The number of levels before the first one that does not fit says
+        # how often the bound is halved.
+        fits = np.append(shares + deviation <= SHARE_BEYOND, False)
         return float(self.bound / 2.0 ** int(np.argmin(fits)))

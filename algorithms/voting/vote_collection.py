@@ -66,16 +66,16 @@ class VoteCollector:
 
     def receive(self, machine: int, message: Any) -> None:
         """Take a message, valid or not, from machine number ``machine``."""
-        at = IntegerRange(0, len(self._messages) - 1).check("machine", machine)
-        self._bytes[at] += len(message) if isinstance(message, bytes) else 0
-        if self._fates[at] != LATE:
-            self._fates[at] = TWICE if self._fates[at] <= TWICE else self._fates[at]
+        machine = IntegerRange(0, len(self._messages) - 1).check("machine", machine)
+        self._bytes[machine] += len(message) if isinstance(message, bytes) else 0
+        if self._fates[machine] != LATE:
+            self._fates[machine] = TWICE if self._fates[machine] <= TWICE else self._fates[machine]
             return
-        self._fates[at] = INVALID
+        self._fates[machine] = INVALID
         if vote_length(message):
-            self._messages[at], self._fates[at] = message, message[0]
+            self._messages[machine], self._fates[machine] = message, message[0]
         elif isinstance(message, bytes) and message == bytes([FAILED]):
-            self._fates[at] = FAILED
+            self._fates[machine] = FAILED
 
     def mark_failed(self, machine: int) -> None:
         """Record that a machine will not answer."""
@@ -94,10 +94,11 @@ class VoteCollector:
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
-            for at in block:
-                fits = 0 < lengths[at] == features and unpack_vote(self._messages[at], votes[at])
-                if lengths[at] and not fits:
-                    self._fates[at] = INVALID
+            for machine in block:
+                has_length = 0 < lengths[machine] == features
+                fits = has_length and unpack_vote(self._messages[machine], votes[machine])
+                if lengths[machine] and not fits:
+                    self._fates[machine] = INVALID
 
         # First access to the memory dominates, so threads write blocks in parallel.
         starts = range(0, len(lengths), MACHINES_PER_BLOCK)
@@ -123,22 +124,22 @@ def collect_votes(
     futures.
     """
     pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
-    box, futures = VoteCollector(len(handles)), []
+    collector, futures = VoteCollector(len(handles)), []
     try:
         futures = [pool.submit(encode_own_vote, local, handle) for handle in handles]
         finished, _ = wait(futures, timeout)
-        for at, future in enumerate(futures):
+        for machine, future in enumerate(futures):
             if future in finished:
                 try:
-                    box.receive(at, future.result())
-                except Exception:  # a worker died, or its result is not a message
-                    box.mark_failed(at)
+                    collector.receive(machine, future.result())
+                except Exception:  # a worker died
+                    collector.mark_failed(machine)
     finally:
         for future in futures:
             future.cancel()
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
-    return box
+    return collector
 
 
 def pack_vote(vote: Any) -> bytes:
@@ -183,5 +184,5 @@ def encode_own_vote(local: Callable[[Any], Any], handle: Any) -> bytes:
         # numpy's warnings are about the data, so they are not shown.
         with np.errstate(all="ignore"):
             return pack_vote(local(handle() if callable(handle) else handle))
-    except Exception:
+    except BaseException:  # any error of the function, sys.exit too
         return bytes([FAILED])

@@ -26,14 +26,14 @@ class OneRunFinding(TableDisplay):
         FALSIFIED if the claim is contradicted at ``confidence``, INCONCLUSIVE if there are too few
         coins to contradict it.
     epsilon_lower : float
-        Lower bound on the true epsilon at ``delta``, rounded down; it holds with probability
-        ``confidence``.
+        Lower bound on the true epsilon at ``delta``, rounded down; it holds with a probability of
+        at least ``confidence``.
     delta : float
         The delta in [0, 1) of the bound.
     coins : int
         Number of coins: canaries, or pairs of canaries of a fixed split.
     confidence : float
-        Probability in (0, 1) with which the bound holds, and with which a true claim survives.
+        Least probability, in (0, 1), with which the bound holds, and a true claim survives.
     witness : str
         What was seen, in words.
     seconds : float
@@ -56,8 +56,8 @@ class OneRunFinding(TableDisplay):
     >>> import numpy as np
     >>> from audits import OneRunFinding, audit_scores
     >>> rng = np.random.default_rng(0)
-    >>> found = audit_scores(rng.normal(3, 1, 500), rng.normal(0, 1, 480), delta=1e-5)
-    >>> isinstance(found, OneRunFinding), found.coins, found.epsilon_lower > 2
+    >>> finding = audit_scores(rng.normal(3, 1, 500), rng.normal(0, 1, 480), delta=1e-5)
+    >>> isinstance(finding, OneRunFinding), finding.coins, finding.epsilon_lower > 2
     (True, 980, True)
     """
 

@@ -52,7 +52,7 @@ def spend_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constrain
         )
         cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
         if min(cell.min() for cell in cells) < 0:
-            spent.no_coins = True
+            spent.levels_reordered = True
             spent.unknown.append("the loss of a uniform number that is compared with many others")
             continue
         for loss, count in pair_losses(cells[0], cells[1]):

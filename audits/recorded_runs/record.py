@@ -223,7 +223,7 @@ def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
         *_partings(pairs, first_run, second_run),
     ]
     verdict = judged(findings, spent, pairs, first_run, stated)
-    counts = not (spent.no_coins or is_threshold(pairs, first_tape))
+    counts = not (spent.levels_reordered or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
     if verdict.findings or verdict.unchecked or not counts:
         suspects = _suspects(

@@ -1,8 +1,8 @@
-"""The losses that a recorded run and its replay were found to cost (`Spent`), and their epsilon.
+"""`Spent`: the privacy losses of a recorded run and its replay, and their epsilon.
 
 A function is run on data, and replayed on neighbouring data with the same noisy outputs.  How far
 its private values differ between the runs gives the privacy loss of each noise, and of each call of
-a mechanism that declares its loss.  The losses compose: their epsilon is that of all of them.
+a mechanism that declares its loss.  `Spent.epsilon` is that of the composition of all losses.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ from accountant.plans.plan import Sequential
 @final
 @dataclass(slots=True)
 class Spent:
-    """Losses of one pair of runs, and what is not known of them."""
+    """Losses of one pair of runs, each with its count, and what is not known of them."""
 
-    # Losses of noise, coins and selections, and the declared losses of calls, with their counts.
-    losses: Counter[Loss] = field(default_factory=Counter)
-    calls: Counter[Loss] = field(default_factory=Counter)
+    losses: Counter[Loss] = field(default_factory=Counter)  # of noise, coins and selections
+    calls: Counter[Loss] = field(default_factory=Counter)  # of calls of mechanisms, as declared
     # Like ``calls``, but a pure loss whose value moved by a part of its sensitivity costs that part
     # of its epsilon.
     scaled: Counter[Loss] = field(default_factory=Counter)
     # Places in the code that have an infinite loss, each with the reason.
     infinite: list[tuple[str, str]] = field(default_factory=list)
-    # What has a loss that is not known; with any of these the cost is unknown.
+    # Places in the code whose loss is not known.  Where there is one, `epsilon` is only that of the
+    # other losses; the verdict then states no cost.
     unknown: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)  # assumptions on laws that the losses rest on
-    no_coins: bool = False  # the levels of a coin are in another order in the second run
+    # Whether a uniform number was compared with several levels, which were in another order in the
+    # replay: the number is then no coin, whose loss would follow from its levels.
+    levels_reordered: bool = False
 
     def epsilon(self, delta: float, scaled: bool = False) -> float:
-        """Return an upper bound on epsilon of the known losses at delta, by `Tight`.
+        """Return an upper bound on the epsilon of the known losses at delta, by `Tight`.
 
-        ``scaled`` says that a call costs only the part of its loss by which its value moved.
+        ``scaled`` takes the losses in `scaled` in place of those in `calls`.
         """
         losses = self.losses + self.scaled if scaled else self.losses + self.calls
         if self.infinite:

@@ -1,6 +1,7 @@
-"""The process that imports a user's function and calls it: it sends outputs, and nothing else.
+"""The process that imports a user's function and calls it, and sends the auditor its outputs.
 
-The verdict is computed by the auditor, which never imports the function.
+The auditor never imports the function, and computes the verdict from what is sent: outputs, what a
+few calls show of the function, a digest of its file, and texts of errors.
 """
 
 from __future__ import annotations
@@ -21,24 +22,26 @@ from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
 from audits.runs.release_functions import Draw, calls_once_a_run, observations, vectorised
 
-ANY_SIZE = 1 << 62  # bytes of a request: no limit, as the auditor is trusted
+MOST_REQUEST_BYTES = 1 << 62  # no limit in effect, as the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
     """Answer requests until the connection is closed.
 
-    ``[value, seed, runs]`` asks for outputs of a number of runs on the first value (0) or the
-    second (1), ``[runs]`` what a few more calls show of the function, and ``[]`` whether it takes a
-    number of runs, and for a digest of its file.  The first message names the function and both
-    values.
+    The first message names the function and both values.  Each later one is a request:
+
+    - ``[value_index, seed, runs]`` asks for the outputs of so many runs on the first value (index
+      0) or the second (index 1);
+    - ``[runs]`` asks what so many more runs show of the function (`observations`);
+    - ``[]`` asks whether the function takes a number of runs, and for a digest of its file.
     """
     sys.path.insert(0, "")  # the function's module may be in the current folder
     warnings.simplefilter("ignore")
-    name, *value_words = channel.receive(ANY_SIZE)
+    name, *value_words = channel.receive(MOST_REQUEST_BYTES)
     values: list[Any] = []
     draw: Draw | None = None
     while True:
-        request = channel.receive(ANY_SIZE)
+        request = channel.receive(MOST_REQUEST_BYTES)
         try:
             values = values or [load_value(word) for word in value_words]
             draw = draw or vectorised(_import_function(name))
@@ -48,9 +51,11 @@ def _serve(channel: Channel) -> None:
             elif len(request) == 1:
                 answer = {"notes": observations(draw, values, request[0])}
             else:
-                which, seed, size = request
+                value_index, seed, runs = request
                 # The outputs get no name, so that they do not stay in memory with the next ones.
-                answer = encode_outputs(draw(values[which], np.random.default_rng(seed), size))
+                answer = encode_outputs(
+                    draw(values[value_index], np.random.default_rng(seed), runs)
+                )
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}
         except BaseException as error:  # any error of the code, sys.exit too
@@ -60,7 +65,7 @@ def _serve(channel: Channel) -> None:
 
 
 def _import_function(name: str) -> Any:
-    """The member that ``package.module:function`` or ``package.module:Class.method`` names."""
+    """Return what ``package.module:function`` or ``package.module:Class.method`` names."""
     module, _, function = name.partition(":")
     member: Any = importlib.import_module(module)
     for word in function.split("."):
@@ -71,7 +76,7 @@ def _import_function(name: str) -> Any:
 
 
 def _file_digest(module: str) -> str:
-    """A digest of the module's file; "" if it has none."""
+    """Return a digest of the module's file; "" if it has none."""
     path = getattr(sys.modules.get(module), "__file__", None)
     if not isinstance(path, str) or not os.path.isfile(path):
         return ""
@@ -80,7 +85,7 @@ def _file_digest(module: str) -> str:
 
 
 def _error_text(error: BaseException) -> str:
-    """The class of an exception and the first line of its message."""
+    """Return the class of an exception and the first line of its message."""
     try:
         message = (str(error).splitlines() or [""])[0][:200]
     except Exception:  # its own __str__ may raise

@@ -5,13 +5,16 @@ the output; for any event B of the output and the other coins, and a claim (epsi
 
     P(right about i, B) <= e^eps P(wrong about i, B) + leak / m,
 
-leak = m delta if a rule guesses both ways, m delta / 2 if it only guesses "in" or only "out".  Of
-r guesses R are right.  Two bounds follow for any dependence between the guesses; r may not depend
-on the coins, but which coins are guessed, and how, may depend on all scores.
+with m the number of coins; the leak is m delta if a rule guesses both ways, and m delta / 2 if it
+only guesses "in" or only "out".  Of r guesses R are right.  Two bounds follow for any dependence
+between the guesses; r may not depend on the coins, but which coins are guessed, and how, may depend
+on all scores.
 
-- At one (epsilon, delta), q = e^eps / (1 + e^eps) and B, b the tail and the mass of Bin(r, q),
-  P(R >= v) <= B(v) + (1 - B(v)) min(1, leak B(v) / (v b(v))), which a mechanism attains.
-- For a whole curve, all its lines together bound P(R >= v), from v downwards.
+- At one (epsilon, delta) let q = e^eps / (1 + e^eps), T(v) the probability that Bin(r, q) is at
+  least v, and t(v) that it is v.  Then P(R >= v) <= T(v) + (1 - T(v)) min(1, leak T(v) / (v t(v))),
+  which a mechanism attains.
+- A claim of a whole curve is one claim for each of its lines, an epsilon with its leak.  All lines
+  together bound P(R >= v), from v downwards.
 
 References: Steinke, Nasr & Jagielski (2023), Theorem 5.2, for the first with a larger leak term;
 Mahloujifar, Melis & Chaudhuri (2024) for curves; docs/proofs/one_run.md for both.
@@ -27,20 +30,24 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower
 
-# The search for epsilon ends here; e^60 right guesses, about, would be needed to prove more.
+# The search for epsilon ends here: to prove more would take about e^60 right guesses.
 MOST_EPSILON = 60.0
-FLOAT_ERROR = 1e-6  # relative, and far larger than the rounding errors of tails, masses and sums
+# Relative; the rounding errors of tails, masses and sums are smaller, for up to 10^8 guesses.
+FLOAT_ERROR = 1e-6
 
 
 def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) -> float:
-    """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed."""
+    """Return a lower bound on epsilon at ``delta``, of confidence ``1 - alpha``.
+
+    Every coin is guessed, ``right`` of them rightly.
+    """
     if coins == 0 or alpha <= 0:
         return 0.0
     leak = coins * delta
     if leak == 0:  # Clopper & Pearson (1934): exact in closed form
-        low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(coins)), alpha))
-        low *= 1 - 1e-12  # relative rounding error of the float bound, subtracted to be safe
-        return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
+        chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(coins)), alpha))
+        chance *= 1 - 1e-12  # more than the rounding error of this bound
+        return max(math.log(chance) - math.log1p(-chance), 0.0) if chance > 0 else 0.0
     epsilon = furthest_that(
         lambda e: tail_of_right_guesses(right, coins, e, np.full(e.shape, leak)) <= alpha,
         np.zeros(1),
@@ -52,7 +59,7 @@ def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) ->
 def tail_of_right_guesses(
     right: Array | int, guesses: Array | int, epsilons: Array, leaks: Array
 ) -> Array:
-    """Upper bound on the chance of at least ``right`` right guesses; 1 if none is right.
+    """Return an upper bound on the chance of at least ``right`` right guesses; 1 for ``right`` 0.
 
     It is the first bound of the module's docstring, elementwise.
     """
@@ -61,24 +68,26 @@ def tail_of_right_guesses(
     v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
     q = 1 / (1 + np.exp(-epsilons))
     tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
-    # B(v) / b(v), the tail over its first mass, is 1 + s + s s' + ... with falling factors, the
-    # first one s = (r-v) e^eps / (v+1): at most 1 / (1 - s).  The smaller of both is taken, as the
-    # mass may be too small for a float.
-    first_factor = (r - v) / (v + 1) * np.exp(epsilons)
+    # T(v) / t(v), the tail over its first mass, is 1 + s + s s' + ... with falling factors, the
+    # first one s = (r-v) e^eps / (v+1): at most 1 / (1 - s).  The smaller of the quotient and this
+    # bound is taken, as the mass may be too small for a float.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        first_factor = (r - v) / (v + 1) * np.exp(epsilons)
         geometric = np.where(first_factor < 1, 1 / (1 - first_factor), np.inf)
         mass = np.exp(_log_mass(v, r, epsilons))
-        exact = np.where(mass > 1e-280, tail / mass, np.inf)  # far above the least normal float
-        share = leaks / v * np.minimum(exact, geometric) * (1 + FLOAT_ERROR)
-    share = np.where(leaks > 0, np.minimum(share, 1.0), 0.0)
-    bound: Array = np.where(np.asarray(right) > 0, np.minimum(tail + (1 - tail) * share, 1.0), 1.0)
+        quotient = np.where(mass > 1e-280, tail / mass, np.inf)  # far above the least normal float
+        added_share = leaks / v * np.minimum(quotient, geometric) * (1 + FLOAT_ERROR)
+    added_share = np.where(leaks > 0, np.minimum(added_share, 1.0), 0.0)
+    total = np.minimum(tail + (1 - tail) * added_share, 1.0)
+    bound: Array = np.where(np.asarray(right) > 0, total, 1.0)
     return bound
 
 
 def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float) -> bool:
-    """Whether at least ``right`` right guesses have a chance of at most ``alpha`` under the curve.
+    """Return whether at least ``right`` right guesses have a chance <= ``alpha`` under the curve.
 
-    The curve is given by lines, ``epsilons`` falling, each with its leak.
+    The curve is given by lines, ``epsilons`` falling, each with its leak.  True is proved; False
+    says only that the curve could not be refuted.
     """
     if np.any(tail_of_right_guesses(right, guesses, epsilons, leaks) <= alpha):
         return True  # one line is enough
@@ -113,7 +122,7 @@ def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha
 
 
 def _log_mass(right: Array, guesses: Array, epsilons: Array) -> Array:
-    """``ln P(Bin(guesses, q) = right)``, q = e^eps / (1 + e^eps)."""
+    """Return ``ln P(Bin(guesses, q) = right)``, q = e^eps / (1 + e^eps)."""
     from scipy.special import gammaln
 
     log_coefficient = gammaln(guesses + 1) - gammaln(right + 1) - gammaln(guesses - right + 1)

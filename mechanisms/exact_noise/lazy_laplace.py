@@ -23,10 +23,10 @@ from mechanisms.exact_noise.exact_selection import IndexArray, exact_gap, row_ch
 from mechanisms.exact_noise.exponential_coins import Bits, WordArray, random_words
 
 DIGITS = 63  # binary digits of U in a word; the lowest bit of the word is the sign
-# The digits are a whole number, U times 2^63 rounded down.  If it is at least `FEWEST`, the noise
-# as a float is within 2^-32 of the draw, whatever the digits are that were not drawn; see
+# The digits are a whole number, U times 2^63 rounded down.  If it is at least `LEAST_DIGITS`, the
+# noise as a float is within 2^-32 of the draw, whatever the digits are that were not drawn; see
 # docs/proofs/exact_selection.md.
-FEWEST = 2**33
+LEAST_DIGITS = 2**33
 DRAW_ERROR = 2.0**-32
 Bound = Fraction | float  # a float only if it is infinite
 
@@ -40,7 +40,7 @@ def noise_of(words: WordArray) -> tuple[Array, Bits]:
         np.log(noise, out=noise)
     sign = (words & np.uint64(1)).view(np.int64) * 2 - 1
     noise *= sign
-    return noise, digits < FEWEST
+    return noise, digits < LEAST_DIGITS
 
 
 def draw_noisy_max(
@@ -53,7 +53,9 @@ def draw_noisy_max(
     """
     winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
     best = scores.max(axis=-1, keepdims=True)
-    with np.errstate(over="ignore"):  # minus infinity cannot win, unless decimals decide
+    # A scale is at most 1e300, so an infinite height is more than 10^8 scales below the best.  It
+    # cannot win, unless an imprecise draw is so large: then decimals decide.
+    with np.errstate(over="ignore"):
         heights = (scores - best) / scale
     for rows in row_chunks(winners.size, scores.shape[1]):
         shape = (rows.stop - rows.start, scores.shape[1])
@@ -61,16 +63,14 @@ def draw_noisy_max(
         noisy, imprecise = noise_of(uniform_words)
         noisy += heights[rows] if size is None else heights
         leaders = noisy.argmax(axis=1)
-        # A row with a single score this near to its largest one, all precise, is decided: the
-        # margin is above the errors of two draws, and rounding.
-        top = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
-        rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
-        rivals |= imprecise.any(axis=1)
-        for i in np.flatnonzero(rivals):
-            at = 0 if size is not None else rows.start + i
-            leaders[i] = exact_winner(
-                scores[at], scale, uniform_words[i], noisy[i], imprecise[i], rng
-            )
+        # A row is decided if all its draws are precise and no other score is near the largest one:
+        # the margin is above the errors of two draws, and rounding.
+        margins = noisy[np.arange(shape[0]), leaders] - 4 * DRAW_ERROR
+        undecided = np.count_nonzero(noisy >= margins[:, None], axis=1) != 1
+        undecided |= imprecise.any(axis=1)
+        for i in np.flatnonzero(undecided):
+            row = scores[0 if size is not None else rows.start + i]
+            leaders[i] = exact_winner(row, scale, uniform_words[i], noisy[i], imprecise[i], rng)
         winners[rows] = leaders
     return winners
 
@@ -106,8 +106,8 @@ def draw_first_above(
 ) -> IndexArray:
     """Return the first index with ``answer + 2 scale noise >= threshold + scale noise``.
 
-    It is one of each row, or ``size`` of a single row.  Where no answer is above, it is the number
-    of answers.
+    One index of each row is returned, or ``size`` of a single row.  Where no answer is above, the
+    index is the number of answers.
     """
     count = answers.shape[1]
     winners = np.empty(len(answers) if size is None else size, dtype=np.intp)
@@ -160,8 +160,8 @@ def decide_in_order(
 class LazyLaplace:
     """A draw ``sign * -ln U`` of which ``bits`` binary digits of U are drawn, more when asked."""
 
-    sign: int
-    digits: int
+    sign: int  # 1 or -1
+    digits: int  # U 2^bits, rounded down
     bits: int
 
     @classmethod

@@ -139,9 +139,9 @@ class RealNoise(AdditiveNoise):
         """
         if self.arithmetic is not EXACT:
             return self.scale
-        number = self.dimension or coordinates
-        moved = self._rounding_moves(number)
-        if moved > self.sensitivity and self.dimension is None and number > 1:
+        most_coordinates = self.dimension or coordinates
+        moved = self._rounding_moves(most_coordinates)
+        if moved > self.sensitivity and self.dimension is None and most_coordinates > 1:
             allowed = f"arrays of fewer numbers; {type(self).__name__}(..., dimension=n) takes n"
             raise PrivateValueError("value", allowed)
         return grid.widened_scale(self.scale, self.sensitivity, moved)
@@ -155,9 +155,10 @@ class RealNoise(AdditiveNoise):
 
     @property
     def _shift(self) -> float:
-        """Sensitivity over scale, rounded up; more where a step of the grid is more than it."""
+        """Sensitivity over scale, rounded up; more where the noise is not widened."""
         if self.arithmetic is EXACT:
-            # Wider noise pays for rounding, and for the round-off of this quotient.
+            # Wider noise pays for rounding, and for the round-off of this quotient
+            # (`rounding_grid.widened_scale`).
             if self.drawn_scale > self.scale:
                 return self.sensitivity / self.scale
             # The noise is not widened, so that rounding counts as sensitivity.  The 2^-80 pays for
@@ -193,7 +194,7 @@ class RealNoise(AdditiveNoise):
 
     @property
     def values(self) -> Values:
-        """Arrays of any shape; of the declared length where ``dimension`` is declared."""
+        """Arrays of any shape; vectors of at most ``dimension`` numbers where that is declared."""
         if self.dimension is None:
             return Reals(self.sensitivity)
         axes = 1 if self.dimension > 1 else 0  # a declared dimension of 1 means numbers

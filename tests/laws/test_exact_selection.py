@@ -213,7 +213,7 @@ def comparisons_violation() -> str:
     pairs = np.array(list(itertools.product(range(size), repeat=2)), dtype=np.uint64)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy_laplace, "DIGITS", COARSE_DIGITS)
-        patch.setattr(lazy_laplace, "FEWEST", COARSE_FEWEST)
+        patch.setattr(lazy_laplace, "LEAST_DIGITS", COARSE_FEWEST)
         patch.setattr(lazy_laplace, "DRAW_ERROR", 1.001 / COARSE_FEWEST)
         patch.setattr(lazy_laplace.LazyLaplace, "refine", no_digits)
         patch.setattr(lazy_laplace, "log_bounds", functools.cache(lazy_laplace.log_bounds))

@@ -45,7 +45,7 @@ def report_problem(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> ProblemReport:
-    """The report on a problem, with ``given`` in place of its example's values.
+    """Return the report on a problem, with ``given`` in place of its example's values.
 
     ``on_progress`` is called with a line for each algorithm.
     """
@@ -64,7 +64,7 @@ def report_problem(
         users = sample_size(problem, error, **parameters)
     gaps = []
     for match, stream in zip(algorithms_for(problem), rng.spawn(len(examples)), strict=True):
-        # An algorithm whose example has another model is not run on the family of this one.
+        # The hard family is that of the setting's model; algorithms for another one are left out.
         if _model(match.setting) != _model(setting):
             continue
         on_progress(f"{problem}: {match.algorithm}")
@@ -73,17 +73,17 @@ def report_problem(
 
 
 def _model(setting: Mapping[str, Any]) -> tuple[str, bool]:
-    """The model of a setting, local or central, and whether delta is above 0."""
+    """Return the privacy model of a setting, local or central, and whether delta is above 0."""
     return setting.get("model", "local"), bool(setting.get("delta"))
 
 
 def size_text(points: int) -> str:
-    """A number of any size as text: exact below 10^9, else a power of two."""
+    """Return a number of any size as text: exact below 10^9, else a power of two."""
     return f"{points:,}" if points < 10**9 else f"2^{math.log2(points):.4g}"
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """The setting as text, such as ``n = 10,000, p = 20``."""
+    """Return the setting as text, such as ``n = 10,000, p = 20``."""
     return ", ".join(
         f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
         for name, value in setting.items()

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from accountant import (
+    ApproxLoss,
     GaussianLoss,
     Grouped,
     LaplaceLoss,
@@ -22,6 +23,7 @@ from accountant import (
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
+from accountant.composition.grid_bounds import Component, GridBounds, delta_beyond
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.grid_pairs import masses_above
 from accountant.losses.cell_masses import normal_cell_masses
@@ -194,6 +196,27 @@ def test_normal_masses_err_less_than_they_say(mean):
             a, b = (mpmath.mpf(x) - mean for x in edges)
             truth = mpmath.ncdf(b) - mpmath.ncdf(a) if b < 0 else mpmath.ncdf(-a) - mpmath.ncdf(-b)
             assert abs(mass[0] - truth) <= error[0]
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.03, 1.0, 30.0, 690.0])
+@pytest.mark.parametrize("gap", [1e-14, 1e-3, 1.0])
+def test_masses_beyond_the_cut_are_rounded_each(epsilon, gap):
+    with mpmath.workdps(400):
+        for p in np.linspace(0.01, 1.0, 50).tolist():
+            q = float(mpmath.exp(-mpmath.mpf(epsilon)) * p * (1 - gap))
+            truth = max(mpmath.mpf(p) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(q), 0)
+            low, high = (delta_beyond((p, q), epsilon, side) for side in (-1, 1))
+            assert low <= truth <= high
+            assert high - low <= 2e-14 * p
+
+
+@pytest.mark.parametrize("mass", [1e-6, 1e-20, 1e-100, 1e-250])
+def test_logarithms_of_tiny_deltas_are_rounded_outwards(mass):
+    part = Component(ApproxLoss(0.5, mass), 1, 0.0, (-1.0, 1.0), -0.5, 1.0)
+    grid = GridBounds([part], 0.8, (0.6, 1.5), 0.125, -60.0, 1000)
+    low, high = grid.bounds(1.0)  # only the mass at infinity is above 1
+    assert low < math.log(mass) < high  # which is rounded itself, by less than to the next float
+    assert high - low < 1e-12
 
 
 def test_no_cost():

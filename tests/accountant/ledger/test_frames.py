@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from accountant import Budget, Filter, Ledger, ParameterError
-from accountant.ledger.frames import FrameRows
+from accountant.ledger.frames import FrameRows, immutable_table, type_word
 from mechanisms import Laplace
 
 COUNT = Laplace(1e-6)
@@ -22,9 +22,14 @@ def columns(frame):
     return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
 
 
+def texts_of(frame):
+    return frame["s"].array.__arrow_array__().chunk(0)
+
+
 def spoil(frame):
     """Try all that changes a frame in place."""
     attempts = (
+        lambda: np.frombuffer(texts_of(frame).buffers()[2], "u1").__setitem__(0, 90),
         lambda: frame.loc.__setitem__((0, "x"), 9.0),
         lambda: frame.insert(0, "new", 1.0),
         lambda: frame.insert_column(0, pl.Series("new", [1.0, 1.0, 1.0])),
@@ -33,6 +38,7 @@ def spoil(frame):
         lambda: frame["x"].to_numpy().setflags(write=True),
         lambda: frame["s"].array.__setitem__(0, "z"),
         lambda: frame["n"].to_numpy().base.setflags(write=True),
+        lambda: np.frombuffer(frame["x"].chunk(0).buffers()[1]).__setitem__(0, 9.0),
         lambda: frame.__setitem__("x", 9.0),
     )
     for attempt in attempts:
@@ -63,6 +69,47 @@ def test_a_pandas_frame_that_its_owner_changes_later_stays():
     frame.loc[0, "x"], frame.loc[0, "s"] = 50.0, "z"
     assert gate.release(COUNT, lambda rows: rows["x"].sum()) == pytest.approx(3.0, abs=1e-3)
     assert gate.release(COUNT, lambda rows: rows["s"][0] == "a") == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("frame_of", [pl.DataFrame, pa.table])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_frame_on_an_array_that_its_owner_changes_later_stays(frame_of, rows):
+    array = np.arange(1.0, rows + 1)
+    gate = Filter(frame_of({"x": array}), Budget(1e9), rng=0)
+    array[0] = 50.0
+    answer = gate.release(COUNT, lambda table: float(np.asarray(table["x"])[0]))
+    assert answer == pytest.approx(1.0, abs=1e-3)
+
+
+def test_columns_of_arrow_in_a_pandas_frame_are_the_same():
+    kinds = {"x": "double[pyarrow]", "s": "str", "n": "int64[pyarrow]"}
+    frame = pd.DataFrame(COLUMNS).astype(kinds)
+    pd.testing.assert_frame_equal(
+        FrameRows("data", frame[1:]).fresh(), frame[1:].reset_index(drop=True)
+    )
+
+
+def test_a_table_is_copied_only_where_it_can_be_written_to():
+    table = pa.table({"x": [1, 2], "s": pa.array(["a", None]).dictionary_encode()})
+    copied = immutable_table(table)
+    assert copied.equals(table)
+    assert copied is not table
+    assert immutable_table(copied) is copied
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        (pd.SparseDtype(float), "float64"),
+        (pd.SparseDtype(int), "Sparse"),
+        (pd.CategoricalDtype([1.5]), "float64"),
+        (pd.ArrowDtype(pa.dictionary(pa.int8(), pa.float64())), "double"),
+        (pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string())), "dictionary"),
+    ],
+    ids=str,
+)
+def test_the_word_of_a_type_names_the_floats_within(kind, word):
+    assert type_word(kind) == word
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=LIBRARIES)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from accountant import RDP, PoissonSampled, Tight
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
+from accountant.training.passes import root_up
 from accountant.training.rows import RunCosts, rows_of
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
@@ -148,6 +150,12 @@ def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
     for epsilon in EPSILONS:
         truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * cell
         assert 0 < float(below.profile(epsilon)) < truth
+
+
+@pytest.mark.parametrize("squares", [0, 1, 2, 25_000_001**2, (2**53 + 1) ** 2, (10**16 + 1) ** 2])
+def test_roots_are_rounded_up(squares):
+    assert squares <= Fraction(root_up(squares)) ** 2 <= squares * (1 + Fraction(1, 10**14))
+    assert root_up(25) == 5.0
 
 
 def test_users_of_many_records_are_bounded_by_their_renyi_curves(monkeypatch):

@@ -157,8 +157,11 @@ def test_a_frame_that_is_changed_later_is_not_changed_here():
     assert query.release(ledger, declared()).value == whole
 
 
-def test_partitions_must_have_the_types_of_the_frame():
-    pieces = [pd.DataFrame({"id": [1, 2]}), pd.DataFrame({"id": [1.0, 2.0]})]
+@pytest.mark.parametrize(
+    "columns", [{"id": [1.0], "x": [1]}, {"id": [1], "y": [1]}, {"x": [1], "id": [1]}]
+)
+def test_partitions_must_have_the_columns_of_the_frame(columns):
+    pieces = [pd.DataFrame({"id": [1], "x": [1]}), pd.DataFrame(columns)]
     frame = dd.from_map(lambda i: pieces[i], [0, 1], meta=pieces[0])
     with pytest.raises(ParameterError, match="partition 1"):
         Filter(frame, Budget(1.0))

@@ -120,9 +120,10 @@ def test_whoever_votes_twice_is_counted_once():
             box.receive(stranger, pack_vote([1, 1]))
 
 
-def test_an_error_on_a_machine_does_not_travel():
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_an_error_on_a_machine_does_not_travel(kind):
     def fails(data):
-        raise ValueError(f"secret {data}")
+        raise kind(f"secret {data}")
 
     assert encode_own_vote(fails, 3.25) == bytes([FAILED])
     with pytest.raises(ParameterError) as caught:

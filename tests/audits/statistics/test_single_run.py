@@ -45,6 +45,11 @@ def test_no_coins_and_no_error_left():
     assert epsilon_lower_one_run(10, 10, 1.0, 0.05) == 0.0  # every coin may leak
 
 
+@pytest.mark.parametrize("right", [9, 10])
+def test_a_claim_of_an_epsilon_beyond_floats_allows_all_guesses(right):
+    assert tail_of_right_guesses(right, 10, np.array([800.0]), np.array([1e-3])) == [1.0]
+
+
 def test_ten_thousand_coins_prove_something_at_a_small_delta():
     # with m delta / 2 charged whole this was 0
     assert epsilon_lower_one_run(8000, 10_000, 1e-5, 0.05) > 1.3

@@ -29,7 +29,7 @@ MADE = [Exponential(1.5), PermuteAndFlip(1.5), NoisyMax(1.5, noise="laplace"),
 def no_float_is_trusted(patch):
     """Every decision is one of decimals."""
     patch.setattr(exponential_coins, "HEIGHT_ERROR", 1e9)
-    patch.setattr(lazy_laplace, "FEWEST", 2**63)
+    patch.setattr(lazy_laplace, "LEAST_DIGITS", 2**63)
 
 
 @pytest.mark.parametrize("made", MADE, ids=repr)
@@ -43,7 +43,7 @@ def test_decimals_decide_every_selection_as_floats_do(made, monkeypatch):
 def test_digits_that_are_drawn_late_give_the_law_too(made, monkeypatch):
     # noise of three digits, and coins without a digit: most comparisons draw further ones
     monkeypatch.setattr(lazy_laplace, "DIGITS", 3)
-    monkeypatch.setattr(lazy_laplace, "FEWEST", 2**63)
+    monkeypatch.setattr(lazy_laplace, "LEAST_DIGITS", 2**63)
     right = lazy_laplace.random_words
     monkeypatch.setattr(
         lazy_laplace, "random_words",
