@@ -36,11 +36,11 @@ class SubsetSelection(FrequencyOracle):
     Examples
     --------
     >>> from mechanisms import SubsetSelection
-    >>> one = SubsetSelection(k=4, size=2, keep=0.75)
-    >>> reports = one.release([0, 1, 2], rng=0)
-    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    >>> selection = SubsetSelection(k=4, size=2, keep=0.75)
+    >>> reports = selection.release([0, 1, 2], rng=0)
+    >>> reports.tolist(), selection.decode(reports).round(4).tolist()
     ([[0, 2], [0, 3], [1, 3]], [0.75, -0.25, -0.25, 0.75])
-    >>> round(one.loss.pure, 4)
+    >>> round(selection.loss.pure, 4)
     1.0986
     """
 
@@ -65,6 +65,8 @@ class SubsetSelection(FrequencyOracle):
     def optimised(cls, k: int, epsilon: float) -> Self:
         """Return the mechanism with the size of smallest variance, about ``k / (e^epsilon + 1)``.
 
+        The variance is the sum over all estimated shares, of many users.
+
         Parameters
         ----------
         k : int
@@ -78,7 +80,14 @@ class SubsetSelection(FrequencyOracle):
             Its epsilon is at most ``epsilon``, to rounding.
         """
         odds = math.exp(-POSITIVE.check("epsilon", epsilon))
-        size = max(1, math.ceil(k * odds / (1 + odds)))
+
+        def variance(size: int) -> float:
+            """Return the variance, up to a factor that is the same for all sizes."""
+            return (size + (k - size) * odds) ** 2 / (size * (k - size))
+
+        # As a function of a real size the variance is least at k / (e^epsilon + 1).
+        below = max(1, int(k * odds / (1 + odds)))
+        size = min(range(below, min(below + 2, k)), key=variance)
         keep = min(size / (size + (k - size) * odds), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda x: cls(k, size, x), keep, size / k, epsilon)
 

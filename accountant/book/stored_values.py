@@ -46,11 +46,13 @@ def decode_answer(raw: bytes) -> Any:
     """Return the answer that `encode_answer` encoded; arrays are read-only.
 
     Raises ValueError for content that `encode_answer` never writes: pickled objects, unknown tags,
-    floats in decimal.
+    floats in decimal, a tag with content of another type.
     """
-    return _from_plain(
-        json.loads(raw, parse_float=_refuse_decimal_float, parse_constant=_refuse_decimal_float)
-    )
+    plain = json.loads(raw, parse_float=_refuse_decimal_float, parse_constant=_refuse_decimal_float)
+    try:
+        return _from_plain(plain)
+    except (TypeError, AttributeError):
+        raise ValueError("is no stored answer") from None
 
 
 def _to_plain(answer: Any) -> Any:
@@ -58,7 +60,7 @@ def _to_plain(answer: Any) -> Any:
     # numpy's own types come first, because a numpy.float64 is also a float
     if isinstance(answer, np.ndarray | np.generic):
         array = np.asarray(answer)
-        if array.dtype.kind not in ARRAY_KINDS:
+        if array.dtype.kind not in ARRAY_KINDS or isinstance(answer, np.ma.MaskedArray):
             raise PrivateValueError("answer", ALLOWED)
         if array.nbytes > MAX_ANSWER_BYTES:
             raise PrivateValueError("answer", ALLOWED)
@@ -69,7 +71,7 @@ def _to_plain(answer: Any) -> Any:
     if answer is None or isinstance(answer, bool | str):
         return answer
     if isinstance(answer, int):
-        return {"int": str(answer)}
+        return {"int": int.__repr__(answer)}  # an Enum of whole numbers has words of its own
     if isinstance(answer, float):
         return {"float": answer.hex()}
     if isinstance(answer, complex):
@@ -146,10 +148,16 @@ def encode_users(who: Users | None) -> EncodedUsers:
 
 
 def decode_users(encoded: Any, raw: bytes | None) -> Users:
-    """Return the users that `encode_users` encoded."""
+    """Return the users that `encode_users` encoded; raise ValueError or TypeError for others."""
     if isinstance(encoded, list):
         return slice(*encoded)
     if raw is None:
         raise ValueError("users without their bytes")
-    steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)
+    try:
+        file = io.BytesIO(zlib.decompress(raw))
+    except zlib.error:
+        raise ValueError("users in bytes that are not compressed") from None
+    steps = np.lib.format.read_array(file, allow_pickle=False)
+    if steps.shape != (encoded,):
+        raise ValueError("not as many users as the entry says")
     return np.cumsum(steps, dtype=np.intp)

@@ -173,7 +173,8 @@ def _records_question(
     """Return a function of the budget that finds how many records are needed.
 
     The texts are those of the options: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,...
-    A wrong option is refused here, before any noise is looked for.
+    A text of another form is refused here, before any noise is looked for.  An unknown problem or
+    key is refused by the package that computes the bound, when the function is called.
     """
     from accountant.domains import POSITIVE, RECORDS
     from accountant.errors import ParameterError
@@ -204,11 +205,14 @@ def _lower_bound(option: str) -> Callable[[float, Budget], int]:
     parameters = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals:
-            raise ParameterError("--bound", option, "PROBLEM,KEY=VALUE,...")
+        if not equals or key in parameters:
+            raise ParameterError("--bound", option, "PROBLEM,KEY=VALUE,... with each key once")
         parameters[key] = parse_number(value)  # a word, such as a model, stays a text
     if "error" not in parameters:
         raise ParameterError("--bound", option, "given with error=, in the units of that bound")
+    if parameters.keys() & {"epsilon", "delta"}:
+        allowed = "without epsilon and delta: the bound is for the budget"
+        raise ParameterError("--bound", option, allowed)
     registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
     if not registered:
         raise ParameterError("--bound", option, "absent: no installed package has lower bounds")

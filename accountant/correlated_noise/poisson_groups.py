@@ -26,17 +26,18 @@ def cyclic_poisson(
 ) -> Plan:
     """Return what a banded strategy costs where groups of records take turns, Poisson sampled.
 
-    The records are dealt into ``groups`` groups, whatever they hold; step i samples each record of
-    group i modulo ``groups`` at ``rate``.  With no more bands than groups, the rows that two steps
-    of a group reach are different ones, and a record costs as many sampled Gaussians as its group
-    has steps.  For the batch that DP-SGD gets at rate q, the rate here is ``groups`` times q.
+    The records are dealt into ``groups`` groups without a look at what they hold; step i samples
+    each record of group i modulo ``groups`` at ``rate``.  C is the matrix of the strategy.  A step
+    changes as many rows of C x as there are bands, so with no more bands than groups two steps of a
+    group change different rows.  A record then costs as many sampled Gaussians as its group has
+    steps.  For the batch that DP-SGD gets at rate q, the rate here is ``groups`` times q.
 
     Parameters
     ----------
     strategy : Strategy
         A lower triangular strategy with at most as many bands as groups.
     scale : float
-        Standard deviation of the noise that is added to C x.
+        Standard deviation of the noise that is added to C x, x the sums of all steps.
     rate : float
         Probability with which a step samples each record of its group, from 0 to 1.
     groups : int, optional
@@ -48,7 +49,8 @@ def cyclic_poisson(
     -------
     Plan
         A `PoissonSampled` Gaussian, repeated as often as a group has steps, for add/remove
-        neighbours.  Its sensitivity is the norm of the longest column of C, rounded up.
+        neighbours.  Its mu is the norm of the longest column of C times ``step_sensitivity`` over
+        ``scale``, rounded up.
 
     Raises
     ------

@@ -4,11 +4,12 @@ V = e^{mu x - mu^2/2}, x standard normal, so that E V = 1.  A rule has nodes x_j
 
     E[e^{-s (V - c)}; x in a range] = sum_j m_j e^{-s (V(x_j) - c)}
 
-for all complex s with real part ``tilt`` and |s| at most ``turn``.  c is the ``centre``, about the
-V that counts most, so that exponents are small.  Near s = 0, with c = 1, the sum of e^{-w} - 1 + w
-is taken, w = s (V - 1), as E w = 0: it is accurate relative to itself, however small it is.  Such a
-sum is called centred.  Values of x above a ``cut`` are called jumps; E[e^{-s(V-c)}; x > cut] has
-nodes of its own, since callers treat sums with and without jumps separately.
+for all complex s with real part ``tilt``, |s| at most ``turn`` and Im s >= 0.  c is the ``centre``,
+about the V that counts most, so that exponents are small.  Near s = 0, with c = 1, the sum of
+e^{-w} - 1 + w is taken, w = s (V - 1), as E w = 0: it is accurate relative to itself, however small
+it is.  Such a sum is called centred.  Values of x above a ``cut`` are called jumps;
+E[e^{-s(V-c)}; x > cut] has nodes of its own, since callers treat sums with and without jumps
+separately.
 
 The real axis of x serves up to the ``split``, where e^{-sV} begins to turn fast: its phase, Im s
 times V, grows with V.  Beyond, the path goes down into the complex plane and then to the right,
@@ -89,12 +90,12 @@ class Path(NamedTuple):
     error: float  # bound on what the sum over the nodes misses
 
 
-NOTHING = Path(np.zeros(0), np.zeros(0), 0.0)
+NO_PATH = Path(np.zeros(0), np.zeros(0), 0.0)
 
 
 @final
 class LogNormalRule:
-    """Nodes that serve all s with real part ``tilt`` and ``|s| <= turn``; real s up to turn too.
+    """Nodes for s with real part ``tilt``, ``|s| <= turn`` and Im s >= 0; real s up to turn too.
 
     With a negative tilt E e^{-sV} is infinite, and only the law without jumps is known: the split
     is then the cut.  ``_distance`` and ``_mass`` are the nodes up to the split, ``_low`` the first
@@ -119,9 +120,9 @@ class LogNormalRule:
         edges, self._error = self._panels(self._low, self._split, 0.0, beyond=False)
         x, weight, _ = gauss_legendre_panels(edges, POINTS)
         self._error += self._left_out(self._low, 0.0)
-        self._distance, self._mass = self._at(x), weight * _density(x)
-        self._far: Path = NOTHING if tilt < 0 else self._path(self._split, mode)
-        self._jumps: Path = NOTHING if tilt < 0 or math.isinf(cut) else self._path(cut, mode)
+        self._distance, self._mass = self._distance_at(x), weight * _density(x)
+        self._far: Path = NO_PATH if tilt < 0 else self._path(self._split, mode)
+        self._jumps: Path = NO_PATH if tilt < 0 or math.isinf(cut) else self._path(cut, mode)
 
     def _up_to_split(self, s: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{-s(V-c)}; x <= split]``, and a bound on its relative error."""
@@ -144,7 +145,7 @@ class LogNormalRule:
 
     def jump(self, s: Any) -> tuple[Any, Array]:
         """Return ``E[e^{-s(V-c)}; x > cut]``, and a bound on its error."""
-        return self._along(self._jumps, s)
+        return self._sum_along(self._jumps, s)
 
     def transform(self, s: Any) -> tuple[Any, Array]:
         """Return ``ln E e^{-s(V-c)}``, and a bound on the relative error of the expectation.
@@ -152,7 +153,7 @@ class LogNormalRule:
         If the tilt is negative the expectation is over the law without jumps.
         """
         value, error = self._up_to_split(s)
-        far, far_error = self._along(self._far, s)
+        far, far_error = self._sum_along(self._far, s)
         share = far * np.exp(-value)
         missed = error + far_error * np.exp(-np.real(value)) + 4 * ULP * np.abs(share)
         return value + log1p(share), missed / np.maximum(np.abs(1 + share), 1e-300)
@@ -161,8 +162,9 @@ class LogNormalRule:
         """Return an upper bound on what `transform` gives, at real ``r`` from the tilt to turn."""
         value, error = self.transform(r)
         # The rule's error was bounded for s at the tilt.  At a real r above it e^{-r (V - c)} is
-        # larger by at most e^{(r - tilt) (c - Re V)}; on all ellipses Re V is at least
-        # ``least_value``.
+        # larger by at most e^{(r - tilt) (c - Re V)}.  On all ellipses Re V is at least
+        # ``least_value``, if 2.7 mu <= pi / 2; else that is 0, and where Re V is below 0 the growth
+        # at the turn has counted e^{-r Re V} (docs/proofs/random_allocation.md, error 3).
         least_value = self.value(self._low - ELLIPSES_LEFT) * math.cos(
             min(ELLIPSES_ASIDE * self.mu, math.pi / 2)
         )
@@ -184,7 +186,7 @@ class LogNormalRule:
         bound: Array = value + np.logaddexp(np.log1p(2 * np.minimum(error, 1.0)), log_missed)
         return bound
 
-    def _along(self, path: Path, s: Any) -> tuple[Any, Array]:
+    def _sum_along(self, path: Path, s: Any) -> tuple[Any, Array]:
         """Return the sum over the nodes of a path, and a bound on its error."""
         total, size = _sum(s, path.distance, path.mass, centred=False)
         real = not isinstance(s, VerticalLine)
@@ -205,7 +207,7 @@ class LogNormalRule:
         right_mass, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
         return left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)
 
-    def _at(self, x: Any) -> Any:
+    def _distance_at(self, x: Any) -> Any:
         """Return ``V - c``, without cancellation where c is 1."""
         power = self.mu * x - self.mu * self.mu / 2
         return np.expm1(power) if self.centred else np.exp(power) - self.centre
@@ -230,7 +232,7 @@ class LogNormalRule:
             z, mass = np.append(x - 1j * (x - first), z), np.append((1 - 1j) * weight, mass)
             error += missed
         error += self._left_out(high, depth)
-        return Path(self._at(z), mass * _density(z), error)
+        return Path(self._distance_at(z), mass * _density(z), error)
 
     def _upper_end(self, start: float, depth: float) -> float:
         """Return where e^{-x^2/2 - tilt V} has fallen by `NEGLIGIBLE` e-foldings from ``start``."""
@@ -265,7 +267,8 @@ class LogNormalRule:
         while edges[-1] < high:
             if len(edges) > MAX_PANELS:
                 raise TooManyNodes
-            half = min(widest, (high - edges[-1]) / 2 + 1e-15)  # 1e-15: it reaches the end
+            remaining = high - edges[-1]
+            half = min(widest, remaining / 2 + 1e-15)  # 1e-15: it reaches the end
             while True:
                 centre = edges[-1] + half
                 down = min(centre - low, depth) if slanted else depth
@@ -287,7 +290,12 @@ class LogNormalRule:
             linear_term = 0.0 if beyond else 1 + self.turn * (value * (1 + spread) + self.centre)
             size = math.exp(min(log_size, 700.0)) + linear_term * math.exp(-square / 2)
             missed += half * stretch * size
-            edges.append(min(edges[-1] + 2 * half, high) if half > 1e-12 else high)
+            if half > 1e-12:
+                edges.append(min(edges[-1] + 2 * half, high))
+            elif remaining < 1e-9:
+                edges.append(high)  # the rest is too short to be cut by floats
+            else:
+                raise TooManyNodes
             widest = min(3 * half, WIDEST_HALF)  # The next one is rarely much wider.
         rate = 64 / 15 * ELLIPSE ** (2 - 2 * POINTS) / (1 - ELLIPSE**-2)
         return np.array(edges), missed * rate

@@ -23,8 +23,8 @@ Parameters = SimpleNamespace  # parameters of a mechanism, by name
 # A lower and an upper bound, each a ball; the same ball twice where a formula gives the number.
 Ends = tuple[arb, arb]
 DeltaEnds = Callable[[Any], Ends]  # bounds on delta of the worst pair, from epsilon
-# The number of equally likely random words.  Exact noise looks a word up in a table of ranges; two
-# files of laws compare such tables with the probabilities that the ranges have to have.
+# The number of equally likely random words.  Exact noise looks a word up in a table of ranges; the
+# laws of noise and of reports compare such tables with the probabilities of the ranges.
 WORDS = 2**63
 # How far a claimed log-density may be off, for the round-off of floats.  Also, a claim of delta is
 # not needlessly large if it is at most 1 + SLACK times delta at epsilon - SLACK.  The proof that
@@ -56,7 +56,10 @@ def exp(value: Any) -> arb:
 
 
 def is_near(log: float, density: Any) -> bool:
-    """Return whether a claimed logarithm is that of a density, up to `SLACK`."""
+    """Return whether a claimed logarithm is surely that of a density, up to `SLACK`.
+
+    A density is a fraction or a ball; of a ball that is too wide the answer is no.
+    """
     if density == 0:
         return log == -inf
     return log != -inf and bool(abs(arb(log) - arb(density).log()) < SLACK)
@@ -68,15 +71,15 @@ def hockey_stick(p: Any, q: Any, epsilon: Any) -> arb:
     return positive_part
 
 
-def exchanged_law(count: Any, p: Any, q: Any, *alike: Any, pairs: Sequence[Any] = ()) -> Law:
+def exchanged_law(count: Any, p: Any, q: Any, *equal: Any, pairs: Sequence[Any] = ()) -> Law:
     """Return the law where exchanging the values exchanges outcomes of density p and of density q.
 
     ``count`` outcomes (or their measure) have the densities (p, q) at the two values, as many have
-    (q, p).  All others have equal densities at both, one of ``alike``, and add nothing to delta.
+    (q, p).  All others have equal densities at both, one of ``equal``, and add nothing to delta.
     A claimed output is right if its two densities are any such pair: which output it is does not
     matter.  ``pairs`` replaces these pairs where p and q are sums over several outcomes.
     """
-    densities = pairs or [(p, q), (q, p), *((density, density) for density in alike)]
+    densities = pairs or [(p, q), (q, p), *((density, density) for density in equal)]
 
     def delta(epsilon: Any) -> Ends:
         value = count * (hockey_stick(p, q, epsilon) + hockey_stick(q, p, epsilon))

@@ -46,8 +46,9 @@ def delta_by_contour(
 ) -> tuple[arb, arb]:
     """Return a lower and an upper bound of delta: the integral, plus the mass of infinite losses.
 
-    ``items`` are the releases with their counts, ``back`` exchanges P and Q, and ``entry`` is the
-    part of the proof that names the nodes.
+    ``items`` are the releases with their counts, and ``entry`` is the part of the proof that names
+    the nodes.  ``back`` exchanges P and Q of releases whose outcomes are listed.  A mixture comes
+    with its sides exchanged already; the other kinds have the same losses in both directions.
 
     Theorem (`composition`): laws of independent releases multiply, and so do their moments.
     """
@@ -69,8 +70,8 @@ def delta_by_contour(
         total_mass *= moments.total_mass**count
     need(not rules, "more rules than mixtures", ProofError)
     low, high = contour(factors, entry, epsilon)
-    # P of the outcomes that have probability 0 under Q, or an upper bound of it where not all
-    # outcomes are listed
+    # P of the outcomes that have probability 0 under Q.  Where not all outcomes are listed the ball
+    # of the total mass contains the listed mass, so that the lower end of this is at most 0.
     infinite = total_mass - finite_mass
     return low + infinite.lower().max(arb(0)), high + infinite.upper()
 
@@ -80,8 +81,9 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
 
     Theorem (`poisson_summation`: contour.md, 1 and 2): the transform of g at z, Re z = a > 0, is
     M(z) / (z (z + 1)).  So with F(z) = M(z) e^{-z eps} / (z (z + 1)) and T = 2 pi / h
-    (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT), of which the term k = 0 is g(eps) and
-    no term is negative.  Hence the sum over the nodes a + ijh, of all whole j, is an upper bound.
+    (h / 2 pi) sum_j F(a + ijh) = sum_k e^{akT} g(eps + kT), of which the term k = 0 is g(eps); the
+    others are called aliases, and none is negative.  Hence the sum over the nodes a + ijh, of all
+    whole j, is an upper bound.
 
     Theorem (`truncation`: contour.md, 3): |z (z + 1)| >= v^2 at z = a + iv, so the nodes beyond U
     add at most B / (pi U), where B >= |M(a + iv) e^{-z eps}| for all v >= U.
@@ -97,10 +99,11 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
     if count == 1:
         return arb(0), chernoff_bound(factors, a, epsilon)
     step, eps = arb(h), arb(epsilon)
-    z, cutoff, line = nodes_on_line(a, h, count), step * (count - 1), [acb(1)] * count
+    nodes, cutoff, products = nodes_on_line(a, h, count), step * (count - 1), [acb(1)] * count
     truncation, mass = (-a * eps).exp() / (arb.pi() * cutoff), arb(1)
     for moments, times in factors:
-        line = [x * y**times for x, y in zip(line, moments.line(a, h, count), strict=True)]
+        factor = moments.line(a, h, count)
+        products = [m * further**times for m, further in zip(products, factor, strict=True)]
         truncation *= moments.decay(a, cutoff) ** times
         mass *= moments.finite_mass**times
 
@@ -109,8 +112,10 @@ def contour(factors: Factors, entry: Fields, epsilon: float) -> tuple[arb, arb]:
 
         The terms at the nodes below the real line are the conjugates of those above it.
         """
-        nodes = zip(line, z, strict=True)
-        terms = [(x * (-s * eps).exp() / (s * (s + 1)) ** power).real for x, s in nodes]
+        terms = [
+            (m * (-z * eps).exp() / (z * (z + 1)) ** power).real
+            for m, z in zip(products, nodes, strict=True)
+        ]
         return (2 * sum(terms, arb(0)) - terms[0]) * step / (2 * arb.pi())
 
     trapezoid = trapezoid_sum(1)
@@ -137,7 +142,7 @@ def chernoff_bound(factors: Factors, b: float, epsilon: float) -> arb:
 
 
 def alias_bound(factors: Factors, a: float, b: float, step: arb, mass: arb, epsilon: float) -> arb:
-    """Return an upper bound on the terms k != 0 of Poisson's sum; ``mass`` is P(L finite).
+    """Return an upper bound on the aliases, the terms k != 0 of `contour`; ``mass`` is P(L finite).
 
     Theorem (`aliases_below`): the terms k < 0 add at most P(L finite) / (e^{aT} - 1), as g is at
     most P(L finite).

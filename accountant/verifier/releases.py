@@ -7,8 +7,8 @@ entry of a tuple is its kind; numbers are exact fractions.  N(m, 1) is the norma
 variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q" names the pair.
 
     ("gaussian", mu^2)                    N(mu, 1) against N(0, 1)
-    ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1); the third entry is a
-                                          sampling rate, always 1
+    ("laplace", m, 1, 1 if on a grid)     Laplace(m, 1) against Laplace(0, 1); the third entry is
+                                          the sampling rate, 1 here
     ("sampled laplace", m, rate)          (1-rate) Laplace(0, 1) + rate Laplace(m, 1) against
                                           Laplace(0, 1)
     ("mixture", unit^2, P, Q)             the sum of w N(s unit, 1) over the entries (w, s) of the

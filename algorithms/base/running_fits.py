@@ -3,7 +3,9 @@
 Both are found in the stack of calls.  A routine that fits clones of a model spends a budget at
 every fit.  Recognised are the public functions and classes of `FITS`: the number of fits follows
 from their public parameters, read from the call that is running.  Any other routine of the packages
-in `REPEATING` is recognised too, but not how often it fits.
+in `REPEATING` is recognised too, but not how often it fits.  In a worker of a routine, a thread or
+a process, the stack begins at a private function of these packages: what is around the fit cannot
+be seen there, so the fit is refused.
 
 What a scaler or a selection of columns learns from private records is no part of the estimator's
 plan: the fit would claim a privacy that the pipeline does not have.  So such a fit is refused, but
@@ -42,7 +44,12 @@ REPEATING = (
     "sklearn.multiclass",
     "sklearn.multioutput",
     "sklearn.calibration",
+    "sklearn.semi_supervised.",
+    "sklearn.linear_model._ransac",
+    "sklearn.impute._iterative",
 )
+# Packages whose transformers learn from a target without a tag that says so.
+LEARNING_FROM_TARGETS = ("sklearn.feature_selection.", "sklearn.cross_decomposition.")
 # Each of these routines calls this function for its fits, with the same parameters.
 DELEGATES = {"cross_val_score": "cross_validate"}
 
@@ -76,16 +83,31 @@ def _running_calls() -> Iterator[FrameType]:
 
 def _routines() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the running routines from the inside out: their names, and their parameters."""
+    for frame in _calls_of_routines():
+        if not _is_public(frame):
+            continue
+        code, variables = frame.f_code, frame.f_locals
+        if (holder := variables.get("self")) is None:
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            yield code.co_name, {name: variables[name] for name in names if name in variables}
+        else:
+            arguments = {name: variables.get(name) for name in ("X", "y", "params")}
+            yield type(holder).__name__, arguments | holder.get_params(deep=False)
+
+
+def _calls_of_routines() -> Iterator[FrameType]:
+    """Yield the running calls of the packages in `REPEATING`, from the inside out."""
     for frame in _running_calls():
         if frame.f_globals.get("__name__", "").startswith(REPEATING):
-            code, variables = frame.f_code, frame.f_locals
-            holder = variables.get("self")
-            if holder is None and not code.co_name.startswith(("_", "<")):
-                names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-                yield code.co_name, {name: variables[name] for name in names if name in variables}
-            elif holder is not None and code.co_name.startswith("fit"):
-                arguments = {name: variables.get(name) for name in ("X", "y", "params")}
-                yield type(holder).__name__, arguments | holder.get_params(deep=False)
+            yield frame
+
+
+def _is_public(frame: FrameType) -> bool:
+    """Return whether a call is that of a public function, or of a method that fits."""
+    name = frame.f_code.co_name
+    if frame.f_locals.get("self") is None:
+        return not name.startswith(("_", "<"))
+    return name.startswith("fit")
 
 
 def _folds(call: dict[str, Any]) -> int:
@@ -129,11 +151,19 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
 def refuse_transformers_in_front(estimator: Any) -> None:
     """Refuse a fit behind a transformer that was fitted on its private data.
 
+    A fit in a worker of a routine, as for ``n_jobs=2``, is refused too: its stack of calls shows
+    neither the transformers in front nor the routine.
+
     Raises
     ------
     ParameterError
         With what can be put in its place; nothing is spent, read or drawn.
     """
+    routine_calls = list(_calls_of_routines())
+    if routine_calls and not _is_public(routine_calls[-1]):  # the last one is the outermost
+        module = routine_calls[-1].f_globals["__name__"]
+        description = f"workers of {module} that fit {type(estimator).__name__}"
+        raise ParameterError("n_jobs", description, "None or 1 in every routine around the fit")
     of_features = reads_no_data if fills_features(estimator) else reads_public_features
     for frame in _running_calls():
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
@@ -178,8 +208,7 @@ def reads_no_data(transformer: Any) -> bool:
 def reads_public_features(transformer: Any) -> bool:
     """Return whether a transformer learns from features alone, where only labels are private.
 
-    That is known of those of scikit-learn which take no target, and hold no estimator that might;
-    selections of features may take one without a tag that says so.
+    That is known of those of scikit-learn which take no target, and hold no estimator that might.
     """
     if (parts := _parts(transformer)) is not None:
         return all(map(reads_public_features, parts))
@@ -187,9 +216,7 @@ def reads_public_features(transformer: Any) -> bool:
         return True
     inner = any(hasattr(value, "fit") for value in transformer.get_params(deep=False).values())
     module = type(transformer).__module__
-    of_sklearn = module.startswith("sklearn.") and not module.startswith(
-        "sklearn.feature_selection"
-    )
+    of_sklearn = module.startswith("sklearn.") and not module.startswith(LEARNING_FROM_TARGETS)
     return (
         of_sklearn and not inner and not _tag(transformer, lambda tags: tags.target_tags.required)
     )

@@ -36,7 +36,6 @@ MIN_PIECE_CALLS = 16  # least runs of a piece of a function that makes one run p
 # four workers end together.
 WORKERS = 4
 MAX_TASKS = 64  # largest number of groups in which pieces are sent to workers
-FIRST_OUTCOMES = 1000  # outputs of each value in which an audit looks for one that did not raise
 OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
 
@@ -159,10 +158,7 @@ def collect_both(
     second_outputs = concatenate_outputs([second for _, second in drawn])
     outcomes = []
     if first_outputs.dtype == object:
-        outcomes = [
-            *first_outputs[:FIRST_OUTCOMES].ravel(),
-            *second_outputs[:FIRST_OUTCOMES].ravel(),
-        ]
+        outcomes = [*first_outputs.ravel(), *second_outputs.ravel()]
     if outcomes and all(isinstance(output, RaisedOutcome) for output in outcomes):
         shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
         raise ParameterError("release", shown, "a function that returns outputs")

@@ -246,7 +246,7 @@ TERMS = {
         "up to the split": Dropped(
             LogNormalRule, "_up_to_split", "missed = self._error + ", "missed = "
         ),
-        "along a path": Dropped(LogNormalRule, "_along", "path.error + "),
+        "along a path": Dropped(LogNormalRule, "_sum_along", "path.error + "),
     },
     "products on a lattice": {
         "transform": Dropped(

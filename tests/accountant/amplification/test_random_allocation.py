@@ -49,7 +49,7 @@ from accountant.numerics.lognormal_cut import (
     excess_above,
 )
 from accountant.numerics.lognormal_lattice import CELL, law_above
-from accountant.numerics.lognormal_rule import LogNormalRule, VerticalLine
+from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes, VerticalLine
 from mechanisms import Gaussian
 
 ROUND = AllocatedGaussian(1.0, 200)
@@ -625,6 +625,12 @@ def test_what_lies_beyond_the_last_node_is_part_of_the_error(tilt, turn, monkeyp
     for path in (rule._far, rule._jumps):
         assert 1e-3 <= path.error <= 1.001e-3
     assert 1e-3 <= rule._error <= 1.001e-3
+
+
+def test_a_panel_in_which_the_phase_turns_often_is_no_last_one():
+    # beyond this cut e^{-sV} turns by 8e11 radians in a tenth of x
+    with pytest.raises(TooManyNodes):
+        LogNormalRule(2.0, 1e-9, 1000.0, cut=12.0)
 
 
 @pytest.mark.parametrize("mu", [0.4, 2.0])

@@ -1,5 +1,6 @@
 """Row 42: stored answers come back to the last bit, and never by unpickling."""
 
+import enum
 import io
 import json
 import math
@@ -39,8 +40,8 @@ def test_what_is_stored_comes_back_to_the_last_bit(answer):
 
 @pytest.mark.parametrize(
     "answer", [object(), {1: 2}, np.array([object()]), {1, 2}, b"raw", lambda: 0,
-               np.array("2020", "M8")],
-    ids=["object", "number key", "objects", "set", "bytes", "function", "date"],
+               np.array("2020", "M8"), np.ma.array([1.0, 2.0], mask=[False, True])],
+    ids=["object", "number key", "objects", "set", "bytes", "function", "date", "masked"],
 )  # fmt: skip
 def test_what_cannot_be_stored_is_refused(answer):
     with pytest.raises(PrivateValueError, match="the value is private and not shown"):
@@ -76,7 +77,19 @@ WRONG = {
     "a tag": b'{"pickle": ""}',
     "two tags": b'{"int": "1", "float": "0x0p0"}',
     "nothing": b"",
+    "an int that is none": b'{"int": null}',
+    "a float that is a number": b'{"float": 5}',
+    "a dict that is a list": b'{"dict": [1]}',
+    "an array that is a number": b'{"array": 5}',
 }
+
+
+class Level(int, enum.Enum):
+    LOW = 1
+
+
+def test_a_member_of_an_enum_of_whole_numbers_is_stored_as_its_number():
+    assert decode_answer(encode_answer(Level.LOW)) == 1
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -35,6 +35,17 @@ def test_a_million_users_take_little_room():
     assert encode_users(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)
 
 
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_users_are_as_many_as_their_entry_says(count):
+    with pytest.raises(ValueError, match="not as many users"):
+        decode_users(count, encode_users([1, 2, 3]).raw)
+
+
+def test_users_in_bytes_of_no_known_form_are_refused():
+    with pytest.raises(ValueError, match="not compressed"):
+        decode_users(3, b"raw")
+
+
 def watched_rows(book, monkeypatch):
     """The numbers of rows that were read in each transaction that held the lock."""
     storage, held, rows = book._log.storage, [], []

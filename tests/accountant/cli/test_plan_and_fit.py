@@ -132,6 +132,10 @@ def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch
     assert main([*need, "private_mean,dimension=1"]) == 2
     assert "given with error=" in capsys.readouterr().err
     assert main([*need, "private_mean,error"]) == 2
+    assert main([*need, "private_mean,error=1,error=2"]) == 2
+    assert "with each key once" in capsys.readouterr().err
+    assert main([*need, "private_mean,error=1,epsilon=9"]) == 2
+    assert "the bound is for the budget" in capsys.readouterr().err
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     assert main([*need, "private_mean,error=1"]) == 2
     assert "no installed package has lower bounds" in capsys.readouterr().err

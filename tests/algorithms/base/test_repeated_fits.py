@@ -5,7 +5,10 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
+from sklearn.impute import IterativeImputer
+from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -21,6 +24,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 from algorithms.base.running_fits import RepeatedFits, repeated_fits
 
@@ -93,6 +97,12 @@ def test_routines_that_do_not_say_their_number_are_named():
         (lambda: grid(cv=KFold(3).split(X)).fit(X, Y), "GridSearchCV"),
         (lambda: RFECV(Watched(), cv=2).fit(X, Y), "RFECV"),
         (lambda: BaggingClassifier(grid(cv=2), n_estimators=2).fit(X, Y), "BaggingClassifier"),
+        (
+            lambda: SelfTrainingClassifier(Watched()).fit(X, Y - (GROUPS == 3)),
+            "SelfTrainingClassifier",
+        ),
+        (lambda: RANSACRegressor(Watched(), min_samples=9).fit(X, Y), "RANSACRegressor"),
+        (lambda: IterativeImputer(Watched(), max_iter=1).fit(X), "IterativeImputer"),
     ]:
         SAID.clear()
         work()

@@ -5,13 +5,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import (
     ColumnTransformer,
     TransformedTargetRegressor,
     make_column_selector,
 )
+from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_regression
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -161,6 +164,34 @@ def test_where_labels_alone_are_private_public_features_may_be_scaled():
     assert model[-1].coef_.shape == (2,)
     known = [reads_public_features(one) for one in (SelectKBest(), Centred(), Halved())]
     assert known == [False, False, True]
+
+
+@pytest.mark.parametrize("transformer", [PLSRegression(1), PLSCanonical(1), CCA(1), PLSSVD(1)])
+def test_what_learns_from_private_labels_without_a_tag_is_known(transformer):
+    fits = [plain(clone(transformer).fit(X, targets)) for targets in (Y, RNG.normal(size=60))]
+    assert difference(*fits) != ""
+    assert not reads_public_features(transformer)
+
+
+IN_THREADS = {
+    "folds": lambda: cross_val_score(LASSO, X, Y, cv=2, n_jobs=2, error_score="raise"),
+    "paid folds": lambda: cross_val_score(
+        LASSO, X, Y, cv=2, n_jobs=2, error_score="raise", params={"ledger": Budget(20.0, 1e-3)}
+    ),
+    "behind a scaler": lambda: make_pipeline(
+        StandardScaler(), BaggingRegressor(LASSO, n_estimators=2, n_jobs=2)
+    ).fit(X, Y),
+    "a search": lambda: cross_val_score(search(), X, Y, cv=2, n_jobs=2, error_score="raise"),
+}
+
+
+@pytest.mark.parametrize("name", IN_THREADS)
+def test_a_fit_in_a_worker_is_refused_as_nothing_around_it_is_seen(name):
+    with (
+        parallel_config(backend="threading"),
+        pytest.raises(ParameterError, match="n_jobs must be None or 1"),
+    ):
+        IN_THREADS[name]()
 
 
 def test_without_privacy_nothing_is_refused():

@@ -15,7 +15,7 @@ from audits import audit
 from audits.classifiers.output_features import ReadDraw
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.runs.parallel_runs import MAX_PIECE_RUNS, RunPlan, collect_both, map_pieces
-from audits.runs.release_functions import CHUNK, calls_once_a_run, vectorised
+from audits.runs.release_functions import CHUNK, RaisedOutcome, calls_once_a_run, vectorised
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)
@@ -258,6 +258,21 @@ def test_pieces_depend_on_the_signature_alone():
 def test_pieces_have_generators_of_their_own():
     drawn = collect_both(number, (0.0, 0.0), 20_000, np.random.default_rng(0))
     assert np.unique(np.concatenate(drawn)).size == 20_000
+
+
+def test_a_function_that_returns_outputs_late_is_no_function_that_always_raises():
+    sizes = []
+
+    def late(value, rng, size):
+        sizes.append(size)
+        outcome = RaisedOutcome("KeyError") if sum(sizes) < 10_000 else "an output"
+        outputs = np.empty(size, dtype=object)
+        outputs[:] = [outcome] * size
+        return outputs
+
+    first, second = collect_both(late, (0.0, 1.0), 20_000, np.random.default_rng(0))
+    assert "an output" in first
+    assert "an output" in second
 
 
 def test_any_bit_generator_is_kept():

@@ -63,6 +63,20 @@ def test_subset_selection_of_three_among_ten():
     assert made.other_label_probability == pytest.approx(0.273544, abs=5e-7)
 
 
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("k", [2, 3, 4, 6, 10, 16])
+def test_subset_selection_is_made_with_the_best_size(k, epsilon):
+    uniform = np.full(k, 1 / k)
+    variances = [
+        SubsetSelection(k, size, size / (size + (k - size) * math.exp(-epsilon)))
+        .variance(uniform, 1)
+        .sum()
+        for size in range(1, k)
+    ]
+    made = SubsetSelection.optimised(k, epsilon)
+    assert made.variance(uniform, 1).sum() == pytest.approx(min(variances), rel=1e-9)
+
+
 def test_the_coefficients_of_randomised_response():
     # (e + k - 2) / (e - 1) where reported, -1 / (e - 1) elsewhere
     made = RandomizedResponse(10, math.e / (math.e + 9))
