@@ -132,7 +132,7 @@ TERMS = {
         "noise": Dropped(
             pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
         ),
-        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 16 * ULP"),
+        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 64 * ULP"),
         "powers": Dropped(pld_grid, "grid_of_sum", "noise += releases * ULP", "pass"),
         "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
         "cut off, above": Dropped(
