@@ -169,7 +169,7 @@ class StrategyMatrix(Strategy):
 
     @property
     def log_volume(self) -> float:
-        """The sum of ``ln |d_i|`` over the diagonal of the matrix, or of R in a QR decomposition."""
+        """The sum of ``ln |d_i|`` over the diagonal of the matrix, or of the R of its QR."""
         triangle = self.entries if self.bands else np.linalg.qr(self.entries, mode="r")
         return float(np.log(np.abs(np.diagonal(triangle))).sum())
 
