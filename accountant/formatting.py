@@ -52,6 +52,19 @@ def format_short(x: float) -> str:
     return f"{x:g}" if x == 0 or 0.01 <= x < 1e6 else f"{Decimal(f'{x:.6g}').normalize():e}"
 
 
+def short_upper(x: float) -> str:
+    """Return an upper bound in its usual short form of at most six digits, rounded up.
+
+    A claim stays true of a larger epsilon, and at a larger delta.
+    """
+    return f"{as_displayed(x, 6):.6g}"
+
+
+def format_guarantee(epsilon: float, delta: float) -> str:
+    """Return the words of a guarantee, both of whose numbers are rounded up."""
+    return f"({short_upper(epsilon)}, {short_upper(delta)})-differential privacy"
+
+
 def as_displayed(epsilon: float, digits: int = DIGITS) -> float:
     """Return the number that a reader sees, from which later numbers are computed."""
     return float(

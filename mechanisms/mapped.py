@@ -48,10 +48,10 @@ class Mapped(PostProcessing):
     --------
     >>> import numpy as np
     >>> from mechanisms import Mapped, RandomizedResponse
-    >>> one = Mapped(RandomizedResponse(k=4, keep=0.7), np.sign)
-    >>> one.release([0, 3, 2], rng=0).tolist()
+    >>> is_not_label_0 = Mapped(RandomizedResponse(k=4, keep=0.7), np.sign)
+    >>> is_not_label_0.release([0, 3, 2], rng=0).tolist()
     [1, 1, 1]
-    >>> one.loss == one.inner.loss
+    >>> is_not_label_0.loss == is_not_label_0.inner.loss
     True
     """
 
@@ -85,11 +85,12 @@ class Mapped(PostProcessing):
         values = np.asarray(value)
         reported = np.asarray(output)
         terms = np.empty(np.broadcast_shapes(reported.shape, values.shape))
-        for label in np.unique(values):
-            images, log_mass = image_distribution(self, label.item())
-            at = np.minimum(np.searchsorted(images, reported), images.size - 1)
-            same = np.isclose(images[at], reported, rtol=0, atol=0, equal_nan=True)
-            log_probability = np.where(same, log_mass[at], -np.inf)
+        labels = values.ravel() if values.dtype == object else np.unique(values)
+        for label in labels.tolist():
+            images, log_mass = image_distribution(self, label)
+            index = np.minimum(np.searchsorted(images, reported), images.size - 1)
+            is_image = np.isclose(images[index], reported, rtol=0, atol=0, equal_nan=True)
+            log_probability = np.where(is_image, log_mass[index], -np.inf)
             terms = np.where(values == label, log_probability, terms)
         return sum_log_density(terms, values.ndim, each)
 
@@ -122,9 +123,13 @@ class ImageSupport(Support):
 
 def image_distribution(mechanism: Mapped, value: Any) -> tuple[NDArray[Any], Array]:
     """Return the images of the inner outputs, and the logarithms of their probabilities."""
-    cells = mechanism.inner.support.cells(value, value)
-    if cells is None or cells.parts is not None or mechanism.inner.values.axes != 0:
-        allowed = "a mechanism whose value is a label and whose outputs can be listed"
+    is_label = mechanism.inner.values.axes == 0 and np.asarray(value).dtype != object
+    cells = mechanism.inner.support.cells(value, value) if is_label else None
+    # The function sees one output of a cell, so a cell has to be one number, and no part of many.
+    if cells is None or cells.parts is not None or cells.outputs.ndim != 1:
+        allowed = (
+            "a mechanism whose value is a label and whose outputs are numbers that can be listed"
+        )
         raise ParameterError("inner", mechanism.inner, f"{allowed}, for a density to be known")
     images, image_index = np.unique(mechanism.function(cells.outputs), return_inverse=True)
     log_terms = mechanism.inner.log_density(cells.outputs, value) + np.log(cells.measure)

@@ -58,8 +58,8 @@ from mechanisms.exact_noise.rounding_grid import (
 )
 from mechanisms.exact_noise.whole_products import as_floats, entry_exponent, product_in_steps
 
-# Starts of patterns that are tried for the worst pair.  With more the pair may be nearer to the
-# sensitivity; the loss does not depend on it.
+# Starts of patterns of participation that are tried for the worst pair.  With more the pair may be
+# nearer to the sensitivity; the loss does not depend on it.
 TRIED_STARTS = 64
 # Largest number of rows of a matrix whose error is computed by decoding; time and memory grow with
 # its square at least.
@@ -167,10 +167,10 @@ class MatrixMechanism(Mechanism):
     >>> from mechanisms import MatrixMechanism
     >>> round(Tight().epsilon(MatrixMechanism(BinaryTree(1600), scale=8.83), delta=1e-6), 4)
     1.6487
-    >>> one = MatrixMechanism(BinaryTree(8), 0.5, FixedEpochs(epochs=2))
-    >>> one.moved.squared, round(one.loss.mu, 4)
+    >>> two_epochs = MatrixMechanism(BinaryTree(8), 0.5, FixedEpochs(epochs=2))
+    >>> two_epochs.moved.squared, round(two_epochs.loss.mu, 4)
     (10, 6.3246)
-    >>> one.release(np.ones(8), rng=0).round(1).tolist()
+    >>> two_epochs.release(np.ones(8), rng=0).round(1).tolist()
     [0.8, 2.0, 2.9, 3.8, 4.2, 6.2, 7.0, 7.7]
     """
 
@@ -304,15 +304,16 @@ class MatrixMechanism(Mechanism):
     @property
     def _rounding_moves(self) -> float:
         """How much farther rounding can move neighbours apart: of entries, steps, and rows."""
-        moved = _rounded_sensitivity(self.strategy, self.participation)
-        step, coordinates = grid_step(self.scale), self.dimension or 1
-        # Rounding moves each coordinate of the steps of a pattern, and of all rows, by half a step
-        # at both neighbours, so by one step in total.
-        of_steps = moved * math.sqrt(coordinates) * step
-        of_rows = math.sqrt(self.strategy.rows * coordinates) * step
-        of_entries = max(moved - self.moved.value, 0.0) * self.sensitivity
+        rounded_sensitivity = _rounded_sensitivity(self.strategy, self.participation)
+        grid, coordinates = grid_step(self.scale), self.dimension or 1
+        # Rounding to the grid moves each coordinate, of x in the steps of a pattern and of all rows
+        # of C x, by half a grid step at both neighbours, so by one in total.
+        of_steps = rounded_sensitivity * math.sqrt(coordinates) * grid
+        of_rows = math.sqrt(self.strategy.rows * coordinates) * grid
+        of_entries = max(rounded_sensitivity - self.moved.value, 0.0) * self.sensitivity
+        total = of_entries + of_steps + of_rows
         # The last term is for the round-off of this sum and of the distance.
-        return of_entries + of_steps + of_rows + 8 * ULP * self._distance
+        return total + 8 * ULP * (total + self._distance)
 
     @property
     def deviation(self) -> float:
@@ -325,8 +326,8 @@ class MatrixMechanism(Mechanism):
         if self.arithmetic is EXACT and self.drawn_scale == self.scale:
             # The noise was not widened, so that rounding counts as sensitivity; the 2^-80 pays for
             # discrete in place of continuous noise (docs/proofs/discrete.md).
-            moved = round_up(self._distance + self._rounding_moves)
-            return GaussianLoss(round_up(moved / self.scale + 2.0**-80))
+            distance_with_rounding = round_up(self._distance + self._rounding_moves)
+            return GaussianLoss(round_up(distance_with_rounding / self.scale + 2.0**-80))
         return GaussianLoss(round_up_ratio(self._distance, self.scale))
 
     @property
@@ -353,10 +354,10 @@ class MatrixMechanism(Mechanism):
     @property
     def _worst_steps(self) -> tuple[NDArray[np.int64], float]:
         """Return the best pattern of steps at equal distances, and how far it moves the rows."""
-        uses, distance = _equal_distances(self.participation, self.strategy.columns)
-        room = self.strategy.columns - (uses - 1) * distance
-        starts = np.unique(np.linspace(0, room - 1, TRIED_STARTS).astype(int))
-        patterns = starts + distance * np.arange(uses)[:, None]
+        uses, spacing = _uses_and_spacing(self.participation, self.strategy.columns)
+        last_start = self.strategy.columns - (uses - 1) * spacing - 1
+        starts = np.unique(np.linspace(0, last_start, TRIED_STARTS).astype(int))
+        patterns = starts + spacing * np.arange(uses)[:, None]
         indicators = np.zeros((self.strategy.columns, starts.size))
         indicators[patterns, np.arange(starts.size)] = 1.0
         norms = np.sqrt(np.square(self.strategy.times(indicators)).sum(axis=0))
@@ -409,7 +410,7 @@ def _with_axes(array: Array, axes: int) -> Array:
     return array.reshape(array.shape[0], *([1] * (axes - array.ndim)), *array.shape[1:])
 
 
-def _equal_distances(participation: Participation, steps: int) -> tuple[int, int]:
+def _uses_and_spacing(participation: Participation, steps: int) -> tuple[int, int]:
     """Return how often a record can be used in all steps, and how many steps apart."""
     match participation:
         case FixedEpochs():

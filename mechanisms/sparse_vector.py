@@ -31,7 +31,7 @@ from mechanisms.base import (
 from mechanisms.families.selection import MONOTONE_TEXT, entries_at, scaled_difference
 from mechanisms.laplace import Laplace
 
-# For sums over all outputs the line of the released answer is cut into cells.
+# For sums over all outputs the numbers that may be released as an answer are cut into cells.
 # Distances of the edges of cells from an answer, in scales of its noise: 1/2 to 64.
 CELL_STEPS = 0.5 * 2.0 ** np.arange(8)
 # Edges of cells between two neighbours' answers, as fractions of the way from one to the other.
@@ -50,10 +50,10 @@ class SparseVector(Mechanism):
     Examples
     --------
     >>> from mechanisms import SparseVector
-    >>> one = SparseVector(threshold=5.0, scale=0.5, answer_scale=1.0)
-    >>> one.release([0.0, 2.0, 9.0, 9.0], rng=1).round(4).tolist()
+    >>> first_above_5 = SparseVector(threshold=5.0, scale=0.5, answer_scale=1.0)
+    >>> first_above_5.release([0.0, 2.0, 9.0, 9.0], rng=1).round(4).tolist()
     [2.0, 9.5571]
-    >>> round(one.loss.epsilon, 6)
+    >>> round(first_above_5.loss.epsilon, 6)
     5.0
     """
 
@@ -94,11 +94,11 @@ class SparseVector(Mechanism):
         centres = np.append(self.answer_noise.noise_centre(answers), no_answer, axis=-1)
         chosen = entries_at(centres, np.where(np.isneginf(log_index), 0, index).astype(np.intp))
         scale = self.answer_noise.drawn_scale
-        away = np.abs(scaled_difference(noisy, chosen, scale))
-        spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * scale))
+        distance = np.abs(scaled_difference(noisy, chosen, scale))
+        log_density = np.where(np.isnan(distance), 0.0, -distance - np.log(2 * scale))
         # An index without its number, a number without its index, and infinity are impossible.
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
-        terms: Array = np.where(possible, log_index + spread, -np.inf)
+        terms: Array = np.where(possible, log_index + log_density, -np.inf)
         return terms if each or answers.ndim == 1 else terms.sum(axis=-1)
 
     @property
@@ -146,13 +146,15 @@ class IndexAndValue(Support):
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
         """Return whether all outputs are an index and a number, or an index and NaN."""
-        return bool((outputs[..., 0] >= 0).all() and not np.isinf(outputs).any())
+        index = outputs[..., 0]
+        is_index = (index >= 0) & (index == np.floor(index))
+        return bool(is_index.all() and not np.isinf(outputs).any())
 
     def cells(self, first: Any, second: Any) -> Cells:
         """Return intervals of each answer; measure times density is their mass, for both values.
 
-        The ratio of densities is constant except between two answers, where it changes within a
-        cell by at most a 500th of their distance over the scale.
+        The ratio of densities is constant except between two answers, where its logarithm changes
+        within a cell by at most a 500th of their distance over the scale.
         """
         scale = self.noise.drawn_scale
         centres = (self.noise.noise_centre(answers) for answers in (first, second))

@@ -15,7 +15,7 @@ from accountant.accountants.basic import float_ceiling, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.limits.second_curator import open_proposal
-from accountant.formatting import format_upper
+from accountant.formatting import format_upper, short_upper
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
@@ -99,7 +99,8 @@ def _status_lines(status: Status) -> Iterator[str]:
     other = f" ({other_sum(status)})" if other_sum(status) else ""
     who = f"each of {status.users} users" if status.users else status.protects
     when = "" if status.window is None else f" in {status.window}"
-    yield f"{status.name}: spent {spent} at delta {status.budget.delta:g}{other}{when}, for {who}"
+    delta = short_upper(status.budget.delta)
+    yield f"{status.name}: spent {spent} at delta {delta}{other}{when}, for {who}"
     if status.most > status.budget.epsilon:
         yield f"  one window has at most epsilon {format_upper(status.most)}"
     if status.runs is not None:

@@ -115,4 +115,4 @@ def compare(
     write_text(json, table.to_json())
     if plot is not None:
         # delta 0 has no place on a logarithmic axis
-        comparison.write_figure(whole_plan, table.best.delta or 1e-6, plot)
+        comparison.write_figure(whole_plan, table.best.delta or 0.0, plot)

@@ -168,7 +168,7 @@ class SumOnGrid:
         sums = self._sums[: self._end - self._first]
         # The sums sum_j r^j s_j are computed from the right.  Each of the two is off by at most 5
         # ulps of sum_j (j + 1) r^j |s_j| (`docs/proofs/grid_pairs.md`, step 11).
-        total, near_sums = (discounted_sums(sums, math.exp(-rate * h)) for rate in (a, a + 1))
+        total, near_sums = (discounted_sums(sums, rate * h) for rate in (a, a + 1))
         j = h * np.arange(min(sums.size, math.ceil(KERNEL_NATS / (a * h)) + 1))
         size = math.sqrt(float(np.sum((np.exp(-a * j) * -np.expm1(-j - h)) ** 2)))
         # That sum is bounded by Cauchy and Schwarz, or by its greatest factor (j + 1) r^j.

@@ -10,7 +10,6 @@ Thakurta (2023), Equation 5, for absolute inner products.
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,13 +110,11 @@ class StrategyMatrix(Strategy):
             raise ParameterError("path", name, allowed)
         try:
             with np.errstate(over="ignore"):  # a shape beyond 2^63 bytes is refused below
-                array = np.load(name, mmap_mode="r", allow_pickle=False)
+                array = np.lib.format.open_memmap(name, mode="r")
         except OSError as error:
             raise ParameterError("path", name, f"a file that can be read ({error})") from None
-        except (ValueError, OverflowError, EOFError, SyntaxError, zipfile.BadZipFile):
+        except (ValueError, OverflowError, EOFError, SyntaxError):
             raise ParameterError("path", name, allowed) from None
-        if not isinstance(array, np.ndarray):
-            raise ParameterError("path", name, allowed)
         try:
             return cls(array)
         except ParameterError as error:
@@ -172,7 +169,7 @@ class StrategyMatrix(Strategy):
 
     @property
     def log_volume(self) -> float:
-        """The sum of ``ln |d_i|`` over the diagonal of the matrix, or of its QR triangle."""
+        """The sum of ``ln |d_i|`` over the diagonal of the matrix, or of the R of its QR."""
         triangle = self.entries if self.bands else np.linalg.qr(self.entries, mode="r")
         return float(np.log(np.abs(np.diagonal(triangle))).sum())
 

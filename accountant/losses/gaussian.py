@@ -94,12 +94,13 @@ class GaussianLoss(SymmetricLoss):
         from scipy.special import erfcx
 
         # As e^eps phi(x + mu) = phi(x), the second is phi(x) R(x + mu), with Mills' ratio
-        # R(y) = Phi(-y) / phi(y).
+        # R(y) = Phi(-y) / phi(y).  Below y = -30, where R overflows soon, Phi(-y) is 1 to nearest.
         with np.errstate(over="ignore"):
             x = np.minimum(epsilon / self.mu, 1e150) - self.mu / 2
             log_phi = -x * x / 2
-        log_mills = np.log(erfcx((x + self.mu) / math.sqrt(2))) - math.log(2)
-        return log_ndtr(-x), log_phi + log_mills
+        y = x + self.mu
+        log_mills = np.log(erfcx(np.maximum(y, -30.0) / math.sqrt(2))) - math.log(2)
+        return log_ndtr(-x), np.where(y < -30, epsilon, log_phi + log_mills)
 
     @property
     def infinity(self) -> float:

@@ -71,7 +71,10 @@ class MixturePair:
 
     @property
     def max_loss(self) -> float:
-        """The limit of the loss on the right, finite where P is the law at 0."""
+        """The limit of the loss on the right, to nearest; finite where P is the law at 0.
+
+        It needs a component of Q at 0, too: far to the right only that is left of Q.
+        """
         if self.right.greatest > 0 or 0.0 not in self.left.shifts:
             return math.inf
         return -math.log(self.left.weights[self.left.shifts.index(0.0)])
@@ -97,13 +100,13 @@ class MixturePair:
         for m, w in zip(self.right.shifts, self.right.weights, strict=True):
             for k, t in enumerate(self.left.shifts):
                 if m + t > 0 and x.size:
-                    e = (m + t) * (x - (m - t) / 2)
+                    pair_loss = (m + t) * (x - (m - t) / 2)  # e_jk
                     with np.errstate(divide="ignore"):
-                        weight = math.log(w) + np.log(chances[k])
-                    terms.append(GaussianLoss(m + t).log_profile(e) + weight)
+                        log_weight = math.log(w) + np.log(chances[k])
+                    terms.append(GaussianLoss(m + t).log_profile(pair_loss) + log_weight)
         if terms:
             total[attainable] = logsumexp(np.array(terms), axis=0)
-        # The profile is 0 where every term overflows.
+        # Where every term is 0, as far out as the search goes, the sum of logarithms is NaN.
         return np.where(np.isnan(total), -np.inf, np.minimum(total, 0.0)).reshape(epsilon.shape)
 
     def _output_of_loss(self, epsilon: Array) -> Array:
@@ -164,8 +167,8 @@ class MixturePair:
             )
         # An output is inexact by a few ulps, which the slope of the loss multiplies.
         farthest = float(np.max(np.abs(x[attainable]), initial=0.0)) + self.span
-        size = float(np.max(np.abs(edges[attainable]), initial=0.0))
-        error = 16 * ULP * (1 + size + self.span * (1 + farthest))
+        largest_edge = float(np.max(np.abs(edges[attainable]), initial=0.0))
+        error = 16 * ULP * (1 + largest_edge + self.span * (1 + farthest))
         (p, p_error), (q, q_error) = masses
         return CellMasses(p, q, p_error + 8 * ULP * p, q_error + 8 * ULP * q, error)
 
@@ -178,7 +181,8 @@ class MixturePair:
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         frequency = float(np.max(np.abs(z.imag), initial=0.0))
-        magnitudes = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)  # powers of 4
+        # The exponents of powers of 4; NaN where there is no cumulant.
+        magnitudes = np.ceil(np.log2(np.maximum(np.abs(z.real), 1.0)) / 2)
         magnitudes[~np.isfinite(magnitudes)] = np.nan
         for magnitude in np.unique(magnitudes[~np.isnan(magnitudes)]):
             similar = magnitudes == magnitude
@@ -186,12 +190,12 @@ class MixturePair:
             if self._points(lowest, highest, frequency) > MAX_POINTS * (1 + frequency):
                 continue
             loss, log_mass, rule_error = _rule(self, lowest, highest, frequency)
-            part = z if similar.all() else z[similar]
-            cumulant, part_error = finite_cgf(loss, log_mass, part)
-            tilted = finite_cgf(loss, log_mass, part.real)[0] if frequency else cumulant
+            orders = z if similar.all() else z[similar]
+            cumulant, round_off = finite_cgf(loss, log_mass, orders)
+            tilted = finite_cgf(loss, log_mass, orders.real)[0] if frequency else cumulant
             growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
-            part_error = part_error + rule_error * growth
-            value[similar], error[similar] = cumulant.ravel(), part_error.ravel()
+            value[similar] = cumulant.ravel()
+            error[similar] = (round_off + rule_error * growth).ravel()
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
@@ -211,7 +215,8 @@ class MixturePair:
             int |f(x + id)| e^{-u Im L(x + id)} dx,
 
         which falls with u, as Im L is positive; every d gives a bound, and the least of some is
-        taken.  ``u`` grows, so that the bound at each second frequency serves the next one, too.
+        taken.  ``a`` is above 0.  ``u`` grows, so that the bound at each second frequency serves
+        the next one, too.
         """
         if self._points(a, a, 0.0) > MAX_POINTS:
             return np.zeros(u.shape)
@@ -219,8 +224,13 @@ class MixturePair:
         # Where the spreads are small, ``widest`` is 4.
         widest = math.pi / 2 / max(self.right.spread, self.left.spread, math.pi / 8)
         half_width, (low, high) = 0.35 * widest, self.quadrature_range(a, a)
+        # The logarithms below are inexact by some ulps of the largest term of any of them.
+        farthest = max(-low, high) + 1
+        least_weight = min(*self.right.weights, *self.left.weights)
+        largest_term = 1 + self.span * (farthest + self.span) - math.log(least_weight)
+        round_off = 1e-12 + 16 * ULP * ((1 + 2 * a) * largest_term + farthest**2)
         lower = u[::2]
-        best = np.zeros(lower.shape)
+        log_bound = np.zeros(lower.shape)
         for d in widest * np.geomspace(1e-3, 0.6, 12):
             # A trapezoid rule for that integral, which is bounded on the lines Im x = d +-
             # half_width as in `quadrature_step`: there the integrand is at most e^log_growth f(x).
@@ -234,15 +244,16 @@ class MixturePair:
             log_q, turn_q = self.left.log_modulus_and_turn(-x, float(d))
             real = (1 + a) * self.right.log_ratio(x) - a * self.left.log_ratio(-x) - x * x / 2
             # ln |f| at the nodes; E e^{aL} is the same rule's sum on the real line
-            size = (1 + a) * log_p - a * log_q + (d * d - x * x) / 2 - logsumexp(real)
-            relevant = size > np.max(size) - 60  # for each other term 1e-24 of the largest is added
-            bound = ordered_dot(
-                np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(size[relevant])
+            log_modulus = (1 + a) * log_p - a * log_q + (d * d - x * x) / 2 - logsumexp(real)
+            # For each node that is not relevant, 1e-24 of the largest modulus is added.
+            relevant = log_modulus > np.max(log_modulus) - 60
+            integral = ordered_dot(
+                np.exp(-lower[:, None] * (turn_p + turn_q)[relevant]), np.exp(log_modulus[relevant])
             )
-            lost = 1e-24 * x.size * math.exp(min(float(np.max(size)), 600.0))
-            # 1e-12 is for round-off
-            best = np.minimum(best, np.log(bound * (1 + 1e-12) + rule_error + lost))
-        return np.repeat(best, 2)[: u.size]
+            irrelevant = 1e-24 * x.size * math.exp(min(float(np.max(log_modulus)), 600.0))
+            log_bound_at_d = np.log(integral + rule_error + irrelevant) + round_off
+            log_bound = np.minimum(log_bound, log_bound_at_d)
+        return np.repeat(log_bound, 2)[: u.size]
 
     def quadrature_terms(self, frequency: float) -> float:
         """Return about how many points a contour up to ``frequency`` needs, at a moderate order."""
@@ -298,9 +309,9 @@ def _reach(ahead: Side, behind: Side, a: float) -> float:
 
     def drift(x: float) -> float:
         """Return c(x): A grows with y up to the greatest shift, and B falls to the least one."""
-        at = np.array(x)
-        drift_ahead = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(at)))
-        return drift_ahead + a * (float(behind.slope(-at)) if a >= 0 else min(behind.shifts))
+        y = np.array(x)
+        drift_ahead = (1 + a) * (ahead.greatest if a >= -1 else float(ahead.slope(y)))
+        return drift_ahead + a * (float(behind.slope(-y)) if a >= 0 else min(behind.shifts))
 
     # The largest x with x <= c(x), which falls, by bisection; any such x is valid.
     low = min(drift(0.0), 0.0) - 1.0

@@ -24,11 +24,13 @@ def ordered_sum(weights: Any, rows: Any) -> Any:
     return np.einsum("i,i...->...", weights, rows)
 
 
-def discounted_sums(values: Array, ratio: float) -> Array:
-    """Return ``A[p] = sum_j ratio^j values[p + j]``, by ``A[p] = values[p] + ratio A[p + 1]``.
+def discounted_sums(values: Array, rate: float) -> Array:
+    """Return ``A[p] = sum_j e^{-rate j} values[p + j]``, about ``values[p] + e^{-rate} A[p + 1]``.
 
-    A term j places away has passed at most 2 j + 1 roundings and j factors ``ratio``.
+    A term j places away has passed at most 2 j + 1 roundings and j factors, and of n values at most
+    4 sqrt(n) + 8 of both.
     """
+    ratio = math.exp(-rate)
     # The values are cut into rows of ``width``.  All rows are summed at once, from their ends; each
     # then adds what the later rows count at its end.  The table is transposed: its first index is
     # the column.
@@ -39,9 +41,9 @@ def discounted_sums(values: Array, ratio: float) -> Array:
     table = np.ascontiguousarray(table.reshape(rows, width).T)
     for column in range(width - 2, -1, -1):
         table[column] += ratio * table[column + 1]
-    # ``later`` is A at the start of the next row; ratio^(width - column) leads from there to a
-    # column
-    powers = np.cumprod(np.full(width, ratio))
+    # ``later`` is A at the start of the next row; e^{-rate (width - column)} leads from there to a
+    # column.
+    powers = np.exp(-rate * np.arange(1.0, width + 1))
     sums_of_rows, carried, later = table[0].tolist(), np.zeros(rows), 0.0
     for row in range(rows - 1, 0, -1):
         later = sums_of_rows[row] + float(powers[-1]) * later

@@ -28,18 +28,23 @@ from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
 SCALE_RANGE = 1e12  # a parameter whose domain spans this factor or more is a noise scale
-# Of `bracket_target`: the number of strides, and the first of them, in powers of two; each next
-# stride is twice as long.  Powers beyond +-POWER_LIMIT are not tried, as they are near the ends
-# of what floats hold.
-STRIDES, FIRST_STRIDE, POWER_LIMIT = 60, 0.125, 990.0
-# Of `secant_bracket`: how many secants are tried, the first factor, the slope below which ln cost
-# counts as flat, the largest jump of ln parameter, and how far past its aim a jump goes.
-SECANTS, FIRST_FACTOR, FLAT, HIGHEST_JUMP, PAST_AIM = 10, 1.25, 1e-3, 20.0, 1.02
-# The search between two parameters: steps at most, and the relative distance at which they count as
-# equal; at a jump of the cost, of more than JUMP_OF_COST, the second distance is enough.
-BISECTIONS, EQUAL, EQUAL_AT_A_JUMP, JUMP_OF_COST = 200, 1e-15, 1e-8, 1.01
-# A delta at which a plan is looked at that has no finite epsilon at delta 0.
-SOME_DELTA = 1e-6
+# The walk of `bracket_target`.
+STRIDES = 60
+FIRST_STRIDE = 0.125  # in powers of two; each next stride is twice as long
+POWER_LIMIT = 990.0  # powers of two beyond it are near the ends of what floats hold
+# The search of `secant_bracket`.
+SECANTS = 10
+FIRST_FACTOR = 1.25  # from the first parameter to the second
+FLAT_SLOPE = 1e-3  # of ln cost on ln parameter: below it no secant is taken
+LARGEST_JUMP = 20.0  # of ln parameter
+PAST_AIM = 1.02  # a jump goes so many times as far as its aim
+# The search between two parameters.
+BISECTIONS = 200
+EQUAL = 1e-15  # relative distance at which two parameters count as equal
+JUMP_OF_COST = 1.01  # ratio of two costs at a jump, where EQUAL_AT_A_JUMP is near enough
+EQUAL_AT_A_JUMP = 1e-8
+# Where a plan has no finite epsilon at delta 0, this delta shows whether it has one at any.
+POSSIBLE_DELTA = 1e-6
 
 
 class PlanCost:
@@ -72,7 +77,7 @@ def checked_bracket(bracket: object) -> tuple[float, float]:
 
 
 def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
-    """Return two parameters of which one meets the target, or the furthest two tried.
+    """Return two parameters of which only one meets the target, or else the furthest two tried.
 
     The walk starts from the first value at which the plan exists, of ``start`` and values ever
     further from it.  It goes both ways in growing strides.  Where the plan ceases to exist, it
@@ -85,19 +90,20 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
     secant_ends = secant_bracket(cost, target, start)
     if secant_ends is not None:
         return secant_ends
-    meets = cost(start) <= target
+    start_meets_target = cost(start) <= target
     furthest = [start, start]  # upwards and downwards, the last value at which the plan exists
-    edge: list[float | None] = [None, None]  # and the nearest value beyond where it does not
+    # Upwards and downwards, the nearest value tried at which it does not exist.
+    missing: list[float | None] = [None, None]
     for stride in range(1, STRIDES + 1):
         jump = FIRST_STRIDE * (2.0**stride - 1)
         for side, sign in enumerate((1.0, -1.0)):
             end = _clipped_power_of_two(math.log2(start) + sign * jump)
-            beyond = edge[side]
+            beyond = missing[side]
             if beyond is not None:
                 end = geometric_mean(furthest[side], beyond)
             if math.isnan(cost(end)):
-                edge[side] = end
-            elif (cost(end) <= target) != meets:
+                missing[side] = end
+            elif (cost(end) <= target) != start_meets_target:
                 return furthest[side], end
             else:
                 furthest[side] = end
@@ -114,12 +120,12 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
         if (previous_cost <= target) != (current_cost <= target):
             return previous, current
         slope = math.log(current_cost / previous_cost) / math.log(current / previous)
-        if abs(slope) < FLAT:
+        if abs(slope) < FLAT_SLOPE:
             return None
         # The step goes a little past the target, so that a next point lies on its other side.
         aim = math.log(target / current_cost) / slope
         past_aim = PAST_AIM * aim + math.copysign(1e-4, aim)
-        jump = max(-HIGHEST_JUMP, min(HIGHEST_JUMP, past_aim))
+        jump = max(-LARGEST_JUMP, min(LARGEST_JUMP, past_aim))
         previous, current = current, current * math.exp(jump)
         if not 1e-290 < current < 1e290:
             return None
@@ -157,10 +163,11 @@ def least_noise(
     domain: Interval,
     bracket: tuple[float, float] | None,
 ) -> float:
-    """Return the parameter whose cost is the target, or less by at most the tolerance.
+    """Return a parameter that meets the target, with a cost less by at most the tolerance.
 
-    The search is between the two values of ``bracket``; without one, around 1 for a noise scale,
-    and in the whole domain for other parameters.
+    Where the cost jumps over the target, the cost is that on the lower side of the jump.  The
+    search is between the two values of ``bracket``; without one, around 1 for a noise scale, and in
+    the whole domain for other parameters.
     """
     cost, target = PlanCost(build, goal.measure), goal.target
     is_scale = domain.low > 0 and domain.high / domain.low > SCALE_RANGE
@@ -183,13 +190,13 @@ def least_noise(
         raise ParameterError(
             goal.argument, target, f"between the costs at the parameter's ends, {costs}"
         )
-    # `private` meets the target and `leaky` does not.  The interval shrinks on a logarithmic scale,
-    # by secants of ln cost on ln parameter, and by halving in every third step.
+    # `private` meets the target and `leaky` does not: each guess takes the place of one of them.
+    # Guesses are secants of ln cost on ln parameter, and geometric means in every third step.
     for step in range(BISECTIONS):
         if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=EQUAL):
             break
-        # An attack rate jumps where its bound becomes trivial: the slope that these two constants
-        # allow, 1e6 in logarithms, is that of no noise.
+        # An attack rate jumps where its bound becomes trivial.  No noise has costs of this ratio at
+        # parameters so near: the slope of ln cost would be 1e6.
         is_jump = goal.delta is None and cost(leaky) > JUMP_OF_COST * cost(private)
         if is_jump and math.isclose(private, leaky, rel_tol=EQUAL_AT_A_JUMP):
             break
@@ -203,8 +210,7 @@ def least_noise(
 
 
 def _quick_root(build: Callable[[float], Plan], cost: PlanCost, goal: Goal) -> float | None:
-    """Return the parameter after a few steps of `quick_search`; None where only the search can
-    tell.
+    """Return a parameter of cost at the target by `quick_search`; None where it finds none.
 
     It is used for rates of attacks with a rough measure, and for plans whose epsilon is expensive.
     """
@@ -235,7 +241,7 @@ def _refuse_noise_that_needs_delta(
     build: Callable[[float], Plan], ends: tuple[float, float], goal: Goal
 ) -> None:
     """Raise where a plan without a finite epsilon at delta 0 has one at a larger delta."""
-    cost = PlanCost(build, epsilon_goal(goal.target, SOME_DELTA, goal.accountant).measure)
+    cost = PlanCost(build, epsilon_goal(goal.target, POSSIBLE_DELTA, goal.accountant).measure)
     if min(cost(ends[0]), cost(ends[1])) < math.inf:
         plan = build(ends[0])
         what = f"{type(plan).__name__} noise" if isinstance(plan, Release) else "this plan"

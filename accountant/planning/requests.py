@@ -43,7 +43,7 @@ class Wanted:
         How much noise hurts: `Deviation`, `Maximum`, `Selection`, or a function of the scale that
         does not decrease.
     count : int
-        At least 1.
+        At least 1; 0 as well where the noise is given by ``scale`` or by a plan.
     scale : float, optional
         The noise scale, set by hand.
     target : float, optional
@@ -95,14 +95,14 @@ class Wanted:
             raise ParameterError(
                 "name", name, f"printable text of at most {MAX_NAME_LENGTH} characters"
             )
-        options = {"scale": scale, "target": target, "weight": weight}
-        settings = {
+        noise_options = {"scale": scale, "target": target, "weight": weight}
+        given_options = {
             key: POSITIVE.check(key, number)
-            for key, number in options.items()
+            for key, number in noise_options.items()
             if number is not None
         }
         has_noise = isinstance(family, Plan)
-        if len(settings) != (0 if has_noise else 1):
+        if len(given_options) != (0 if has_noise else 1):
             how_many = "none" if has_noise else "one"
             raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
         if error is None and not has_noise and scale is None:
@@ -123,12 +123,12 @@ class Wanted:
             "knob": knob,
             "domain": domain,
         }
-        for key, value in (values | dict.fromkeys(options) | settings).items():
+        for key, value in (values | dict.fromkeys(noise_options) | given_options).items():
             object.__setattr__(self, key, value)
 
     @property
     def unit(self) -> float:
-        """The size of a usual noise scale: the sensitivity, or 1 where there is none."""
+        """Where searches for a noise scale begin: at the sensitivity, or 1 where there is none."""
         return float(dict(self.fields).get("sensitivity", 1.0))
 
     @property
@@ -175,6 +175,8 @@ class Wanted:
     def error_of(self, plan: Plan, scale: float | None) -> float:
         """Return the error of the plan that was built at a noise scale.
 
+        A measure has to be given; `error_at` returns None where there is none.
+
         Parameters
         ----------
         plan : Plan
@@ -184,8 +186,8 @@ class Wanted:
 
         Returns
         -------
-        float or None
-            In the units of the query; None where no measure was given.
+        float
+            In the units of the query.
         """
         measure = getattr(self.error, "of", None)
         error = self.error(scale) if measure is None else measure(plan)  # type: ignore[operator,misc,arg-type]  # a function has no `of`
@@ -236,10 +238,11 @@ def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str,
 def largest_scale(
     error: Callable[[float], float], target: float, start: float, domain: Interval
 ) -> float | None:
-    """Return the greatest scale seen with ``error(scale) <= target``; None where none meets it.
+    """Return the greatest scale of the domain that meets the target; None where none does.
 
-    ``error`` does not decrease, so the scales that meet the target end at a point.  Strides from
-    ``start`` find ``low``, which meets it, and ``high``, which does not; a bisection follows.
+    A scale meets it if ``error(scale) <= target``.  ``error`` does not decrease, so these scales
+    end at a point: it is approached from below, to `RELATIVE_TOLERANCE`.  Strides from ``start``
+    find ``low``, which meets the target, and ``high``, which does not; a bisection follows.
     """
     low = high = min(max(start, domain.low), domain.high)
     while error(low) > target:

@@ -31,7 +31,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.files import write_atomically
-from accountant.formatting import as_displayed, format_upper
+from accountant.formatting import as_displayed, format_upper, short_upper
 from accountant.plans.plan import Plan, as_plan
 from accountant.proofs.checked_proof import checked_proof
 from accountant.table_display import Table, TableDisplay
@@ -60,7 +60,7 @@ class Row:
     accountant: str
     epsilon: float | None
     delta: float | None
-    seconds: float  # how long the computation took
+    seconds: float  # how long the computation took, without the check of a proof
     note: str = ""  # of `Tight`: its interval, or the proof
 
     def value(self, quantity: str) -> float | None:
@@ -120,19 +120,22 @@ class Comparison(TableDisplay):
         ParameterError
             If matplotlib is not installed.
         """
-        # delta 0 has no place on a logarithmic axis
-        return cost_figure(self.plan, self.best.delta or 1e-6)
+        return cost_figure(self.plan, self.best.delta or 0.0)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        best = self.best
-        condition = (
-            f"delta {best.delta:g}" if self.asked == "epsilon" else f"epsilon {best.epsilon:g}"
+        least_answer = _number(self.best.value(self.asked) or 0.0, self.asked)
+        return (
+            f"<Comparison: {self.asked} {least_answer} {self._condition} by {self.best.accountant}>"
         )
-        smallest = _number(best.value(self.asked) or 0.0, self.asked)
-        return f"<Comparison: {self.asked} {smallest} at {condition} by {best.accountant}>"
+
+    @property
+    def _condition(self) -> str:
+        """At which delta, or epsilon, the question was asked."""
+        fixed = "delta" if self.asked == "epsilon" else "epsilon"
+        return f"at {fixed} {short_upper(self.rows[0].value(fixed) or 0.0)}"
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
@@ -147,9 +150,10 @@ class Comparison(TableDisplay):
         return Table((*columns, *rates), rows, upper=("epsilon", "delta", *rates))
 
     def __str__(self) -> str:
-        fixed = "delta" if self.asked == "epsilon" else "epsilon"
-        at = self.rows[0].value(fixed)
-        lines = [f"{self.asked} at {fixed} {at:g}", f"{'accountant':<12}{self.asked:>16}{'ms':>10}"]
+        lines = [
+            f"{self.asked} {self._condition}",
+            f"{'accountant':<12}{self.asked:>16}{'ms':>10}",
+        ]
         for row in self.rows:
             value = row.value(self.asked)
             shown = "cannot say" if value is None else _number(value, self.asked)
@@ -289,8 +293,9 @@ def write_figure(plan: Plan, delta: float, path: str | Path) -> None:
 
 
 def cost_figure(plan: Plan, delta: float) -> Any:
-    """Return the figure of ``plan``; needs matplotlib."""
-    plan = as_plan(plan)
+    """Return the figure of ``plan`` with a line at ``delta``; needs matplotlib."""
+    # Delta 0 has no place on a logarithmic axis.
+    plan, delta = as_plan(plan), delta or 1e-6
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

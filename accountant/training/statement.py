@@ -16,7 +16,7 @@ from typing import final
 
 from accountant.accountants.attack_rates import advantage, true_positive_rate
 from accountant.domains import POSITIVE, POSITIVE_DELTA
-from accountant.formatting import format_upper
+from accountant.formatting import format_upper, short_upper
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import SAMPLING_RELATIONS, check_relation
 from accountant.table_display import Table
@@ -110,7 +110,7 @@ class TrainingStatement(StatementFacts):
 
     def __repr__(self) -> str:
         upper = format_upper(self.epsilon, 6)
-        at = f"at delta {self.delta:g}, {self.relation}"
+        at = f"at delta {short_upper(self.delta)}, {self.relation}"
         return f"<TrainingStatement: epsilon {upper} {at}, {self.run.loader}>"
 
     def to_json(self) -> str:
@@ -160,8 +160,8 @@ class TrainingStatement(StatementFacts):
         rows = [[getattr(row, name) for name in COLUMNS] for row in self.rows]
         own_row = self.row()
         caption = (
-            f"epsilon {format_upper(own_row.upper, 6)} at delta {self.delta:g}, {self.relation}, "
-            f"{self.run.loader} loader; epsilon of other loaders at the same noise"
+            f"epsilon {format_upper(own_row.upper, 6)} at delta {short_upper(self.delta)}, "
+            f"{self.relation}, {self.run.loader} loader; epsilon of other loaders at the same noise"
         )
         return Table(COLUMNS, rows, caption, upper=("upper",), lower=("lower",))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from accountant.formatting import format_lower, format_short, format_upper
+from accountant.formatting import format_lower, format_short, format_upper, short_upper
 from accountant.plans.adjacency import Adjacency
 from accountant.training.facts import StatementFacts
 from accountant.training.loaders import MEANINGS, PASSES, SAMPLING, TITLES
@@ -99,7 +99,7 @@ def cost_words(statement: StatementFacts, unit: str = RECORD) -> list[str]:
     rows = [statement.row(unit=unit, relation=relation) for relation in statement.relations]
     return [
         f"{'epsilon ' * math.isfinite(row.upper)}{upper_words(row)} at delta "
-        f"{statement.delta:.6g}, {neighbours_words(unit, row.relation)}"
+        f"{short_upper(statement.delta)}, {neighbours_words(unit, row.relation)}"
         for row in rows
     ]
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
+from accountant.formatting import format_guarantee
 from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
@@ -124,7 +125,7 @@ class PrivateEstimator(BaseEstimator, ABC):
         if self.hidden_by_noise(self.plan_, getattr(self, "n_features_in_", 0)):
             noise += "; noise exceeds any signal at this shape"
         protected = self._fitted_adjacency.difference
-        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}"
+        guarantee = f"{format_guarantee(epsilon, self.delta)}: {protected}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
     def _noise_summary(self) -> str:

@@ -26,6 +26,7 @@ from accountant.amplification.repeated import Repeated
 from accountant.amplification.tries import NegativeBinomial, Tries, tries_of_mean
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import OffPlan, ParameterError
+from accountant.formatting import format_guarantee, short_upper
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
@@ -251,10 +252,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         )
         protected = self.best_estimator_.adjacency(self.best_estimator_.plan_).difference
         return (
-            f"PrivateSearchCV: ({epsilon:.6g}, {self.delta:g})-differential privacy: {protected}; "
+            f"PrivateSearchCV: {format_guarantee(epsilon, self.delta)}: {protected}; "
             f"the best of {self.plan_.tries.mean:.3g} fits and scores on average, one of which "
-            f"alone is ({fit_epsilon:.6g}, {self.delta:g}); best {self.best_params_}, "
-            f"score {self.best_score_:.3g}"
+            f"alone is ({short_upper(fit_epsilon)}, {short_upper(self.delta)}); "
+            f"best {self.best_params_}, score {self.best_score_:.3g}"
         )
 
     def _one_try(

@@ -36,13 +36,13 @@ def cell_sums(
     basis = statistic.basis(schema, kind)
     largest = max(abs(x) for vertex in basis.vertices for x in vertex)
 
-    def added(values: Values) -> Iterable[Any]:
+    def contributions(values: Values) -> Iterable[Any]:
         column = None if statistic.column is None else values[statistic.column]
         return statistic.contributions(column, schema, kind)
 
-    # `mixed` makes the sums of the basis from the sums of the contributions.  No contribution is
-    # larger than twice the largest coordinate of the basis.
-    sums = summed_in_cells(rows, keys, schema, 2 * largest, added)
+    # Of a mean, say, the contributions are 1 and t, and `mixed` makes the sums of 1 - t and t, the
+    # basis, of their sums.  Each `Statistic.contributions` keeps to twice the basis' coordinates.
+    sums = summed_in_cells(rows, keys, schema, 2 * largest, contributions)
     cell_values = statistic.mixed(sums, kind).T.ravel()
     return cell_values if cell_values.size > 1 else int(cell_values[0])
 
@@ -52,22 +52,25 @@ def summed_in_cells(
     keys: tuple[Axis, ...],
     schema: Schema,
     largest: int,
-    added: Callable[[Values], Iterable[Any]],
+    contributions: Callable[[Values], Iterable[Any]],
 ) -> NDArray[np.int64]:
-    """Return an array with a row of sums over the cells for each number that rows add.
+    """Return the sums of all contributions: a row for each number that rows add, in every cell.
 
-    ``added(values)`` yields, for each number, an array of whole numbers with one for each row, or
-    an int that every row adds.  Their absolute values are at most ``largest``.
+    ``contributions(values)`` yields, for each such number, an array with a whole number for each
+    row, or an int that every row adds.  Their absolute values are at most ``largest``.
     """
     shape = table_shape(keys, schema)
     cells = math.prod(shape)
     # A block has so few rows that none of its sums can exceed 2^52.  The sums of all blocks are
-    # added as 64-bit integers.
+    # added as 64-bit integers, which hold those of 2^31 rows.
     block_rows = min(EXACT_FLOATS // largest, max(BLOCK, cells))
     sums: list[Any] = []
     for values, row_count in rows.blocks(block_rows):
         index = cells_of(values, keys, shape, schema) if shape else None
-        block_sums = [_summed(column, row_count, index, cells) for column in added(values)]
+        block_sums = [
+            _block_sums(contribution, row_count, index, cells)
+            for contribution in contributions(values)
+        ]
         sums = sums or [np.zeros(cells, dtype=np.int64) for _ in block_sums]
         sums = [total + part for total, part in zip(sums, block_sums, strict=True)]
     return np.stack(sums)
@@ -90,13 +93,13 @@ def cells_of(
     return cells if outside is False else np.where(outside, math.prod(shape), cells)
 
 
-def _summed(added: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
-    """Return the sum of ``added`` over the rows of every cell, or of all rows without an index.
+def _block_sums(contribution: Any, rows: int, index: NDArray[Any] | None, cells: int) -> Any:
+    """Return the sum of a contribution over the rows of every cell, or of all without an index.
 
-    ``added`` has one number for each row, or is an int that each of the ``rows`` rows adds.
+    The contribution has one number for each row, or is an int that each of the ``rows`` rows adds.
     """
     if index is None:
-        return added * rows if isinstance(added, int) else int(added.sum())
-    if isinstance(added, int):
-        return added * np.bincount(index, minlength=cells)[:cells]
-    return np.bincount(index, added, minlength=cells)[:cells].astype(np.int64)
+        return contribution * rows if isinstance(contribution, int) else int(contribution.sum())
+    if isinstance(contribution, int):
+        return contribution * np.bincount(index, minlength=cells)[:cells]
+    return np.bincount(index, contribution, minlength=cells)[:cells].astype(np.int64)

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.accountants.tight import Tight
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
+from accountant.formatting import format_guarantee
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
@@ -183,7 +184,7 @@ class LabelSGD(PrivateEstimator):
         if self._is_not_private:
             return f"{super().summary()}; {moment}"
         epsilon, protected = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
-        guarantee = f"({epsilon:.6g}, 0)-differential privacy: {protected}"
+        guarantee = f"{format_guarantee(epsilon, 0.0)}: {protected}"
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 
     excess_bound = renamed_attribute("LabelSGD", "excess_bound", "utility_bound")

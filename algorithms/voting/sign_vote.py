@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
+from accountant.formatting import format_guarantee
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from algorithms.base.estimators import PrivateEstimator
@@ -171,7 +172,7 @@ class SignVote(PrivateEstimator):
         check_is_fitted(self)
         epsilon = Tight().epsilon(self.plan_, self.delta)
         peel, signs = self.plan_.part.parts
-        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy"
+        guarantee = format_guarantee(epsilon, self.delta)
         protected = Adjacency.MACHINE_REPLACE.difference
         return (
             f"SignVote: {guarantee}: {protected}; {peel.part.noise} noise of "

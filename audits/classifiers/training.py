@@ -33,11 +33,12 @@ from audits.classifiers.model_candidates import ModelCandidate, model_candidates
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 from audits.classifiers.smoothed_log_odds import HistogramCells, StepFunction, histogram_cells
 
-# A candidate's bound, in nats, must exceed the best one before it by CANDIDATE_MARGIN standard
-# errors, else a later, less simple candidate would often be chosen by chance.  The log-odds of a
-# share s of right guesses among n have the standard error 1 / sqrt(n s (1 - s)); here n s (1 - s)
-# is taken as GUESS_VARIANCE times the runs.
-CANDIDATE_MARGIN, GUESS_VARIANCE = 1.0, 0.2
+# A candidate's bound, in nats, must exceed the best one before it by so many standard errors, else
+# a later, less simple candidate would often be chosen by chance.
+CANDIDATE_MARGIN = 1.0
+# The log-odds of a share s of right guesses among n have the standard error 1 / sqrt(n s (1 - s)).
+# Here n s (1 - s) is taken as this share of the runs, 0.2: all runs are guessed, s is 0.72.
+GUESS_VARIANCE = 0.2
 
 
 @final
@@ -48,8 +49,8 @@ class TrainedScore:
     Out of fold means that a run is scored by weights that were learned without its fold.
     """
 
-    candidate: ModelCandidate
-    score: Any
+    candidate: ModelCandidate  # how outputs become features, and how a score is trained on them
+    score: Any  # the function from features to scores, trained on all runs
     cells: HistogramCells
     learning_runs: int
 
@@ -67,16 +68,21 @@ class TrainedScore:
         edges, description = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         if isinstance(self.score, StepFunction):
-            lower_cut, cut = self._cuts_of_steps(self.score.cells, tails)
+            lower_cut, upper_cut = self._cuts_of_steps(self.score.cells, tails)
         else:
             # Cell k is (edges[k-1], edges[k]]: the lower tail has the scores up to an edge, the
             # upper tail those above one, that is from the next float on.
             ends = np.concatenate([[-np.inf], edges, [np.inf]])
-            lower_cut, cut = float(ends[tails.low]), float(ends[tails.high])
-            cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
+            lower_cut, upper_cut = float(ends[tails.low]), float(ends[tails.high])
+            if math.isfinite(upper_cut):
+                upper_cut = float(np.nextafter(upper_cut, np.inf))
         if tails.up > 0:
             return ThresholdRule(
-                score, cut=cut, expected=tails.expected, description=description, low=lower_cut
+                score,
+                cut=upper_cut,
+                expected=tails.expected,
+                description=description,
+                low=lower_cut,
             )
         # A `ThresholdRule` guesses the first value in the upper tail of its score.  Where that is
         # to be guessed in the lower tail, the score is negated, and the cuts with it.
@@ -85,7 +91,7 @@ class TrainedScore:
             cut=-lower_cut,
             expected=tails.expected,
             description=f"minus {description}",
-            low=-cut,
+            low=-upper_cut,
         )
 
     def _tails(self, objective: Objective) -> Tails:
@@ -101,20 +107,22 @@ class TrainedScore:
         """The two tails as intervals of the output itself, which is a number."""
         if isinstance(self.score, StepFunction):
             steps = self.score.cells
-            lower_cut, cut = self._cuts_of_steps(steps, tails)
-            edges, upper, lower = steps.edges, steps.log_odds >= cut, steps.log_odds <= lower_cut
+            lower_cut, upper_cut = self._cuts_of_steps(steps, tails)
+            edges = steps.edges
+            is_upper, is_lower = steps.log_odds >= upper_cut, steps.log_odds <= lower_cut
         else:
-            edges, cells_index = self.cells.edges, np.arange(self.cells.edges.size + 1)
-            upper, lower = cells_index >= tails.high, cells_index < tails.low
-        labels = np.where(upper, tails.up, np.where(lower, -tails.up, 0)).astype(np.int8)
+            edges, cell = self.cells.edges, np.arange(self.cells.edges.size + 1)
+            is_upper, is_lower = cell >= tails.high, cell < tails.low
+        labels = np.where(is_upper, tails.up, np.where(is_lower, -tails.up, 0)).astype(np.int8)
         return merge_intervals(edges, labels, tails.expected)
 
     def _cuts_of_steps(self, steps: HistogramCells, tails: Tails) -> tuple[float, float]:
-        """(lower cut, cut) of a step function: tails are log-odds <= lower cut, and >= cut.
+        """(lower cut, upper cut): log-odds up to the first, and from the second on, are the tails.
 
         The steps learned from all runs have other levels than those learned without a fold, whose
         cells the tails count.  So the cuts are where each tail has about the same share of the
-        runs: a step belongs to a tail if the share up to the middle of it does.
+        runs: a step belongs to a tail if the share up to the middle of it does.  A rule guesses
+        only once where a step belongs to both.
         """
         lower_share = self.cells.mass[: tails.low].sum()
         upper_share = self.cells.mass[tails.high :].sum()
@@ -148,6 +156,7 @@ def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -
     """
     best, largest_bound, runs = None, -math.inf, 0
     for candidate in candidates:
+        # All candidates learn from the same runs.
         runs = sum(len(a) + len(b) for a, b in candidate.folds)
         objective = replace(objective, learning_runs=runs)
         margin = CANDIDATE_MARGIN / math.sqrt(GUESS_VARIANCE * runs)

@@ -45,21 +45,21 @@ class BoundedScores(Protocol):
 
 @final
 class ListedScores:
-    """Scores given as a list, in levels ``width`` apart."""
+    """Scores given as a list, in levels of one ``width``; a level's bound is its greatest score."""
 
     def __init__(self, scores: ArrayLike, width: float = 1.0) -> None:
         self._scores = finite_floats(scores)
-        self._level = np.ceil(self._scores / width)
-        self._order = np.argsort(self._level, kind="stable")
-        bounds, self._first, counts = np.unique(
-            self._level[self._order], return_index=True, return_counts=True
+        with np.errstate(over="ignore"):  # scores beyond the floats' widths are one level
+            level = np.ceil(self._scores / width)
+        self._order = np.argsort(level, kind="stable")
+        _, self._first, counts = np.unique(
+            level[self._order], return_index=True, return_counts=True
         )
-        # A quotient that is rounded down may give a bound just below a score; so the bound is the
-        # next float above.
-        self._levels = np.nextafter(bounds * width, np.inf), counts
+        bounds: Array = np.maximum.reduceat(self._scores[self._order], self._first)
+        self._levels = bounds, counts
 
     def __repr__(self) -> str:
-        return f"Listed({self._scores.tolist()})"
+        return f"ListedScores({self._scores.tolist()})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         # numpy gets one object, or the scores if it asks for numbers.
@@ -134,7 +134,9 @@ class BoundedScoreValues:
             for element in objects.ravel()
             for method_name in method_names
         ):
-            raise PrivateValueError("value", "an object with levels(), members, at and scores()")
+            raise PrivateValueError(
+                "value", "an object with levels, members, at and scores as methods"
+            )
         return objects
 
     def example(self, rng: np.random.Generator) -> ListedScores:

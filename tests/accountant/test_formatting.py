@@ -7,6 +7,7 @@ from hypothesis import given
 
 from accountant.formatting import (
     as_displayed,
+    format_guarantee,
     format_lower,
     format_remaining,
     format_short,
@@ -24,6 +25,8 @@ def test_a_number_is_rounded_towards_honesty():
     assert format_short(1e-6) == "1e-6"
     assert format_short(0.00033) == "3.3e-4"
     assert format_remaining(2.0, 1.70031) == "0.2990"
+    assert format_guarantee(1.0000004, 1 / 30_000) == "(1.00001, 3.33334e-05)-differential privacy"
+    assert format_guarantee(1.0, 1e-6) == "(1, 1e-06)-differential privacy"
 
 
 @given(positive_floats)

@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 from scipy import linalg, signal, special, stats
 
-from accountant import GaussianLoss, LaplaceLoss, Tight
+from accountant import BoundedRangeLoss, GaussianLoss, LaplaceLoss, PairLoss, Tight
 from audits import Outcome, record
 from tests.laws.common import FALSE_ALARM_RATE
 
@@ -233,7 +233,55 @@ def test_linear_maps_of_gaussian_noise_cost_what_their_covariance_says(moves):
     assert linear_violation(moves) == ""
 
 
-VIOLATIONS = {"recorded noise": violation, "recorded linear maps": linear_violation}
+COINS = PairLoss((0.5, 0.5), (0.25, 0.75))
+# Draws by a private law, with the loss from 0 to 1.  numpy takes the last probability of a
+# multinomial law for what the others leave.
+BY_A_PRIVATE_LAW = {
+    "counts by row": (lambda rng, x: rng.multinomial([1, 2], [[0.5 + x / 4, 0.5 - x / 4]] * 2),
+                      3 * COINS),
+    "last probability": (lambda rng, x: rng.multinomial(2, [0.5 + x / 4, 0.1]), 2 * COINS),
+    "heads": (lambda rng, x: rng.binomial([[1], [2]], [0.5 + x / 4, 0.5], size=(2, 2)), 3 * COINS),
+    "others": (lambda rng, x: rng.choice(3, 2, False, [0.99, 0.005 + x / 400, 0.005 - x / 400]),
+               2 * BoundedRangeLoss(math.log(3.0))),
+    "new candidate": (lambda rng, x: rng.choice(3, 2, False, [0.5, 0.5 - x / 4, x / 4]), None),
+    "flat noise": (lambda rng, x: rng.multivariate_normal([x, x], np.ones((2, 2))),
+                   GaussianLoss(1.0)),
+    "beside flat noise": (lambda rng, x: rng.multivariate_normal([x, 0], np.ones((2, 2))), None),
+}  # fmt: skip
+
+
+def law_violation():
+    """Where the cost of draws by a private law is not that of their loss; "" nowhere."""
+    for name, (function, loss) in BY_A_PRIVATE_LAW.items():
+        exact = math.inf if loss is None else Tight().epsilon(loss, DELTA)
+        cost = record(lambda x, rng, f=function: f(rng, x), 0.0, 1.0, delta=DELTA).cost
+        if cost is None or not math.isclose(cost, exact, rel_tol=1e-6):
+            return f"{name}: cost {cost}, and not {exact:.6g}"
+    return ""
+
+
+def test_draws_by_a_private_law_cost_what_their_loss_says():
+    assert law_violation() == ""
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, laws: rng.multinomial(2, laws),
+        lambda rng, laws: rng.binomial(2, laws[:-1]),
+        lambda rng, laws: rng.multivariate_normal(laws, np.eye(len(laws))),
+    ],
+)
+def test_a_private_number_of_probabilities_is_a_finding(draw):
+    found = record(lambda x, rng: draw(rng, np.full(int(x), 1 / x)), 3.0, 4.0)
+    assert [finding.kind for finding in found.findings] == ["input"]
+
+
+VIOLATIONS = {
+    "recorded noise": violation,
+    "recorded linear maps": linear_violation,
+    "recorded laws": law_violation,
+}
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e9])

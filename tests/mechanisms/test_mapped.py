@@ -7,7 +7,15 @@ import pytest
 
 from accountant import ParameterError
 from audits import exact
-from mechanisms import Mapped, RandomizedResponse
+from mechanisms import (
+    Exponential,
+    Laplace,
+    LazyExponential,
+    Mapped,
+    RandomizedResponse,
+    UnaryEncoding,
+)
+from mechanisms.families.bounded_scores import ListedScores
 
 
 def test_functions_may_answer_nan_but_not_fewer():
@@ -29,3 +37,18 @@ def test_an_image_of_an_image_is_that_of_the_functions_one_after_the_other(label
 
 def not_a_number_of_zero(output):
     return np.where(np.asarray(output) == 0, math.nan, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("inner", "value"),
+    [
+        (UnaryEncoding(k=3, q=0.27), 0),
+        (Exponential(1.0), [1.0, 2.0]),
+        (LazyExponential(1.0), ListedScores([1.0, 2.0])),
+        (Laplace(1.0), 0.0),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_the_density_of_a_function_of_other_outputs_is_refused(inner, value):
+    with pytest.raises(ParameterError, match="whose value is a label"):
+        Mapped(inner, np.sign).log_density(0, value)

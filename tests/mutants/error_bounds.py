@@ -132,7 +132,7 @@ TERMS = {
         "noise": Dropped(
             pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
         ),
-        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 16 * ULP"),
+        "sums": Dropped(pld_grid, "grid_of_sum", " + mass.size * ULP**1.5 + 64 * ULP"),
         "powers": Dropped(pld_grid, "grid_of_sum", "noise += releases * ULP", "pass"),
         "cut off, below": Dropped(pld_grid, "grid_of_sum", "noise += cut_off", "pass"),
         "cut off, above": Dropped(
@@ -174,7 +174,7 @@ TERMS = {
     "mixtures": {
         "rule": Dropped(
             MixturePair, "cgf",
-            "part_error = part_error + rule_error * growth", "pass",
+            "round_off + rule_error * growth", "round_off",
         ),
         "size against the tilted": Dropped(
             MixturePair, "cgf", "rule_error * growth", "rule_error"
@@ -183,6 +183,9 @@ TERMS = {
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
         "ends of a decay": Dropped(
             MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(log_growth, 600.0))"
+        ),
+        "round-off of a decay": Dropped(
+            MixturePair, "log_cf_bound", " + 16 * ULP * ((1 + 2 * a) * largest_term + farthest**2)"
         ),
     },
     "Renyi curves": {

@@ -3,6 +3,7 @@
 import numpy as np
 
 from audits.recorded_runs import costs, followed_steps, followed_values, record
+from audits.recorded_runs.draws import parametric_draws
 from tests.mutants.edits import edit
 
 
@@ -37,11 +38,37 @@ def moves_out_of_range_are_free(patch):
     edit(patch, costs, "_least_gaussian_shift", "if is_solution", "if True")
 
 
+def counts_of_one_row(patch):
+    """The draws of all rows are counted as one."""
+    edit(patch, parametric_draws, "_losses_of_counts", "int(number)", "1")
+
+
+def last_probability_as_given(patch):
+    """The last probability of a multinomial law is taken for what it says."""
+    edit(patch, parametric_draws, "multinomial", "[others, last]", "[pvals]")
+
+
+def removed_candidates_are_drawn_again(patch):
+    """Draws without replacement are charged as independent ones."""
+    edit(patch, parametric_draws, "_losses_without_replacement", "number <= 1 or", "True or")
+
+
+def moves_beside_flat_noise_are_free(patch):
+    """A mean that moves along an axis without noise costs nothing there."""
+    edit(patch, parametric_draws, "multivariate_normal", "moves[~is_noisy]", "moves[:0]")
+
+
 MUTANTS = {
     "recorded noise": [unknown_losses_cost_nothing, clipping_is_linear],
     "recorded linear maps": [
         columns_without_signs,
         one_direction_is_both,
         moves_out_of_range_are_free,
+    ],
+    "recorded laws": [
+        counts_of_one_row,
+        last_probability_as_given,
+        removed_candidates_are_drawn_again,
+        moves_beside_flat_noise_are_free,
     ],
 }

@@ -396,7 +396,7 @@ class RegressionQuery(Question[RegressionAnswer]):
         arguments: dict[str, Any] = {
             "keys": self.keys,
             "schema": schema,
-            "added": self.products(schema),
+            "contributions": self.products(schema),
         }
         work = partial(summed_in_cells, largest=STEPS, **arguments)
         totals: Array = reduced(frame, Reading(self.used, self.where, schema), work)

@@ -8,14 +8,16 @@ loss is then that between the two laws, one with the parameter of each run.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from audits.recorded_runs.draws.record_coins import (
     are_records,
     coins_of_records,
@@ -30,6 +32,8 @@ from audits.recorded_runs.tape import Tape
 # The method of a generator that draws, which takes its other arguments by position.
 Sample = Callable[..., Any]
 ROUND_OFF = 1e-12  # relative: probabilities that differ by less are those of one law
+# The loss of an output that only one of the two runs can have.
+INFINITE = PairLoss((1.0, 0.0), (0.0, 1.0))
 
 
 def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
@@ -42,6 +46,50 @@ def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
     if p.shape != q.shape or np.allclose(p, q, rtol=ROUND_OFF, atol=0.0):
         return []
     return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
+
+
+def _losses_without_replacement(number: int, first: Any, second: Any) -> Losses:
+    """The losses of ``number`` draws from one law, each among the candidates that are left.
+
+    The laws of the candidates that are left have other sums.  So all their log-ratios move by one
+    number, and their range is at most that of all candidates.
+    """
+    losses = pair_losses(first, second, number)
+    if number <= 1 or not losses:
+        return losses
+    loss = PairLoss(*(np.ravel(law) / np.sum(law) for law in (first, second)))
+    if loss.infinity or loss.reversed.infinity:
+        return [(INFINITE, 1)]
+    return [(BoundedRangeLoss(round_up(loss.max_loss + loss.reversed.max_loss)), number)]
+
+
+def _losses_of_counts(n: Any, first: Array, second: Array) -> Losses:
+    """The losses of counts of ``n`` draws of a category, by the laws in the rows of two arrays.
+
+    The draws behind a count reveal at least as much as the count does.
+    """
+    if first.shape != second.shape:  # the comparison of arguments reports them
+        return []
+    draws = np.broadcast_to(n, first.shape[:-1]).ravel()
+    categories = first.shape[-1]
+    pairs_of_laws = np.concatenate([first, second], axis=-1).reshape(-1, 2 * categories)
+    different_pairs, index = np.unique(pairs_of_laws, axis=0, return_inverse=True)
+    numbers = np.bincount(index.ravel(), draws, len(different_pairs))
+    return [
+        loss
+        for pair, number in zip(different_pairs, numbers, strict=True)
+        for loss in pair_losses(pair[:categories], pair[categories:], int(number))
+    ]
+
+
+def _count_facts(n: Any, laws: Array, size: Any) -> dict[str, Any]:
+    """The facts of a draw of counts: what must be equal, and the laws, a row for each count."""
+    shape = np.broadcast_shapes(np.shape(n), laws.shape[:-1], () if size is None else size)
+    rows = np.broadcast_to(laws, (*shape, laws.shape[-1]))
+    return {
+        "equal": {"n": n, "size": size, "the number of probabilities": rows.shape},
+        "parameter": PrivateParameter(rows, functools.partial(_losses_of_counts, n)),
+    }
 
 
 def choice(
@@ -69,11 +117,15 @@ def choice(
     else:
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
+        if replace:
+            losses: Any = functools.partial(pair_losses, number=number)
+        else:
+            losses = functools.partial(_losses_without_replacement, number)
         places = tape.draw(
             "choice",
             lambda: sample(count, size, replace, p),
             equal={"the number of candidates": count, "size": size},
-            parameter=PrivateParameter(p, functools.partial(pair_losses, number=number)),
+            parameter=PrivateParameter(p, losses),
         ).output
     if candidates is None:
         return np.copy(places) if np.ndim(places) else places
@@ -105,40 +157,20 @@ def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> An
     if is_one_per_record(tape, size):
         coins = {"n": n, "p": p}
         return coins_of_records(tape, "binomial", lambda: sample(n, p, size), size, coins)
-    shape = np.broadcast_shapes(np.shape(n), np.shape(p)) if size is None else size
-
-    def losses(first: Any, second: Any) -> Losses:
-        # The coins behind a count reveal at least as much as the count does, and a count has at
-        # most as many coins as the largest ``n``.  ``first`` and ``second`` are the probabilities
-        # of heads in both runs.
-        losses_of_coins: Losses = []
-        laws = (np.broadcast_to(np.asarray(law, dtype=float), shape) for law in (first, second))
-        for p, q in np.broadcast(*laws):
-            if p != q:
-                losses_of_coins += pair_losses([p, 1 - p], [q, 1 - q], number=int(np.max(n)))
-        return losses_of_coins
-
-    counts = tape.draw(
-        "binomial",
-        lambda: sample(n, p, size),
-        equal={"n": n, "size": size},
-        parameter=PrivateParameter(p, losses),
-    ).output
+    heads = np.asarray(p, dtype=float)
+    facts = _count_facts(n, np.stack([heads, 1 - heads], axis=-1), size)
+    counts = tape.draw("binomial", lambda: sample(n, p, size), **facts).output
     return np.copy(counts) if np.ndim(counts) else counts
 
 
 def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None) -> Any:
     """Draw counts; the probabilities may be private."""
     n, pvals = use(n), np.asarray(use(pvals), dtype=float)
-    # Each count is a sum of ``n`` draws of a category, which reveal at least as much.
-    number = int(np.sum(n)) * (1 if size is None else int(np.prod(size)))
-    event = tape.draw(
-        "multinomial",
-        lambda: sample(n, pvals, size),
-        equal={"n": n, "size": size},
-        parameter=PrivateParameter(pvals, functools.partial(pair_losses, number=number)),
-    )
-    return np.copy(event.output)
+    # numpy gives the last category what the others leave, whatever its own probability says.
+    others = pvals[..., :-1]
+    last = np.maximum(1 - others.sum(axis=-1, keepdims=True), 0.0)
+    facts = _count_facts(n, np.concatenate([others, last], axis=-1), size)
+    return np.copy(tape.draw("multinomial", lambda: sample(n, pvals, size), **facts).output)
 
 
 def multivariate_normal(
@@ -149,11 +181,18 @@ def multivariate_normal(
     draws = 1 if size is None else int(np.prod(size))
 
     def losses(first_mean: Any, second_mean: Any) -> Losses:
-        # A mean that moves by g has the Gaussian loss of shift sqrt(g^T cov^-1 g).
-        gap = second_mean - first_mean
-        if not gap.any():
+        # The comparison of arguments reports means of different lengths, as their ``cov`` differ.
+        if first_mean.shape != second_mean.shape or np.array_equal(first_mean, second_mean):
             return []
-        return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]
+        # A mean that moves by g has the Gaussian loss of shift sqrt(g^T cov^-1 g).  Along the axes
+        # of cov that have no noise, any move is seen.
+        variances, axes = np.linalg.eigh(cov)
+        moves = axes.T @ (second_mean - first_mean)
+        is_noisy = variances > ROUND_OFF * variances.max()
+        if np.linalg.norm(moves[~is_noisy]) > ROUND_OFF * np.linalg.norm(moves):
+            return [(INFINITE, 1)]
+        shift = np.linalg.norm(moves[is_noisy] / np.sqrt(variances[is_noisy]))
+        return [(GaussianLoss(float(shift)), draws)]
 
     event = tape.draw(
         "multivariate_normal",

@@ -48,7 +48,7 @@ def test_explain_names_the_engines_and_which_of_them_answered(plan, capsys):
 def test_with_epsilon_it_tells_delta(plan, capsys):
     assert main([plan, "--epsilon", "1.7003609253711630"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("delta at epsilon 1.70036")
+    assert out.startswith("delta at epsilon 1.70037")
     assert "1.000001e-06" in out  # rounded up
 
 

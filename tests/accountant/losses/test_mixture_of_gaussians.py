@@ -17,6 +17,7 @@ from accountant import (
     from_json,
     to_json,
 )
+from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, Side, side
 
@@ -164,3 +165,17 @@ def test_files_and_equality():
 def test_wrong_arguments_are_refused(arguments, words):
     with pytest.raises(ParameterError, match=words):
         MixtureOfGaussians(*arguments)
+
+
+@pytest.mark.parametrize("mu", [20.0, 80.0, 1000.0])
+def test_hardly_any_noise_tells_all_shifts_apart(mu):
+    # The profile is that of the shifts themselves: 0, mu and -mu with these chances.
+    pair = MixturePair(side([0.0, mu], [0.9, 0.1]), side([0.0, mu], [0.8, 0.2]))
+    e = np.array([0.0, 0.05, 0.1, 0.2, 1.0])
+    exact = 0.1 + np.maximum(0.9 - np.exp(e) * 0.8, 0.0)
+    assert np.allclose(MixturePairLoss(pair).profile(e), exact, rtol=1e-6, atol=0.0)
+
+
+def test_a_gaussian_profile_far_below_epsilon_0_is_1():
+    for mu in (0.5, 1.0, 3.0, 100.0):
+        assert np.array_equal(GaussianLoss(mu).profile(np.array([-1e300, -1e6, -1e4])), np.ones(3))

@@ -30,3 +30,10 @@ def test_the_printed_numbers_are_upper_bounds():
     assert "4.15439951" in str(Comparison(PureLoss(1.0), "epsilon", rows))
     rows = (Row("Tight", 1.0, 1.0000000001e-6, 0.0),)
     assert "1.000001e-06" in str(Comparison(PureLoss(1.0), "delta", rows))
+
+
+def test_what_was_asked_is_shown_rounded_up():
+    # An epsilon at 1/30,000 holds at a larger delta, but need not at 3.33333e-05.
+    comparison = compare(PureLoss(1.0), delta=1 / 30_000)
+    assert "at delta 3.33334e-05 by" in repr(comparison)
+    assert str(comparison).startswith("epsilon at delta 3.33334e-05\n")

@@ -21,6 +21,7 @@ from accountant import (
     PoissonTries,
     Tight,
 )
+from accountant.formatting import format_guarantee, short_upper
 from algorithms import (
     LabelIHT,
     LocalMean,
@@ -93,8 +94,8 @@ def test_the_whole_search_keeps_within_epsilon_and_says_what_it_costs():
     assert 0.99 * 3.0 < whole <= 3.0
     assert one < whole / 1.3
     said = search.summary()
-    assert f"({whole:.6g}, 1e-06)-differential privacy: one record exchanged" in said
-    assert f"alone is ({one:.6g}, 1e-06)" in said
+    assert f"{format_guarantee(whole, 1e-6)}: one record exchanged" in said
+    assert f"alone is ({short_upper(one)}, 1e-06)" in said
     assert search.plan(X.shape) == search.plan_
     assert search.score(X, Y) == search.best_estimator_.score(X, Y)
 

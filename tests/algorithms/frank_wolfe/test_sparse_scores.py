@@ -314,3 +314,15 @@ def test_the_law_at_a_scale_of_a_thousandth_is_all_in_few_vertices():
     look, scores = next(iter(rounds_of(SQUARED, 1e-3, 1)))
     assert softmax(scores / 1e-3).max() > 0.99
     assert math.isclose(look.scores().max(), scores.max())
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 1e300])
+def test_a_listed_score_never_exceeds_its_bound(width):
+    scores = np.array([-1.7e308, -1e-300, 0.3, 0.7, 1.7e308])
+    listed = ListedScores(scores, width)
+    bounds, counts = listed.levels()
+    level = np.repeat(np.arange(counts.size), counts)
+    place = np.concatenate([np.arange(count) for count in counts])
+    members = listed.members(level, place)
+    assert sorted(members.tolist()) == list(range(scores.size))
+    assert (listed.at(members) <= bounds[level]).all()

@@ -10,7 +10,7 @@ from accountant.amplification.sampled_gaussian import sampled_gaussian_renyi
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.losses import mixture_pair
 from accountant.losses.mixture_pair import MixturePair
-from accountant.losses.normal_mixture import Side
+from accountant.losses.normal_mixture import ORIGIN, Side
 
 ROUND_OFF = 1e-11  # of the truths, which are floats
 X = np.linspace(-14.0, 14.0, 5601)  # a fine rule: its error is below all floats
@@ -66,6 +66,12 @@ def mixture_violation(seeds=(*range(60), 102)):
         least = np.log(np.abs(truth.ravel()[1:] / truth[0, 0]))
         if np.any(least > decay + ROUND_OFF):
             return f"seed {seed}: {least} is above {decay}"
+    # Of one normal law the decay is -(u mu)^2 / 2, which the bound meets at some frequencies.
+    lines = np.repeat(4 * np.geomspace(1e-3, 0.6, 12), 2)
+    for mu, a in ((0.1, 1e4), (1.0, 1e4), (10.0, 100.0)):
+        decay = MixturePair(Side((mu,), (1.0,)), ORIGIN).log_cf_bound(a, lines / mu)
+        if np.any(-(lines**2) / 2 > decay):
+            return f"mu {mu}: {-(lines**2) / 2} is above {decay}"
     return ""
 
 
