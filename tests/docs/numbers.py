@@ -11,8 +11,9 @@ NAME is an experiment.  What its full form printed is kept in docs/records/NAME.
 of docs/figures.  The numbers of a measured block are those of the places that
 tests/docs/places.csv lists for it, in this order, rounded as the page prints them; or they are
 ``given`` (settings that no record repeats), or ``computed`` from numbers that are in the records.
-A written block is the record as it is.  In a stated block every number stands in one of the files;
-a tested block is compared by the test.
+A written block is the record as it is; of a bench, whose records are in docs/records/bench, it is
+the table that `make bench` makes of the record, with its date, commit and load.  In a stated block
+every number stands in one of the files; a tested block is compared by the test.
 
 ``python -m tests.docs.numbers [NAME ...]`` (`make numbers`) runs experiments again in full, writes
 their records, figures and written blocks, and lists what is stale.
