@@ -82,9 +82,9 @@ class Printed:
         return self.value < 10 and self.half > 0.4
 
 
-def printed_in(text: str, quoted: bool = False) -> list[Printed]:
-    """The numbers of a text; without ``quoted`` not those in code and links."""
-    plain = text if quoted else NO_NUMBER.sub(" ", text)
+def printed_in(text: str) -> list[Printed]:
+    """The numbers of a text, without those in code and links."""
+    plain = NO_NUMBER.sub(" ", text)
     return [
         Printed.of(found[1], plain[found.end() : found.end() + 2].strip().startswith("%"))
         for found in NUMBER.finditer(plain)

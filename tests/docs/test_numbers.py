@@ -86,7 +86,7 @@ def test_a_stale_number_is_found(page, old, new):
 
 MEASURED = [
     one for page in PAGES for one in blocks_of(page)
-    if one.kind == "measured" and places.in_order(one)
+    if one.kind in {"measured", "stated"} and places.in_order(one)
 ]  # fmt: skip
 
 
@@ -131,6 +131,24 @@ def test_nearly_all_neighbours_that_are_exchanged_are_found():
 def test_numbers_in_another_order_are_found(page, row, exchanged):
     (block,) = (one for one in blocks_of(DOCS / page) if row in one.text)
     assert len(numbers.stale(changed(block, row, exchanged))) == 2
+
+
+STATED = [block for block in MEASURED if block.kind == "stated" and len(places.in_order(block)) > 1]
+
+
+@pytest.mark.parametrize("block", STATED, ids=lambda block: f"{block.page.stem}-{block.number}")
+def test_the_first_numbers_of_a_stated_block_that_are_exchanged_are_found(block):
+    words = [mean.words for mean, _ in places.in_order(block)]
+    other = next(word for word in words if word != words[0])
+    mark = {words[0]: other, other: words[0]}
+    exchanged = re.sub(
+        rf"(?<![\w.])(?:{re.escape(words[0])}|{re.escape(other)})(?![\w.]\d|\w)",
+        lambda found: mark.pop(found[0], found[0]),
+        block.text,
+    )
+    assert exchanged != block.text
+    assert not block.notes  # what is given would not be compared
+    assert numbers.stale(replace(block, text=exchanged)) != []
 
 
 def test_a_number_more_or_less_is_found():
