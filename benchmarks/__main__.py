@@ -17,17 +17,13 @@ from importlib import metadata
 from pathlib import Path
 
 from accountant.files import write_atomically
-from benchmarks.page import FAILED, RECORDS, page_of
+from benchmarks.page import FAILED, RECORDS, TABLES, page_of
+from mechanisms.base.marked_table import write_between
 
 FOLDER = Path(__file__).parent
 NAMES = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "randomgen", "dp-accounting", "opendp",
              "diffprivlib", "multi-freq-ldpy", "prv-accountant", "autodp")  # fmt: skip
-WITH_TABLES = {
-    "bench_proofs",
-    "bench_sampled_gaussians",
-    "bench_sampling_schemes",
-}  # of docs/accounting.md
 # their peers have a folder of their own, for diffprivlib asks for an older scikit-learn
 WITH_PEERS = {"bench_quantiles", "bench_top_k"}
 PEERS = FOLDER.parent / ".venv-bench"
@@ -84,10 +80,10 @@ def run(command: list[str]) -> tuple[int, str]:
     return child.returncode, "".join(said)
 
 
-def record(name: str, words: list[str], tables: list[str]) -> tuple[int, str]:
+def record(name: str, words: list[str]) -> tuple[int, str]:
     """Run a bench, and return its exit status and its record."""
     before, start = circumstances(), time.perf_counter()
-    status, said = run([sys.executable, "-m", f"benchmarks.{name}", *words, *tables])
+    status, said = run([sys.executable, "-m", f"benchmarks.{name}", *words])
     if status:
         said += f"{FAILED} {status}\n"
     folder = PEERS.name if Path(sys.prefix) == PEERS else ".venv"
@@ -103,11 +99,16 @@ def records_in(docs: Path) -> dict[str, str]:
 
 
 def write(docs: Path, texts: dict[str, str]) -> None:
-    """Write some records, and the page of all."""
+    """Write some records, the page of all, and the tables of other pages."""
     (docs / RECORDS).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         write_atomically(docs / RECORDS / f"{name}.txt", text)
-    write_atomically(docs / "benchmarks.md", page_of(records_in(docs)))
+    records = records_in(docs)
+    write_atomically(docs / "benchmarks.md", page_of(records))
+    for name, table in TABLES.items():
+        if name in records and (docs / table.page).exists():
+            marks = (f"<!-- written: {name} -->\n", "<!-- end -->")
+            write_between(str(docs / table.page), marks, table.made(name, records[name]))
 
 
 def main() -> int:
@@ -118,7 +119,7 @@ def main() -> int:
     parser.add_argument(
         "--write", metavar="DOCS", help="keep their records and page in this folder"
     )
-    parser.add_argument("--page", action="store_true", help="run none: make the page again")
+    parser.add_argument("--page", action="store_true", help="run none: make the pages again")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"no such bench: {', '.join(sorted(unknown))}")
@@ -137,9 +138,7 @@ def main() -> int:
             )
             continue
         print(f"== {name}", flush=True)
-        # a bench also writes its tables of other pages
-        tables = ["--write"] if given.write and not given.quick and name in WITH_TABLES else []
-        status, text = record(name, words, tables)
+        status, text = record(name, words)
         if status:
             failed.append(name)
         if given.write:  # after each bench: an interrupted run keeps what it measured

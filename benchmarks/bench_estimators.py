@@ -1,23 +1,20 @@
 """Our estimators with their defaults beside textbook alternatives, at the same guarantee.
 
 Each row is the mean score of five seeds on test data.  A ratio is of errors, the distance from the
-perfect score: ours over the least of the alternatives; below 1 ours is better.  ``--write`` puts
-the table in the docs; with ``--task`` the rows of other tasks stay as they are.
+perfect score: ours over the least of the alternatives; below 1 ours is better.  The table at the
+end is that of the docs.
 """
 
 import argparse
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 from benchmarks.estimator_rows import Kind, classification, private_labels, regression
 from benchmarks.measure import beside
-from mechanisms.base.marked_table import markdown_table, write_between
+from mechanisms.base.marked_table import markdown_table
 
 TASKS = (*regression.TASKS, *classification.TASKS, *private_labels.TASKS)
-PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
-MARKS = ("<!-- table of estimators: made by `make bench` -->\n", "<!-- end of estimators -->")
 WORTHLESS = -1000  # a score that needs no digits
 HEAD = ("task", "method", "score at each epsilon")
 
@@ -96,30 +93,12 @@ def rows_of(task, table):
             yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}", said]
 
 
-def kept_rows():
-    """The rows that the docs have now."""
-    table = PAGE.read_text().split(MARKS[0])[1].split(MARKS[1])[0]
-    return [line.strip("| ").split(" | ") for line in table.splitlines()[2:] if line]
-
-
-def in_order(new, old):
-    """All rows in the order of tasks; those of a task that was measured are new."""
-    found = {}
-    for rows in (old, new):
-        found |= {
-            name: [row for row in rows if row[0] == name] for name in {row[0] for row in rows}
-        }
-    names = [f"{task.name}, {task.measure}" for task in TASKS]
-    return [row for name in names for row in found.get(name, [])]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny data: the script works")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="5 by default")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="0 by default")
     parser.add_argument("--task", default="", metavar="WORD", help="tasks with this in the name")
-    parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
     given = parser.parse_args()
     rows = []
     for task in TASKS:
@@ -133,8 +112,7 @@ def main():
         ratios(task, table)
         print(f"  {process_time() - started:.0f} s of processor time")
         rows += rows_of(task, table)
-    if given.write:
-        write_between(str(PAGE), MARKS, markdown_table(list(HEAD), in_order(rows, kept_rows())))
+    print(markdown_table(HEAD, rows), end="")
 
 
 if __name__ == "__main__":

@@ -4,8 +4,7 @@ The wide grid of 200 is fixed: an additive sequence over the logarithms of the s
 to 1), the noise (.1 to 50), the steps (1 to 10^6) and delta (1e-12 to 1e-3).  The other has 30
 settings as they are common.  Times are of a processor, of the first answer to a plan.  The peer
 gets every fifth setting of the wide grid and all others, a process of its own for each, and a
-limit of time and memory; ``--peer 200`` gives it all, ``--peer 0`` none.  ``--write`` puts the
-table in the docs.
+limit of time and memory; ``--peer 200`` gives it all, ``--peer 0`` none.
 """
 
 import argparse
@@ -16,16 +15,13 @@ import random
 import resource
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from accountant import GaussianLoss, PoissonSampled, Tight
 from benchmarks.measure import beside
-from mechanisms.base.marked_table import markdown_table, write_between
+from mechanisms.base.marked_table import markdown_table
 
-PAGE = Path(__file__).parents[1] / "docs" / "accounting.md"
-MARKS = ("<!-- table of training: made by `make bench` -->\n", "<!-- end of training -->")
 SETTINGS, PEER_SECONDS, PEER_BYTES = 200, 12, 3 * 2**30
 RANGES = ((1e-6, 1.0), (0.1, 50.0), (1.0, 1e6), (1e-12, 1e-3))
 TYPICAL = (
@@ -183,14 +179,14 @@ def report_ours(rows):
 
 
 def report_peer(rows, wanted):
-    """Lines of the peer's time and error beside ours; the ratios, by setting."""
+    """Lines of the peer's time and error beside ours."""
     chosen = rows[:: max(len(rows) // wanted, 1)] if wanted else []
     answers = [(row, peer(row[0])) for row in chosen]
     answered = [(row, one) for row, one in answers if one and math.isfinite(one[1])]
     print(f"dp-accounting's default: {len(answered)} of {len(chosen)} settings answered within "
           f"{PEER_SECONDS} s of a processor and {PEER_BYTES >> 30} GiB")  # fmt: skip
     if not answered:
-        return {}
+        return
     ratios = {row[0]: one[0] / row[1] for row, one in answered}
     errors = [abs(error_of(one[1], row[2])) for row, one in answered]
     low, middle, high = np.quantile(list(ratios.values()), (0, 0.5, 1))
@@ -207,11 +203,10 @@ def report_peer(rows, wanted):
     print(f"  quicker than Tight where it answers to 1e-3: {len(slower)} settings (aim 0)")
     for row, one in slower:
         print(f"    {row[0]}: {1e3 * one[0]:.1f} ms, ours {1e3 * row[1]:.1f} ms")
-    return ratios
 
 
 def report_typical(count, with_peer):
-    """A table of common settings with the peer beside; its rows and the ratios."""
+    """A table of common settings with the peer beside; the lines of those that failed."""
     rows, failed = certified(typical(count))
     times = [1e3 * seconds for _, seconds, _ in rows]
     print(f"{len(rows)} common settings: processor time, median, 90 %, worst: "
@@ -236,30 +231,7 @@ def report_typical(count, with_peer):
         print(f"  dp-accounting's time: median {beside(middle, 1, 'Tight')} (aim 40), least "
               f"{beside(low, 1, 'Tight')}, most {beside(high, 1, 'Tight')}")  # fmt: skip
     print("\n".join(failed) or "  every setting was answered")
-    return rows, failed, ratios
-
-
-def row_of_docs(title, rows, ratios):
-    """Widths, times and the median ratio of some settings."""
-    widths = [relative_width(found) for _, _, found in rows]
-    spent = [1e3 * seconds for _, seconds, _ in rows]
-    known = [ratios[setting] for setting, _, _ in rows if setting in ratios]
-    ratio = f"{np.median(known):.3g} ({len(known)})" if known else "?"
-    return (title, str(len(rows)), *(f"{one:.1e}" for one in quantiles(widths)),
-            *(f"{one:.1f} ms" for one in quantiles(spent)), ratio)  # fmt: skip
-
-
-def write_docs(rows, ratios, common, common_ratios):
-    """The table in the docs: both grids."""
-    head = ("steps", "settings", "width: median", "90 %", "worst", "time: median", "90 %", "worst",
-            "peer's time over ours: median (of settings)")  # fmt: skip
-    table = [
-        row_of_docs(length, some, ratios)
-        for length in AIMS
-        if (some := [row for row in rows if row[0].length == length])
-    ]
-    table.append(row_of_docs("common settings, 500 to 40,000", common, common_ratios))
-    write_between(str(PAGE), MARKS, markdown_table(head, table))
+    return failed
 
 
 def main():
@@ -268,7 +240,6 @@ def main():
     parser.add_argument("--quick", action="store_true", help="tiny sizes: the script works")
     parser.add_argument("--settings", type=int, default=SETTINGS, metavar="N")
     parser.add_argument("--peer", type=int, default=40, metavar="N", help="settings the peer gets")
-    parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
     given = parser.parse_args()
     count, wanted, others = given.settings, given.peer, TYPICAL_SETTINGS
     if given.quick:
@@ -277,10 +248,8 @@ def main():
     rows, failed = certified(grid(count))
     report_ours(rows)
     print("\n".join(failed) or "  every setting was answered")
-    ratios = report_peer(rows, wanted)
-    common, more, common_ratios = report_typical(others, wanted > 0)
-    if given.write:
-        write_docs(rows, ratios, common, common_ratios)
+    report_peer(rows, wanted)
+    more = report_typical(others, wanted > 0)
     return 1 if failed or more else 0
 
 

@@ -1,7 +1,6 @@
 """The sampling schemes of loaders, each figure beside its peer: dp-accounting, or as published.
 
-A scheme that this version has no node for is named and passed over.  Times are of a processor, of
-the first answer.  ``--write`` puts the table in the docs.
+Times are of a processor, of the first answer.
 """
 
 import argparse
@@ -9,18 +8,12 @@ import math
 import time
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import accountant
 from accountant import GaussianLoss, Tight
-from accountant.serialisation.registry import plan_kinds
 from benchmarks.measure import beside
-from mechanisms.base.marked_table import markdown_table, write_between
 
-PAGE = Path(__file__).parents[1] / "docs" / "accounting.md"
-MARKS = ("<!-- table of schemes: made by `make bench` -->\n", "<!-- end of schemes -->")
 QUICK = ("replace-one Poisson, noise 2,", "random allocation, noise 1, 1 of", "one ", "100 samples")
-HEAD = ("scheme", "epsilon", "width", "time", "figure to meet", "peer", "peer's time")
 
 
 @dataclass(frozen=True)
@@ -34,11 +27,10 @@ class Scheme:
     event: object = None
     relation: str = "ADD_OR_REMOVE_ONE"
     peer: str = "PLD"
-    needs: str = "PoissonSampled"
 
 
 def schemes():
-    """Yield every row; plans are functions, for their kinds may be missing."""
+    """Yield every row; plans are functions, so that no bench pays for those it leaves out."""
     from dp_accounting import dp_event as events
 
     gaussian, kinds = GaussianLoss, accountant
@@ -56,28 +48,25 @@ def schemes():
     yield Scheme("1,000 replace-one Poisson, noise 1, rate .01", lambda: 1000 * replaced(1.0, 0.01),
                  1e-6, event=events.SelfComposedDpEvent(sampled(0.01, events.GaussianDpEvent(1.0)), 1000),
                  relation="REPLACE_ONE")  # fmt: skip
-    one = "RandomAllocation"
     yield Scheme("random allocation, noise 1, 1 of 200",
-                 lambda: kinds.RandomAllocation(gaussian(1.0), 200), 1e-5, ".3864968788", needs=one)  # fmt: skip
+                 lambda: kinds.RandomAllocation(gaussian(1.0), 200), 1e-5, ".3864968788")  # fmt: skip
     yield Scheme("random allocation, noise 1, 1 of 1,000",
                  lambda: kinds.RandomAllocation(gaussian(1.0), 1000), 1e-6,
-                 ".1717286844; [.16844, .17591] in 52 s", needs=one)  # fmt: skip
+                 ".1717286844; [.16844, .17591] in 52 s")  # fmt: skip
     yield Scheme("the same, 10 epochs",
-                 lambda: kinds.RandomAllocation(gaussian(1.0), 1000, epochs=10), 1e-6, needs=one)  # fmt: skip
+                 lambda: kinds.RandomAllocation(gaussian(1.0), 1000, epochs=10), 1e-6)  # fmt: skip
     yield Scheme("random allocation, noise .7, 1 of 10,000",
-                 lambda: kinds.RandomAllocation(gaussian(1 / 0.7), 10_000), 1e-9, needs=one)  # fmt: skip
+                 lambda: kinds.RandomAllocation(gaussian(1 / 0.7), 10_000), 1e-9)  # fmt: skip
     yield Scheme("random allocation, noise 1, 4 of 1,000 (a bound)",
-                 lambda: kinds.RandomAllocation(gaussian(1.0), 1000, picks=4), 1e-6, needs=one)  # fmt: skip
+                 lambda: kinds.RandomAllocation(gaussian(1.0), 1000, picks=4), 1e-6)  # fmt: skip
     yield Scheme("100 Poisson batches of at most 120 of 10,000, rate .01, noise 1",
                  lambda: 100 * kinds.TruncatedPoisson(gaussian(1.0), 0.01, 10_000, 120), 1e-6,
                  event=events.SelfComposedDpEvent(
-                     events.TruncatedSubsampledGaussianDpEvent(10_000, 0.01, 120, 1.0), 100),
-                 needs="TruncatedPoisson")  # fmt: skip
+                     events.TruncatedSubsampledGaussianDpEvent(10_000, 0.01, 120, 1.0), 100))  # fmt: skip
     shifts, weights = (0.0, 1.0, 2.0), (0.2, 0.6, 0.2)
     yield Scheme("mixture of Gaussians, shifts 0, 1, 2",
                  lambda: kinds.MixtureOfGaussians(1.0, shifts, weights), 0.15768284088654105, "1",
-                 events.MixtureOfGaussiansDpEvent(1.0, shifts, weights),
-                 needs="MixtureOfGaussians")  # fmt: skip
+                 events.MixtureOfGaussiansDpEvent(1.0, shifts, weights))  # fmt: skip
     yield Scheme("100 groups of 4 sampled records, rate .01, noise 2",
                  lambda: kinds.Grouped(100 * kinds.PoissonSampled(gaussian(0.5), 0.01), 4), 1e-6,
                  event=events.SelfComposedDpEvent(events.MixtureOfGaussiansDpEvent(
@@ -87,13 +76,11 @@ def schemes():
         "one shuffled epoch of 1,000 batches, noise 1",
         lambda: kinds.ShuffledEpoch(gaussian(1.0), 1000),
         1e-6,
-        needs="ShuffledEpoch",
     )
     yield Scheme(
         "one pass of 1,000 batches in order, noise 1",
         lambda: kinds.OnePass(gaussian(1.0), 1000),
         1e-6,
-        needs="OnePass",
     )
     yield Scheme("100 samples of 10 of 1,000, noise 1",
                  lambda: 100 * kinds.SampledWithoutReplacement(gaussian(1.0), 10, 1000), 1e-6,
@@ -121,13 +108,8 @@ def peer_answer(scheme):
 
 
 def cells(scheme):
-    """The row of one scheme, or None where it has no node yet."""
-    if scheme.needs not in plan_kinds():
-        return None
-    try:
-        plan = scheme.plan()
-    except (accountant.ParameterError, accountant.UnsupportedPlan):
-        return None
+    """The row of one scheme."""
+    plan = scheme.plan()
     start = time.process_time()
     found = Tight().certify(plan, scheme.delta)
     seconds = time.process_time() - start
@@ -143,22 +125,14 @@ def cells(scheme):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="without the longest")
-    parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
     given = parser.parse_args()
     Tight().certify(3 * accountant.PoissonSampled(GaussianLoss(1.0), 0.1), 1e-5)  # imports
-    rows = []
     for scheme in schemes():
         if given.quick and not scheme.name.startswith(QUICK):
             continue
         row = cells(scheme)
-        if row is None:
-            print(f"{scheme.name}: no node yet")
-            continue
-        rows.append(row)
         print(f"{row[0]}: epsilon {row[1]} at delta {scheme.delta:.10g}, width {row[2]}, {row[3]}; "
               f"figure {row[4]}; dp-accounting {row[5]}, {row[6]}", flush=True)  # fmt: skip
-    if given.write:
-        write_between(str(PAGE), MARKS, markdown_table(HEAD, rows))
 
 
 if __name__ == "__main__":

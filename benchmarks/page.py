@@ -1,9 +1,10 @@
-"""The page docs/benchmarks.md, made from the records of the benches and from nothing else.
+"""The page docs/benchmarks.md and tables of other pages, made from the benches' records alone.
 
 A record, docs/records/bench/NAME.txt, is what a bench printed, under the date, the commit, the
 machine, the versions and the load of its run.  A row of the page asks a question and names the peer
 or the limit; its numbers are those that a pattern finds in the record.  Where a pattern finds
-several cases, the row shows the least and the greatest.
+several cases, the row shows the least and the greatest.  A table of another page has a row for
+each place where its pattern finds the cells, and the date, the commit and the load below it.
 """
 
 import re
@@ -193,6 +194,47 @@ AREAS = {
         Row("bench_dask_frames", "Bytes fetched of 10,000,000 rows on Dask", "a column of numbers",
             "at most {} times its size", rf"fetched: at most {NUMBER} x a column"),
     ],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of another page: ``pattern`` finds the cells of its rows in the bench's record."""
+
+    page: str  # in docs/
+    head: tuple[str, ...]
+    pattern: str
+
+    def made(self, bench: str, record: str) -> str:
+        """Return the table, and when and beside what it was measured."""
+        facts = facts_of(record)
+        return (
+            markdown_table(self.head, re.findall(self.pattern, record, re.MULTILINE))
+            + f"\nMeasured by `make bench ARGS={bench}` on {facts['date']}; commit "
+            f"{facts['commit']}; load {facts['load'].partition(' (')[0]}.\n"
+        )
+
+
+TABLES = {
+    "bench_sampled_gaussians": Table(
+        "accounting.md", ("steps", "settings", "width: median", "90 %", "worst"),
+        r"^  (.*): (\d+) settings, width median, 90 %, worst: ([\de.-]+), ([\de.-]+), ([\de.-]+);",
+    ),
+    "bench_sampling_schemes": Table(
+        "accounting.md",
+        ("scheme", "epsilon", "width", "time", "figure to meet", "peer", "peer's time"),
+        r"^(.+): epsilon (.+) at delta .+, width (.+), (.+ ms); figure (.+); dp-accounting (.+), (.+)$",
+    ),
+    "bench_proofs": Table(
+        "accounting.md",
+        ("plan", "epsilon", "width", "wider", "proof", "Tight", "writing", "checking", "ratio",
+         "verdict"),
+        "^" + r" \| ".join([r"([^|\n]+)"] * 10) + "$",
+    ),
+    "bench_estimators": Table(
+        "algorithms.md", ("task", "method", "score at each epsilon"),
+        r"^\| (?!task |---)(.+) \| (.+) \| (.+) \|$",
+    ),
 }  # fmt: skip
 
 

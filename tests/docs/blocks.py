@@ -13,25 +13,23 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.page import RECORDS as BENCH_FOLDER
+from benchmarks.page import TABLES
 from experiments.catalogue import FIGURES
 
 ROOT = Path(__file__).parents[2]
 DOCS, RECORDS, DRAWN = ROOT / "docs", ROOT / "docs" / "records", ROOT / "docs" / "figures"
+BENCH_RECORDS = DOCS / BENCH_FOLDER
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(
     r"<!-- (measured|written|stated|tested): ([^>]*?) -->(.*?)<!-- end -->", re.DOTALL
 )
-# what is not measured: code, of which the doctests run; the tables that `make table` and `make
-# bench` write
+# what is not measured: code, of which the doctests run; what `make table` and `make mutants` write
 OWNED = re.compile(
     r"^ *```\w+\n.*?^ *```$|^    [^\n]*python -m [^\n]*$"
     r"|<!-- table of mechanisms: .*?<!-- end of table -->"
     r"|<!-- cost of exactness: .*?<!-- end of cost -->"
-    r"|<!-- written by make mutants -->.*?<!-- end of what make mutants writes -->"
-    r"|<!-- table of training: .*?<!-- end of training -->"
-    r"|<!-- table of proofs: .*?<!-- end of proofs -->"
-    r"|<!-- table of estimators: .*?<!-- end of estimators -->"
-    r"|<!-- table of schemes: .*?<!-- end of schemes -->",
+    r"|<!-- written by make mutants -->.*?<!-- end of what make mutants writes -->",
     re.DOTALL | re.MULTILINE,
 )
 # what is quoted, linked, or a power of ten
@@ -84,9 +82,9 @@ class Printed:
         return self.value < 10 and self.half > 0.4
 
 
-def printed_in(text: str, quoted: bool = False) -> list[Printed]:
-    """The numbers of a text; without ``quoted`` not those in code and links."""
-    plain = text if quoted else NO_NUMBER.sub(" ", text)
+def printed_in(text: str) -> list[Printed]:
+    """The numbers of a text, without those in code and links."""
+    plain = NO_NUMBER.sub(" ", text)
     return [
         Printed.of(found[1], plain[found.end() : found.end() + 2].strip().startswith("%"))
         for found in NUMBER.finditer(plain)
@@ -145,7 +143,9 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def record(name: str) -> str:
-    """What the full form of an experiment printed."""
+    """What the full form of an experiment printed, or the table that a bench has on a page."""
+    if table := TABLES.get(name):
+        return table.made(name, (BENCH_RECORDS / f"{name}.txt").read_text(encoding="utf-8"))
     path = RECORDS / f"{name}.txt"
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 

@@ -8,11 +8,12 @@ Measured numbers of a page stand in a doctest, or in a block of one of four kind
     <!-- tested: FILE::TEST --> ... <!-- end -->
 
 NAME is an experiment.  What its full form printed is kept in docs/records/NAME.txt, beside the CSV
-of docs/figures.  The numbers of a measured block are those of the places that
+of docs/figures.  The numbers of a measured or stated block are those of the places that
 tests/docs/places.csv lists for it, in this order, rounded as the page prints them; or they are
-``given`` (settings that no record repeats), or ``computed`` from numbers that are in the records.
-A written block is the record as it is.  In a stated block every number stands in one of the files;
-a tested block is compared by the test.
+``given`` (settings that no record or file repeats), or ``computed`` from numbers that are in them.
+A written block is the record as it is; of a bench, whose records are in docs/records/bench, it is
+the table that `make bench` makes of the record, with its date, commit and load.  A tested block is
+compared by the test.
 
 ``python -m tests.docs.numbers [NAME ...]`` (`make numbers`) runs experiments again in full, writes
 their records, figures and written blocks, and lists what is stale.
@@ -53,11 +54,6 @@ def stale(block: Block) -> list[str]:
         file, _, test = block.names[0].partition("::")
         code = (ROOT / file).read_text(encoding="utf-8")
         return [] if f"def {test}(" in code and block.page.name in code else [block.names[0]]
-    if block.kind == "stated":
-        text = "".join((ROOT / name).read_text(encoding="utf-8") for name in block.names)
-        values = [one.value for one in printed_in(text.replace("_", ""), quoted=True)]
-        large = (one for one in printed_in(block.text) if not one.small)
-        return [one.words for one in large if not any(map(one.rounds, values))]
     numbers_used = printed_in(" ".join(block.computed))
     values = [place.value for name in block.names for place in places(name).values()]
     return misplaced(block) + [

@@ -1,8 +1,9 @@
-"""Where in the records each measured number of a page stands: tests/docs/places.csv.
+"""Where in the records and files each number of a block stands: tests/docs/places.csv.
 
 A block of a page is compared in order.  Its first number has the first place that the file lists
 for the block, and so on, so that two numbers that are exchanged are both found.  A place is a line
-of a record, with ``#`` for its numbers, and the column; or a row of a CSV and its header.  Places
+of a record or a file, with ``#`` for its numbers, and the column; or a row of a CSV and its header.
+Small counts of a stated block have places too, for a file has few numbers.  Places
 stay when an experiment is run again and its numbers change.
 
 ``python -m tests.docs.places PAGE ...`` proposes places for the blocks of a page whose numbers are
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -58,9 +60,11 @@ class Place:
 
 @cache
 def places(name: str) -> dict[tuple[str, str, str], Place]:
-    """All numbers that an experiment printed or drew, by their names."""
-    lines = blocks.record(name).splitlines()
-    rows = blocks.drawn(name) if FIGURES[name].file else []
+    """All numbers that an experiment printed or drew, or those of a file, by their names."""
+    known = FIGURES.get(name)
+    text = blocks.record(name) if known else (blocks.ROOT / name).read_text("utf-8")
+    lines = re.sub(r"(?<=\d)_(?=\d)", "", text).splitlines()
+    rows = blocks.drawn(name) if known and known.file else []
     if rows:  # the CSV has the values of curves with more digits
         lines = [line for line in lines if not blocks.CURVE.search(line)]
     seen: Counter[str] = Counter()
@@ -92,7 +96,7 @@ def places(name: str) -> dict[tuple[str, str, str], Place]:
 
 
 def in_order(block: Block) -> list[tuple[Printed, Printed | None]]:
-    """The measured numbers of a block with their errors, without small counts and what is given."""
+    """The numbers of a block with their errors, without what is given and small measured counts."""
     text = blocks.NO_NUMBER.sub(" ", block.text)
     errors = {pair.start(2): pair for pair in blocks.PAIR.finditer(text)}
     skipped = {pair.start(4) for pair in errors.values()}
@@ -102,7 +106,8 @@ def in_order(block: Block) -> list[tuple[Printed, Printed | None]]:
             continue
         mean = Printed.of(one[1], text[one.end() : one.end() + 2].strip().startswith("%"))
         pair = errors.get(one.start(1))
-        if pair is None and (mean.small or block.explains(mean)):
+        uncounted = mean.small and block.kind == "measured"
+        if pair is None and (uncounted or block.explains(mean)):
             continue
         if mean.value not in block.given:
             found.append((mean, Printed.of(pair[4]) if pair else None))
@@ -173,7 +178,7 @@ def main(names: list[str]) -> None:
     kept = {}
     for page in blocks.PAGES:
         for block in blocks.blocks_of(page):
-            if block.kind != "measured" or not in_order(block):
+            if block.kind not in {"measured", "stated"} or not in_order(block):
                 continue
             kept[block.key] = listed().get(block.key, [])
             if page.name in names and misplaced(block):

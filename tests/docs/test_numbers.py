@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.page import TABLES
 from experiments.catalogue import FIGURES
 from experiments.datasets import SHARED
 from tests.docs import numbers, places
@@ -24,7 +25,7 @@ CLOSED = re.compile(r"<!-- (?:measured|written|stated|tested): |<!-- end -->")
 @pytest.mark.parametrize("block", BLOCKS)
 def test_no_number_of_a_block_is_stale(block):
     if block.kind in {"measured", "written"}:
-        assert set(block.names) <= set(FIGURES)
+        assert set(block.names) <= {*FIGURES, *(TABLES if block.kind == "written" else ())}
     assert numbers.stale(block) == []
 
 
@@ -85,7 +86,7 @@ def test_a_stale_number_is_found(page, old, new):
 
 MEASURED = [
     one for page in PAGES for one in blocks_of(page)
-    if one.kind == "measured" and places.in_order(one)
+    if one.kind in {"measured", "stated"} and places.in_order(one)
 ]  # fmt: skip
 
 
@@ -132,6 +133,24 @@ def test_numbers_in_another_order_are_found(page, row, exchanged):
     assert len(numbers.stale(changed(block, row, exchanged))) == 2
 
 
+STATED = [block for block in MEASURED if block.kind == "stated" and len(places.in_order(block)) > 1]
+
+
+@pytest.mark.parametrize("block", STATED, ids=lambda block: f"{block.page.stem}-{block.number}")
+def test_the_first_numbers_of_a_stated_block_that_are_exchanged_are_found(block):
+    words = [mean.words for mean, _ in places.in_order(block)]
+    other = next(word for word in words if word != words[0])
+    mark = {words[0]: other, other: words[0]}
+    exchanged = re.sub(
+        rf"(?<![\w.])(?:{re.escape(words[0])}|{re.escape(other)})(?![\w.]\d|\w)",
+        lambda found: mark.pop(found[0], found[0]),
+        block.text,
+    )
+    assert exchanged != block.text
+    assert not block.notes  # what is given would not be compared
+    assert numbers.stale(replace(block, text=exchanged)) != []
+
+
 def test_a_number_more_or_less_is_found():
     (block,) = (one for one in blocks_of(DOCS / "label-privacy.md") if "370.3, " in one.text)
     assert "places: python -m" in numbers.stale(changed(block, "370.3, ", ""))[0]
@@ -149,11 +168,26 @@ def test_the_shortest_way_is_in_the_order_of_the_record():
         places.proposed(changed(block, "86.5", "86.6"))
 
 
-def test_a_written_block_is_the_record_to_the_letter():
-    (block,) = (one for one in blocks_of(DOCS / "lower-bounds.md") if "lower-bounds-accuracy" in
-                one.names)  # fmt: skip
+@pytest.mark.parametrize(
+    ("page", "name", "old", "new"),
+    [
+        ("lower-bounds.md", "lower-bounds-accuracy", "0 of 20", "1 of 20"),
+        ("accounting.md", "bench_sampled_gaussians", "1.5e-11", "1.4e-13"),
+        ("accounting.md", "bench_sampling_schemes", "load 3.8", "load 0.8"),
+        ("accounting.md", "bench_proofs", "523 bytes", "532 bytes"),
+        ("algorithms.md", "bench_estimators", "0.651", "0.951"),
+    ],
+)
+def test_a_written_block_is_the_record_to_the_letter(page, name, old, new):
+    (block,) = (one for one in blocks_of(DOCS / page) if one.names == (name,))
     assert numbers.stale(block) == []
-    assert numbers.stale(changed(block, "0 of 20", "1 of 20")) != []
+    assert numbers.stale(changed(block, old, new)) != []
+
+
+def test_every_table_of_a_bench_stands_on_its_page_with_all_its_rows():
+    for name, table in TABLES.items():
+        (block,) = (one for one in blocks_of(DOCS / table.page) if one.names == (name,))
+        assert len(re.findall(r"^\| ", block.text, re.MULTILINE)) - 2 >= LEAST_ROWS[name]
 
 
 @pytest.mark.parametrize(
@@ -205,6 +239,13 @@ def test_the_failure_on_the_page_of_tests(tmp_path):
     for line in block.text.strip().splitlines():
         assert line.strip() in done.stdout, done.stdout
 
+
+LEAST_ROWS = {  # that the patterns of `benchmarks.page` find
+    "bench_sampled_gaussians": 3,
+    "bench_sampling_schemes": 15,
+    "bench_proofs": 29,
+    "bench_estimators": 85,
+}
 
 # Duchi's vector: equal eigenvalues leave its basis to the processor
 LOOSE = re.compile("duchi", re.IGNORECASE)
