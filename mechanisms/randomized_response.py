@@ -30,11 +30,11 @@ class RandomizedResponse(FrequencyOracle):
     Examples
     --------
     >>> from mechanisms import RandomizedResponse
-    >>> one = RandomizedResponse(k=3, keep=0.75)
-    >>> reports = one.release([0, 1, 2, 0], rng=0)
-    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    >>> response = RandomizedResponse(k=3, keep=0.75)
+    >>> reports = response.release([0, 1, 2, 0], rng=0)
+    >>> reports.tolist(), response.decode(reports).round(4).tolist()
     ([2, 1, 2, 0], [0.2, 0.2, 0.6])
-    >>> round(one.loss.pure, 4)
+    >>> round(response.loss.pure, 4)
     1.7918
     """
 
@@ -76,13 +76,13 @@ class RandomizedResponse(FrequencyOracle):
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Return labels, kept or moved by 1 to ``k - 1`` steps around the circle."""
-        # To draw a step for every user is faster than to select those who need one.
-        word = smallest_uint(2 * self.k)
-        reported = rng.integers(1, self.k, labels.size, word)
+        # To draw a move for every user is faster than to select those who need one.
+        unsigned = smallest_uint(2 * self.k)
+        reported = rng.integers(1, self.k, labels.size, unsigned)
         reported *= ~bernoulli(self.keep, labels.shape, rng)
-        reported += labels.astype(word)
-        # A number below 0 wraps to a huge one.
-        reports: Reports = np.minimum(reported, reported - word.type(self.k))
+        reported += labels.astype(unsigned)
+        # Less k, a number below k wraps to a huge one, so that the lesser of both is the label.
+        reports: Reports = np.minimum(reported, reported - unsigned.type(self.k))
         return reports
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -96,8 +96,8 @@ class RandomizedResponse(FrequencyOracle):
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """Return ``ln keep`` for the true label, ``ln((1 - keep) / (k - 1))`` for another."""
         del reports
-        truth, lie = np.log([self.own_label_probability, self.other_label_probability])
-        return truth, lie
+        own, other = np.log([self.own_label_probability, self.other_label_probability])
+        return own, other
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """Return how often each label was reported."""

@@ -28,20 +28,21 @@ from accountant.plans.plan import Plan, Release, as_plan
 
 SLOPE_STEP = 1.001  # factor between the two parameters from which a slope is computed
 SCALE_RANGE = 1e12  # a parameter whose domain spans this factor or more is a noise scale
-# The walk of `bracket_target`.
+# The walk of `bracket_target`: each stride doubles the one before.
 STRIDES = 60
-FIRST_STRIDE = 0.125  # in powers of two; each next stride is twice as long
+FIRST_STRIDE = 0.125  # in powers of two
 POWER_LIMIT = 990.0  # powers of two beyond it are near the ends of what floats hold
-# The search of `secant_bracket`.
+# The search of `secant_bracket`, by secants of ln cost on ln parameter.
 SECANTS = 10
-FIRST_FACTOR = 1.25  # from the first parameter to the second
-FLAT_SLOPE = 1e-3  # of ln cost on ln parameter: below it no secant is taken
-LARGEST_JUMP = 20.0  # of ln parameter
-PAST_AIM = 1.02  # a jump goes so many times as far as its aim
-# The search between two parameters.
+FIRST_FACTOR = 1.25  # between the two parameters of the first secant
+FLAT_SLOPE = 1e-3  # a secant of a lesser slope leads nowhere
+HIGHEST_JUMP = 20.0  # of ln parameter
+PAST_AIM = 1.02  # how far a jump goes, in units of the distance to its aim
+# The search between two parameters.  EQUAL is the relative distance at which they count as equal;
+# EQUAL_AT_A_JUMP is enough where their costs have a ratio above JUMP_OF_COST.
 BISECTIONS = 200
-EQUAL = 1e-15  # relative distance at which two parameters count as equal
-JUMP_OF_COST = 1.01  # ratio of two costs at a jump, where EQUAL_AT_A_JUMP is near enough
+EQUAL = 1e-15
+JUMP_OF_COST = 1.01
 EQUAL_AT_A_JUMP = 1e-8
 # Where a plan has no finite epsilon at delta 0, this delta shows whether it has one at any.
 POSSIBLE_DELTA = 1e-6
@@ -125,7 +126,7 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
         # The step goes a little past the target, so that a next point lies on its other side.
         aim = math.log(target / current_cost) / slope
         past_aim = PAST_AIM * aim + math.copysign(1e-4, aim)
-        jump = max(-LARGEST_JUMP, min(LARGEST_JUMP, past_aim))
+        jump = max(-HIGHEST_JUMP, min(HIGHEST_JUMP, past_aim))
         previous, current = current, current * math.exp(jump)
         if not 1e-290 < current < 1e290:
             return None

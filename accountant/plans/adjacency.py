@@ -56,7 +56,7 @@ def check_relation(argument: str, value: object) -> Adjacency: ...
 def check_relation(argument: str, value: object, allowed: Iterable[_Relation]) -> _Relation: ...
 def check_relation(argument: str, value: object, allowed: Iterable[Any] = Adjacency) -> Any:
     """Return the one of ``allowed`` that ``value`` is or names, or raise `ParameterError`."""
-    choices = {str(one): one for one in allowed}
+    choices = {str(relation): relation for relation in allowed}
     named = ALIASES.get(value, value) if isinstance(value, str) else value
     if not isinstance(named, str) or named not in choices:
         raise ParameterError(argument, value, str(OneOf(tuple(choices))))

@@ -3,7 +3,8 @@
 While a function is recorded, noise is handed to it as a *followed* number or array, whose attribute
 ``noisy_number`` is a `NoisyNumber`: which noises are in it, and what the code has done with it.
 The functions here take any operand, followed or not.  `use` gives its plain value and counts it as
-released, and `plain` gives it for a purpose that reveals nothing.
+released, and `plain` gives it for a purpose that reveals nothing.  Both look into tuples and lists;
+what is in other containers is used where it becomes a plain number.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from accountant.numerics import Array
 Bits = NDArray[np.bool_]
 WordArray = NDArray[np.uint64]
 
-# Bound on the relative error of ``c exp(-energy)`` in floats.  An energy of at most about 60 with
-# four roundings contributes 60 * 4 * 2^-53, and an exponential is good to a few units of 2^-53;
-# 2^-42 is several times their sum.
+# Bound on the relative error of ``c exp(-energy)`` in floats.  It is used where that is at least 1,
+# so that energies are at most about 60.  With up to four roundings they contribute 60 * 4 * 2^-53,
+# and an exponential is good to a few units of 2^-53; 2^-42 is several times their sum.
 HEIGHT_ERROR = 2.0**-42
 
 
@@ -41,8 +41,8 @@ def exponential_coins(
     """Return whether ``(word + uniform fraction) / 2^64`` is below ``exp(-energy)``, elementwise.
 
     The fraction stands for the further bits of a uniform number; they are drawn only where the
-    first 64, the word, do not decide.  ``energies`` are floats, each the nearest to its
-    ``exact_energy`` but for two roundings.
+    first 64, the word, do not decide.  ``energies`` are floats: each ``exact_energy`` after two
+    roundings.
     """
     position, height = words.astype(float), 2.0**64 * np.exp(-energies)
     heads, unsure = compare_to_height(position, height)
