@@ -80,8 +80,8 @@ class SizeReports:
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return the number that each user reports."""
         sizes = np.abs(self.residuals(rows))
-        asked = question_of_users(len(sizes), len(self.levels))
-        return np.where(sizes > self.levels[asked], 1.0, -1.0)
+        question = question_of_users(len(sizes), len(self.levels))
+        return np.where(sizes > self.levels[question], 1.0, -1.0)
 
 
 @final
@@ -121,8 +121,8 @@ class LedgerUsers:
             sums = self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
         for part, block in zip(sums, blocks, strict=True):
             total += part
-            asked = question_of_users(block.stop - block.start, questions)
-            counts += np.bincount(asked, minlength=questions)
+            question = question_of_users(block.stop - block.start, questions)
+            counts += np.bincount(question, minlength=questions)
         return total / np.maximum(counts, 1), counts
 
 
@@ -135,8 +135,8 @@ class SumsByQuestion:
 
     def __call__(self, reports: Array) -> Array:
         """Return a sum for each question."""
-        asked = question_of_users(len(reports), self.questions)
-        return np.asarray(np.bincount(asked, reports, self.questions), dtype=np.float64)
+        question = question_of_users(len(reports), self.questions)
+        return np.asarray(np.bincount(question, reports, self.questions), dtype=np.float64)
 
 
 def stage_blocks(
