@@ -1,13 +1,17 @@
 """The cumulants of sampled losses whose log-ratio has atoms and an exponential density between.
 
-So are sampled Laplace noise and truncated Laplace noise.  The log-ratio l = ln(P/Q) of the part
-has under Q a few atoms and the density scale e^{-l/2} between two ends (`RatioLaw`).  Sampled at a
-rate q, r(l) = 1 - q + q e^l, and the cumulants K(z) = ln E e^{zL} of both directions are
+So are sampled Laplace noise and truncated Laplace noise.  P and Q are the laws of the noise that is
+sampled, with and without the record.  Their log-ratio l = ln(P/Q) has under Q a few atoms and the
+density scale e^{-l/2} between two ends (`RatioLaw`).  Sampled at a rate q, P becomes (1 - q) Q +
+q P, whose ratio to Q is r(l) = 1 - q + q e^l, and the cumulants K(z) = ln E e^{zL} of both
+directions are
 
     ln E_Q r^{z+1} (the record is removed)    and    ln E_Q r^{-z} (it is added):
 
-a sum over the atoms, and an integral by Gauss-Legendre panels, each with an error bound from an
-ellipse in the complex plane.  At high frequencies Filon's rule is cheaper (`FilonRule`).
+a sum over the atoms, and an integral by a Gauss-Legendre rule.  Its range is cut into panels, and
+each panel into parts with an error bound from an ellipse in the complex plane.  The order z is
+a + iv; the largest frequency v that is asked for is called turn.  At high frequencies Filon's rule
+is cheaper (`FilonRule`).
 
 References: Trefethen (2013), Approximation Theory and Approximation Practice, Theorem 19.3; the
 errors and the decay of the characteristic function: `docs/proofs/sampled_laplace.md`.
@@ -48,9 +52,9 @@ POINTS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 PARTS = tuple(2**k for k in range(9))
 # Filon's rule is cheaper where a panel needs more points than this at the largest frequency.
 FILON_POINTS = 200
-FILON_GOAL = 1e-13  # largest error of Filon's rule, over the moment; else points are summed
+FILON_GOAL = 1e-13  # largest error of Filon's rule, over E e^{aL}; else points are summed
 Grid = tuple[int, int]  # the numbers of parts of a panel and of points of a part
-GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over the moment: below an ulp
+GOAL = 1e-17  # largest error of the Gauss-Legendre rule, over E e^{aL}: below an ulp
 
 
 @final
@@ -74,17 +78,17 @@ class SampledRatioLaw:
         magnitudes = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
         for magnitude in np.unique(magnitudes):
             of_magnitude = magnitudes == magnitude
-            part = z[of_magnitude]
-            grid = _grid(self, float(np.max(part.real)), turn)
+            orders = z[of_magnitude]
+            grid = _grid(self, float(np.max(orders.real)), turn)
             if grid is None:
                 continue
             loss, log_mass = _rule(self, grid)
-            cumulant, round_off = finite_cgf(loss, log_mass, part)
-            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else cumulant
-            missed = self.missed(part.real, turn, grid)
+            cumulant, round_off = finite_cgf(loss, log_mass, orders)
+            tilted = finite_cgf(loss, log_mass, orders.real)[0] if turn else cumulant
+            rule_error = self.rule_error(orders.real, turn, grid)
             value[of_magnitude] = cumulant
             growth = np.exp(np.minimum(tilted.real - cumulant.real, 700.0))
-            error[of_magnitude] = round_off + missed * growth
+            error[of_magnitude] = round_off + rule_error * growth
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
@@ -95,16 +99,16 @@ class SampledRatioLaw:
             power = -a if self.record_added else a + 1
             rule = FilonRule(self.law, self.rate, power, self.log_moment(a, real_grid))
             if rule.missed < FILON_GOAL:
-                ratio, rule_error = rule.ratio(z, -1.0 if self.record_added else 1.0)
-                return complex_power(ratio, count), count * rule_error + power_round_off(
+                ratio, filon_error = rule.ratio(z, -1.0 if self.record_added else 1.0)
+                return complex_power(ratio, count), count * filon_error + power_round_off(
                     count, 0.0, z
                 )
         grid = _grid(self, a, turn)
         if grid is None:
-            return np.zeros(z.shape, dtype=complex), np.ones(z.shape)
+            return np.zeros(z.shape, dtype=complex), np.ones(z.shape)  # no ratio is larger than 1
         ratio, spread, ratio_error = cf_ratio(*_rule(self, grid), z)
-        missed = float(self.missed(np.array([a]), turn, grid)[0])
-        error = power_round_off(count, spread, z, ratio_error) + 2 * count * missed
+        rule_error = float(self.rule_error(np.array([a]), turn, grid)[0])
+        error = power_round_off(count, spread, z, ratio_error) + 2 * count * rule_error
         return complex_power(ratio, count), error
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
@@ -123,8 +127,8 @@ class SampledRatioLaw:
             for ratio, mass in self.law.atoms
         )
         ends = np.array([self.law.low, self.law.high])
-        size = (power + 1) * self.log_ratio(ends) - 1.5 * ends - moment
-        jump = 2 * self.law.scale / self.rate * float(np.sum(np.exp(np.minimum(size, 700.0))))
+        log_ends = (power + 1) * self.log_ratio(ends) - 1.5 * ends - moment
+        jump = 2 * self.law.scale / self.rate * float(np.sum(np.exp(np.minimum(log_ends, 700.0))))
         # 1e-12 is room for round-off.
         bound: Array = np.log(np.minimum(atoms + jump / u + 1e-12, 1.0))
         return bound
@@ -135,16 +139,18 @@ class SampledRatioLaw:
         return float(logsumexp(a * loss + log_mass))
 
     def log_ratio(self, x: Array) -> Array:
-        """Return ``ln r`` where the log-ratio of the part is x."""
+        """Return ``ln r`` at a log-ratio x of the noise that is sampled."""
         with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(x), _log_miss(self.rate), log_mixture(x, self.rate))
+            return np.where(np.isneginf(x), _log_unsampled(self.rate), log_mixture(x, self.rate))
 
-    def missed(self, a: Array, turn: float, grid: Grid) -> Array:
+    def rule_error(self, a: Array, turn: float, grid: Grid) -> Array:
         """Return a bound on the rule's error at ``a + iv``, ``v <= turn``, over ``E e^{aL}``."""
-        size, log_rho = self.log_errors(a, turn, grid[0])
-        size = np.min(size - 2 * (grid[1] - 1) * log_rho, axis=2)
-        result: Array = np.sum(np.exp(np.minimum(size, 700.0)), axis=1) + GOAL
-        return result
+        parts, points = grid
+        log_first, log_rho = self.log_errors(a, turn, parts)
+        log_error = np.min(log_first - 2 * (points - 1) * log_rho, axis=2)
+        # `GOAL` is room for the round-off of this bound.
+        bound: Array = np.sum(np.exp(np.minimum(log_error, 700.0)), axis=1) + GOAL
+        return bound
 
     def log_errors(self, a: Array, turn: float, parts: int) -> tuple[Array, Array]:
         """Return ``ln [64/15 c M / (1 - rho^-2)] - ln E e^{aL}``, and ln rho, of ellipses rho.
@@ -165,16 +171,16 @@ class SampledRatioLaw:
             # is at most its value for l = right + iB.
             if self.record_added:
                 log_r = np.logaddexp(
-                    _log_miss(self.rate), math.log(self.rate) + left + np.log(np.cos(HEIGHTS))
+                    _log_unsampled(self.rate), math.log(self.rate) + left + np.log(np.cos(HEIGHTS))
                 )
             else:
                 log_r = self.log_ratio(right)
-            miss = (1 - self.rate) * np.exp(-right)
-            angle = np.arctan2(self.rate * np.sin(HEIGHTS), miss + self.rate * np.cos(HEIGHTS))
-            size = np.multiply.outer(power, log_r) - left / 2 + turn * angle
-            size = size - np.log(-np.expm1(-2 * np.log(rho)))
-            size = size + math.log(64 / 15 * c * self.law.scale)
-            return size - self._log_moment_below(power)[:, None, None], np.log(rho)
+            unsampled = (1 - self.rate) * np.exp(-right)
+            angle = np.arctan2(self.rate * np.sin(HEIGHTS), unsampled + self.rate * np.cos(HEIGHTS))
+            log_error = np.multiply.outer(power, log_r) - left / 2 + turn * angle
+            log_error = log_error - np.log(-np.expm1(-2 * np.log(rho)))
+            log_error = log_error + math.log(64 / 15 * c * self.law.scale)
+            return log_error - self._log_moment_below(power)[:, None, None], np.log(rho)
 
     def _log_moment_below(self, power: Array) -> Array:
         """Return a lower bound on ``ln E_Q r^power``: of one atom, or of a stretch at one end.
@@ -214,7 +220,7 @@ class SampledRatioLaw:
         if not self.record_added:
             if ratio < self.law.high:
                 return 0.0
-            # Its mass under P' = (1 - rate) Q + rate P is r times that under Q.
+            # Its mass under (1 - rate) Q + rate P is r times that under Q.
             mass *= math.exp(float(self.log_ratio(np.array(ratio))))
         elif ratio > self.law.low:
             return 0.0
@@ -222,11 +228,11 @@ class SampledRatioLaw:
 
 
 class SampledRatio(HasCumulant, Protocol):
-    """A sampled loss whose part has a `RatioLaw`."""
+    """A sampled loss of noise that has a `RatioLaw`."""
 
     @property
     def sampled_ratio_law(self) -> SampledRatioLaw | None:
-        """The sampled law of the part's log-ratio; None where it has none."""
+        """The sampled law of the log-ratio; None where the noise has no `RatioLaw`."""
         ...
 
 
@@ -236,21 +242,21 @@ class SampledRatioCGF(ExactCGF[SampledRatio]):
 
     def sum_cgf(self, losses: Sequence[SampledRatio], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants, one loss at a time, and a bound on its error."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+        total, total_error = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             value, error = _law(loss).cgf(z)
-            total, size = total + count * value, size + count * error
-        return total, size
+            total, total_error = total + count * value, total_error + count * error
+        return total, total_error
 
     def cf_ratios(
         self, losses: Sequence[SampledRatio], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, one loss at a time, and a bound on its error."""
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        product, total_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             value, error = _law(loss).cf_ratio(z, int(count))
-            product, missed = product * value, missed + error
-        return product, missed
+            product, total_error = product * value, total_error + error
+        return product, total_error
 
     def log_cf_bounds(
         self, losses: Sequence[SampledRatio], counts: Array, a: float, u: Array
@@ -270,8 +276,8 @@ class SampledRatioCGF(ExactCGF[SampledRatio]):
         return _law(loss).max_loss_mass
 
 
-def _log_miss(rate: float) -> float:
-    """Return ``ln(1 - rate)``, the loss of an outcome that only Q can have."""
+def _log_unsampled(rate: float) -> float:
+    """Return ``ln(1 - rate)``, which is ln r of an outcome that only Q can have."""
     return math.log1p(-rate) if rate < 1 else -math.inf
 
 
@@ -305,17 +311,17 @@ def _grid_of_size(sampled: SampledRatioLaw, tilt: float, turn: float) -> Grid | 
         needed_points = turn * float(np.ptp(sampled.log_ratio(last_edges))) / 2
         if needed_points > POINTS[-1]:
             continue
-        size, log_rho = sampled.log_errors(np.array([tilt]), turn, parts)
+        log_first, log_rho = sampled.log_errors(np.array([tilt]), turn, parts)
         for points in POINTS:
-            error = np.min(size[0] - 2 * (points - 1) * log_rho, axis=1)
-            if np.sum(np.exp(np.minimum(error, 700.0))) <= GOAL:
+            log_error = np.min(log_first[0] - 2 * (points - 1) * log_rho, axis=1)
+            if np.sum(np.exp(np.minimum(log_error, 700.0))) <= GOAL:
                 return parts, points
     return None
 
 
 @functools.lru_cache(maxsize=64)
 def _rule(sampled: SampledRatioLaw, grid: Grid) -> tuple[Array, Array]:
-    """Return losses and log-masses that replace the law of the moment."""
+    """Return losses and log-masses whose sum of mass e^{zL} replaces E e^{zL}."""
     law = sampled.law
     x, weight, _ = gauss_legendre_panels(_edges(law, grid[0]), grid[1])
     ratio = np.array([atom_ratio for atom_ratio, _ in law.atoms])

@@ -45,25 +45,27 @@ from accountant.proofs.no_method import NoMethod
 
 MAX_NODES = 2**19 - 1  # nodes of a line; a proof that needs more is not written
 ALIAS_RATIOS = np.geomspace(0.35, 20, 80)  # values of b that are tried, over the saddle point
-# The abscissas that are tried, over the saddle point.  No other one is tried after an entry whose
-# check costs less than `CHEAP`, in products of 128 bits.
-FACTORS, CHEAP = 4.0 ** -np.arange(6), 5e6
+# Lines that are tried: their abscissas over the saddle point.  No other line is tried after an
+# entry whose check costs less than `CHEAP`, in products of 128 bits.
+LINE_RATIOS, CHEAP = 4.0 ** -np.arange(6), 5e6
 SLACK = 0.4  # nats: how much larger the bound of the tail may be with a shorter quadrature rule
-LEAST, CHERNOFFS = 1e-3, 40  # abscissas that are tried for Chernoff's bound: the least, how many
+# Abscissas that are tried for Chernoff's bound: the least of them, if the saddle point is large,
+# and how many.
+LEAST_CHERNOFF, CHERNOFF_COUNT = 1e-3, 40
 CHERNOFF_MARGIN = 0.1  # nats: Chernoff's bound must be this far below, for the checker's errors
 # Pairs that are tried in turn: the error of the sum, and what a smoothing may add.  Both are shares
 # of the relative change of delta over the width of the certificate's interval.
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
-LEAST_SHARE = 1e-12  # of delta: both in the last attempt
-# Abscissas that are tried, over a start, and how much shorter a period must be, relative to the
-# best, for a smaller abscissa to be taken.
-LESSER_ABSCISSAS, GAIN = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35), 0.95
+LAST_SHARE = 1e-12  # the error and the smoothing of the last attempt, as shares of delta itself
+# Abscissas that are tried for one line, over the one that is asked for: right of it a moment may be
+# very large.  A lesser one is taken if its period is shorter than `PERIOD_GAIN` of the best so far.
+ABSCISSA_RATIOS, PERIOD_GAIN = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35), 0.95
 # nats by which each of several errors is smaller than the one that all may add up to: of aliases,
-# of the rules for all moments on the line, and of other rules.
+# of the rules for all moments on the line, and of the rules for one moment alone.
 ALIAS_MARGIN, RULE_MARGIN, MOMENT_MARGIN = 3, 4, 6
 GUARD_BITS = 64  # bits of the checker's numbers beyond those that the sum loses
-# A height, over the abscissa, by which an integrand falls that needs no smoothing.
-FAR = 1e4
+# An integrand needs no smoothing if its tail is small at this height, over the abscissa.
+FAR_HEIGHT = 1e4
 # The estimated cost of a check, in products of 128 bits: of a node for each release; of a term of a
 # rule for each node and each root of nodes (fast exponential sums); of a term for the rule itself.
 COST_OF_NODE = 40.0
@@ -96,22 +98,22 @@ def contour_entries(
     # ln delta falls by about the saddle per nat of epsilon, so delta falls by this share of itself
     # over the width.  It is at least 1e-13, as the width may be 0.
     fall_of_delta = min(1.0, max(width * saddle, 1e-13))
-    reason, is_yielded = NoMethod(""), False
+    failure, is_yielded = NoMethod(""), False
     wanted = [(share * fall_of_delta, smoothing * fall_of_delta) for share, smoothing in SHARES]
     # The two ends may be those of different pairs.  The width then says nothing about the error
     # that is allowed, so a very small one is tried last.
-    for share, smoothing in [*wanted, (LEAST_SHARE, LEAST_SHARE)]:
+    for share, smoothing in [*wanted, (LAST_SHARE, LAST_SHARE)]:
         # At epsilon 0 the error need not be below delta / 100.
         log_error = log_delta + math.log(share if end else max(share, 0.01))
         try:
             entry = _cheapest_entry(integrand, saddle, log_error, smoothing, lower)
         except NoMethod as error:
-            reason = error
+            failure = error
         else:
             is_yielded = True
             yield entry
     if not is_yielded:
-        raise reason
+        raise failure
 
 
 def moment_entry(items: Items, back: bool, delta: float) -> tuple[Entry, float]:
@@ -188,7 +190,7 @@ class _Integrand:
 def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> Entry | None:
     """Return an entry of one node, Chernoff's bound, if this is below ``delta``; else None."""
     # Small abscissas come first, as the rules of large ones are long.
-    for a in np.geomspace(min(saddle / 64, LEAST), 4 * saddle, CHERNOFFS).tolist():
+    for a in np.geomspace(min(saddle / 64, LEAST_CHERNOFF), 4 * saddle, CHERNOFF_COUNT).tolist():
         if integrand.log_size(a) + _log_chernoff_factor(a) < log_delta - CHERNOFF_MARGIN:
             with suppress(LongRule):
                 return _moment_fields(integrand.parts, a)
@@ -199,28 +201,28 @@ def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> E
 def _cheapest_entry(
     integrand: _Integrand, saddle: float, log_error: float, smoothing: float, lower: bool
 ) -> Entry:
-    """Return the fields of an entry of the proof, with b if it is for a lower end.
+    """Return the fields of the entry whose check is cheapest, with b if it is for a lower end.
 
     ``log_error`` is the logarithm of the error of delta that is aimed at; ``smoothing`` is what a
     fictitious Gaussian may add to delta, as a share of it.  If the saddle point is far out, the
     rules of mixtures are long there.  So abscissas left of it are tried as long as the check
     becomes cheaper, and the cheapest entry is returned.
     """
-    cost, entry, reason = math.inf, None, NoMethod("")
-    for factor in FACTORS:
-        before = cost
+    cost, entry, failure = math.inf, None, NoMethod("")
+    for ratio in LINE_RATIOS:
+        previous_cost = cost
         try:
-            cost, candidate = _costed_entry(integrand, factor * saddle, log_error, smoothing, lower)
+            cost, candidate = _costed_entry(integrand, ratio * saddle, log_error, smoothing, lower)
         except NoMethod as error:
-            reason = error
+            failure = error
             if isinstance(error, LongRule):
                 continue
             break
-        entry = candidate if cost < before else entry
-        if cost < CHEAP or cost > before:
+        entry = candidate if cost < previous_cost else entry
+        if cost < CHEAP or cost > previous_cost:
             break
     if entry is None:
-        raise reason
+        raise failure
     return entry
 
 
@@ -235,7 +237,7 @@ def _costed_entry(
     releases = sum(n for _, n in integrand.parts)
     mu_squared = 0.0
     decays = any(isinstance(pair, (FloatGaussian, FloatMixture)) for pair, _ in integrand.parts)
-    if not decays and integrand.log_tail(a, FAR * a) >= log_error:
+    if not decays and integrand.log_tail(a, FAR_HEIGHT * a) >= log_error:
         # The integrand does not fall along the line.  A fictitious Gaussian release with
         # mu^2 = S makes it fall, and raises delta by at most about S a^2 delta.
         mu_squared = _dyadic(smoothing / a**2)
@@ -248,12 +250,12 @@ def _costed_entry(
     rules, cost = [], COST_OF_NODE * nodes * len(integrand.parts)
     for pair, n in integrand.parts:
         if isinstance(pair, FloatMixture):
-            u, slack = (nodes - 1) * h, SLACK / len(integrand.parts)
-            log_decay = pair.log_decay(a, u) - pair.log_moment(a)
-            y = pair.decay_height(a, u, n, slack)
+            last_node, slack = (nodes - 1) * h, SLACK / len(integrand.parts)
+            log_decay = pair.log_decay(a, last_node) - pair.log_moment(a)
+            decay_height = pair.decay_height(a, last_node, n, slack)
             rules_of_pair = {
                 "line": pair.rule(a, log_rule_error),
-                "decay": pair.rule(a, log_decay - RULE_MARGIN - math.log(n), y),
+                "decay": pair.rule(a, log_decay - RULE_MARGIN - math.log(n), decay_height),
             }
             if lower:
                 rules_of_pair["alias"] = pair.rule(b, -RULE_MARGIN - math.log(n))
@@ -290,13 +292,13 @@ def _line(integrand: _Integrand, start: float, log_error: float) -> tuple[float,
     grid = start * ALIAS_RATIOS
     sizes = np.array([integrand.log_size(b) for b in grid])
     best = (math.inf, start, start)
-    for factor in LESSER_ABSCISSAS:
-        a = factor * start
+    for ratio in ABSCISSA_RATIOS:
+        a = ratio * start
         beyond = grid > 1.0001 * a
         periods = (sizes[beyond] + ALIAS_MARGIN - log_error) / (grid[beyond] - a)
         k = int(np.argmin(periods))
         period = max((ALIAS_MARGIN - log_error) / a, float(periods[k]))
-        if period < GAIN * best[0]:
+        if period < PERIOD_GAIN * best[0]:
             best = (period, a, float(grid[beyond][k]))
     period, a, b = best
     return _dyadic(a), _dyadic(2 * math.pi / period), _dyadic(b)

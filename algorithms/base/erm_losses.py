@@ -34,7 +34,7 @@ from algorithms.base.row_blocks import (
 class ErmLoss:
     """A loss of a linear model: the gradient of a record x is ``slope(<x, theta>, y) x``.
 
-    ``steepest`` bounds the absolute slope, and ``smoothness`` its derivative.
+    ``steepest`` bounds the absolute slope, and ``smoothness`` its derivative in ``<x, theta>``.
     """
 
     slope: Callable[[Array, Array], Array]
@@ -56,7 +56,10 @@ ERM_LOSSES = {
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedSlopeObjective:
-    """The convex loss of one score whose slopes are those of a loss, clipped to ``steepest``."""
+    """The convex loss of one score whose slopes are those of a loss, clipped to ``steepest``.
+
+    It is for the losses of `ERM_LOSSES`, with ``steepest`` at most 1.
+    """
 
     loss: ErmLoss
 
@@ -84,8 +87,8 @@ def norm_clip_factors(rows: Any, bound: float) -> Array:
     """Return factors that scale every row to norm at most ``bound``; 0 for infinite norms."""
     with np.errstate(over="ignore"):
         lengths = np.sqrt(squared_lengths(rows))
-    shorter: Array = bound / np.maximum(lengths, bound)
-    return shorter
+    factors: Array = bound / np.maximum(lengths, bound)
+    return factors
 
 
 def clipped_row_products(rows: Any, clip_factors: Array, theta: Array) -> Array:
@@ -110,20 +113,22 @@ class ErmBlockGradient:
         A constant feature, if it is not 0, is the last one; rows are shortened without it.
         """
         rows, labels, *stored_factors = block
-        shorter = stored_factors[0] if stored_factors else norm_clip_factors(rows, self.row_bound)
-        slopes = self.theta[: rows.shape[1]]
-        inner = clipped_row_products(rows, shorter, slopes)
+        factors = stored_factors[0] if stored_factors else norm_clip_factors(rows, self.row_bound)
+        inner = clipped_row_products(rows, factors, self.theta[: rows.shape[1]])
         if self.constant:
             inner = inner + self.constant * self.theta[-1]
         slope = self.loss.slope(inner, labels)
         # The bound of slopes holds for every label, also for an invalid one.
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
-        total = weighted_row_sum(rows, shorter * slope)
+        total = weighted_row_sum(rows, factors * slope)
         return np.append(total, self.constant * slope.sum()) if self.constant else total
 
 
 class MeanGradient:
-    """The query of every round: the summed gradient over ``records``, at a public theta."""
+    """The query of every round: the summed gradient over ``records``, at a public theta.
+
+    ``records`` is a public number; the caller sets ``theta`` before each round.
+    """
 
     def __init__(
         self,

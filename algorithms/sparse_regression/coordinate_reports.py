@@ -1,8 +1,9 @@
 """The queries of local sparse regression: each user reports one number in [-1, 1].
 
-The number is a slope ``x_j r / clip``, a product ``x_j x_k``, or whether the residual ``|r|`` is
-beyond a level.  Users are processed in blocks of rows, and a user's place in the block decides
-which coordinate, pair or level is asked; places and blocks are public.
+The number is a slope ``x_j r / clip``, a product ``x_j x_k``, or whether ``|r|`` is beyond a level,
+where x are the user's features, r is the residual and f the link.  Users are processed in blocks of
+rows, and a user's place in the block decides which question is asked: which coordinate j, pair
+(j, k) or level.  Places and blocks are public.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from algorithms.base.row_blocks import equal_slices, row_products, rows_per_bloc
 from algorithms.sparse_regression.links import Link
 from algorithms.sparse_regression.narrowing_rounds import SHARES, Indices, candidates
 
-# Residuals are cut here so that they stay finite floats; clipping makes them far smaller later.
+# Residuals are cut here so that they stay finite floats, also after the division by the link's
+# derivative; clipping makes them far smaller later.
 MAX_RESIDUAL = 1e150
 
 
@@ -36,7 +38,6 @@ class Residuals:
         """Return the residual of each user."""
         support = np.flatnonzero(self.theta)
         inner = row_products(dense_columns(rows[0], support), self.theta[support])
-        # A target of any size is clipped later, but it must be a finite float.
         residuals = np.clip(rows[1] - self.link.function(inner), -MAX_RESIDUAL, MAX_RESIDUAL)
         return np.asarray(residuals / self.link.derivative(inner))
 
@@ -79,7 +80,8 @@ class SizeReports:
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return the number that each user reports."""
         sizes = np.abs(self.residuals(rows))
-        return np.where(sizes > self.levels[places(len(sizes), len(self.levels))], 1.0, -1.0)
+        question = question_of_users(len(sizes), len(self.levels))
+        return np.where(sizes > self.levels[question], 1.0, -1.0)
 
 
 @final
@@ -110,38 +112,37 @@ class LedgerUsers:
         means, counts = self._means(stage, query, len(levels))
         return (means + 1) / 2, counts
 
-    def _means(self, stage: int, query: Any, numbers: int) -> tuple[Array, Array]:
-        """Return the mean report on each of the numbers asked, and how many users each had."""
-        total, counts, blocks = np.zeros(numbers), np.zeros(numbers), self.stages[stage]
+    def _means(self, stage: int, query: Any, questions: int) -> tuple[Array, Array]:
+        """Return the mean report on each question, and how many users each had."""
+        total, counts, blocks = np.zeros(questions), np.zeros(questions), self.stages[stage]
         sums: Iterable[Array] = ()
         if blocks:  # a stage may have no users if there are few
-            mechanism, summed = self.ledger.plan.parts[0], SumsByPlace(numbers)
+            mechanism, summed = self.ledger.plan.parts[0], SumsByQuestion(questions)
             sums = self.ledger.release_blocks(mechanism, query, blocks, self.executor, summed)
         for part, block in zip(sums, blocks, strict=True):
             total += part
-            counts += np.bincount(places(block.stop - block.start, numbers), minlength=numbers)
+            question = question_of_users(block.stop - block.start, questions)
+            counts += np.bincount(question, minlength=questions)
         return total / np.maximum(counts, 1), counts
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SumsByPlace:
-    """The sums of a block's reports on each of the numbers that users are asked."""
+class SumsByQuestion:
+    """The sums of a block's reports on each question."""
 
-    numbers: int
+    questions: int
 
     def __call__(self, reports: Array) -> Array:
-        """Return a sum for each number."""
-        return np.asarray(
-            np.bincount(places(len(reports), self.numbers), reports, self.numbers),
-            dtype=np.float64,
-        )
+        """Return a sum for each question."""
+        question = question_of_users(len(reports), self.questions)
+        return np.asarray(np.bincount(question, reports, self.questions), dtype=np.float64)
 
 
 def stage_blocks(
     users: int, features: int, sparsity: int, enough_users: Array
 ) -> list[list[slice]]:
-    """Return the blocks of users of every stage; a block has a user for every number asked.
+    """Return the blocks of users of every stage; a block but the last has a user per question.
 
     A stage has its share of the users, or as many as are enough; the last one has all others.
     """
@@ -154,16 +155,16 @@ def stage_blocks(
     return [equal_slices(start, stop, block_rows) for start, stop in pairwise(ends)]
 
 
-def places(users: int, numbers: int) -> Indices:
-    """Return which of the numbers each user of a block is asked: all equally often."""
-    return np.arange(users) % numbers
+def question_of_users(users: int, questions: int) -> Indices:
+    """Return which of the questions each user of a block is asked: they take turns."""
+    return np.arange(users) % questions
 
 
 def own_entries(x: Any, columns: Indices) -> Array:
     """Return for each row its entry in the column of its place, clipped to [-1, 1]."""
     users = x.shape[0]
     entries = np.asarray(
-        x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64
+        x[np.arange(users), columns[question_of_users(users, len(columns))]], dtype=np.float64
     )
     return np.clip(entries.reshape(-1), -1.0, 1.0)
 

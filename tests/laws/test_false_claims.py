@@ -269,7 +269,7 @@ def verdict(node, delta, upper, *, lattice):
         patch.setattr(Budget, "remaining", 0.0)  # as before the first proof of a process
         # one try of each road, up to the first that leads nowhere: the others show no more
         patch.setattr(contour_parameters, "SHARES", ())
-        patch.setattr(contour_parameters, "LEAST_SHARE", 1e-3)
+        patch.setattr(contour_parameters, "LAST_SHARE", 1e-3)
         patch.setattr(writer, "lattice_entry", coarse_lattice)
         if not lattice:
             patch.setattr(Search, "_above", _first_that_holds)

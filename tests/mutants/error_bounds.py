@@ -468,9 +468,9 @@ TERMS = {
     },
     "sampled ratios": {
         "rule": Dropped(
-            SampledRatioLaw, "cgf", "round_off + missed * growth", "round_off"
+            SampledRatioLaw, "cgf", "round_off + rule_error * growth", "round_off"
         ),
-        "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * missed"),
+        "rule of a ratio": Dropped(SampledRatioLaw, "cf_ratio", " + 2 * count * rule_error"),
         "turns": Dropped(SampledRatioLaw, "log_errors", " + turn * angle"),
         "atoms of a decay": Dropped(SampledRatioLaw, "log_cf_bound", "atoms + "),
         "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
