@@ -193,11 +193,11 @@ SAMPLES = {
         relations=("zero-out",), lattice=True, most=normals({1.0: 1.0}),
     ),
     "RandomAllocation": Case(
-        {"kind": "RandomAllocation", "part": normal(0.5), "steps": 6},
+        {"kind": "RandomAllocation", "part": normal(0.5), "steps": 12},
         lambda n: (
-            events.one_of_many(0.5, 6) if n == 1 else normals({0.5 * n / math.sqrt(6): 1.0})
+            events.one_of_many(0.5, 12) if n == 1 else normals({0.5 * n / math.sqrt(12): 1.0})
         ),
-        0.01, ADDED, (1, 4),
+        0.01, ADDED, (1, 8),
     ),
     "RandomAllocation of 3 picks": Case(
         {"kind": "RandomAllocation", "part": normal(0.5), "steps": 4, "picks": 3},
@@ -223,8 +223,8 @@ HOLDERS = {
     ),
     # a record that moves is in both parts
     "Parallel with moves": Case(
-        {"kind": "Parallel", "by": "value", "parts": [normal(0.5, "replace-one")] * 2,
-         "moves": [normal(1.0, "add-remove")] * 2},
+        {"kind": "Parallel", "by": "value", "parts": [normal(0.5)] * 2,
+         "moves": [normal(1.0)] * 2},
         moved(math.sqrt(2)), relations=OWN, sizes=ALONE, proved=False,
     ),
     "Parallel of replaced values": Case(
