@@ -695,6 +695,15 @@ PATCHED = {
     test_audit_arguments.test_a_sensitivity_is_of_records_that_are_replaced: {
         audit_arguments.adds_and_removes: ("histogram",),
     },
+    test_audit_arguments.test_neighbours_differ_in_one_record_unless_others_are_asked_for: {
+        audit_arguments.compares_others_by_default: ("probe_sensitivity",),
+    },
+    test_audit_arguments.test_all_that_take_a_relation_are_in_the_table: {
+        audit_arguments.has_another_relation: (),
+    },
+    test_audit_arguments.test_a_sensitivity_is_1_in_the_sum_of_all_changes_unless_it_is_declared: {
+        audit_arguments.takes_more_for_1: (),
+    },
     test_audit_arguments.test_a_pair_is_compared_as_it_is_and_in_its_norm: {
         audit_arguments.compares_in_one_norm: (),
     },
