@@ -292,6 +292,8 @@ class BookMeter:
     @property
     def check(self) -> Callable[[Plan], None] | None:
         """Return what checks the next releases of a plan; None without a plan."""
+        if self._closed:
+            return self.refuse_closed
         return None if self.run is None else self.run.check
 
     @property

@@ -135,8 +135,10 @@ class Gate(ABC):
             If the gate is the ledger of a book that was opened without a plan: it charges a
             release when it is made, and a plan in `reserving`.
         """
-        copy = self._copies.of_plan(as_plan(plan))
+        copy = self._copies.of_spent(as_plan(plan))
+        self._refuse_other_process(copy)
         with self._lock:
+            self._refuse_within_a_query(copy)
             check = getattr(self._meter, "check", None)
             if check is not None:
                 check(copy)
@@ -322,6 +324,12 @@ class Gate(ABC):
         """
         copy, shaped = self._admitted(mechanism, query, shape)
         self._refuse_secret_sample(copy)
+        if executor is not None and not isinstance(executor, Executor):
+            raise ParameterError(
+                "executor", type(executor), "a concurrent.futures.Executor, or None"
+            )
+        if reduce is not None and not callable(reduce):
+            raise PrivateValueError("reduce", "a function of the outputs of a block, or None")
         with self._lock:
             self._refuse_within_a_query(copy)
             self._answering = True

@@ -695,6 +695,15 @@ PATCHED = {
     test_audit_arguments.test_a_sensitivity_is_of_records_that_are_replaced: {
         audit_arguments.adds_and_removes: ("histogram",),
     },
+    test_audit_arguments.test_neighbours_differ_in_one_record_unless_others_are_asked_for: {
+        audit_arguments.compares_others_by_default: ("probe_sensitivity",),
+    },
+    test_audit_arguments.test_all_that_take_a_relation_are_in_the_table: {
+        audit_arguments.has_another_relation: (),
+    },
+    test_audit_arguments.test_a_sensitivity_is_1_in_the_sum_of_all_changes_unless_it_is_declared: {
+        audit_arguments.takes_more_for_1: (),
+    },
     test_audit_arguments.test_a_pair_is_compared_as_it_is_and_in_its_norm: {
         audit_arguments.compares_in_one_norm: (),
     },
@@ -740,12 +749,15 @@ PATCHED = {
         refusals.spends_of_a_book_within_a_query: ("BookLedger of users",),
         refusals.spends_of_a_filter_within_a_query: ("Filter",),
         refusals.plans_of_a_filter_within_a_query: ("Filter",),
+        refusals.plans_of_a_book_within_a_query: ("BookLedger",),
+        refusals.checks_within_a_query: ("Filter",),
         refusals.forgets_that_it_answers: ("Odometer",),
     },
     test_refusals.test_workers_that_fail_are_not_passed_over: {
-        refusals.passes_over_failed_work: ("raises", "array"),
-        refusals.passes_over_lost_pieces: ("is cancelled", "held by workers"),
-        refusals.takes_nothing_for_answers: ("returns nothing", "array"),
+        refusals.passes_over_failed_work: (2, 1, "raises", "array"),
+        refusals.passes_over_failed_work_in_the_middle: (20, 1, "raises", "array"),
+        refusals.passes_over_lost_pieces: (2, 1, "is cancelled", "held by workers"),
+        refusals.takes_nothing_for_answers: (2, 1, "returns nothing", "array"),
     },
     test_power_cuts.test_every_way_to_write_to_a_book_is_in_the_table: {
         power_cuts.has_another_way_to_write: (),
@@ -756,6 +768,9 @@ PATCHED = {
         power_cuts.flushes_twice: ("spend",), power_cuts.pins_in_memory: ("release",),
         power_cuts.pins_nothing: ("dataset",),
         books.forgets_the_users_of_a_step: ("release_blocks",),
+    },
+    test_power_cuts.test_what_was_committed_to_a_log_that_was_removed_is_not_answered: {
+        power_cuts.writes_to_a_log_that_was_removed: ("spend", 1),
     },
     test_power_cuts.test_what_each_object_of_a_book_writes_is_on_disk: {
         power_cuts.flushes_for_one_object_alone: (True,), power_cuts.pins_nothing: (True,),
@@ -818,12 +833,19 @@ REFUSAL_MUTANTS = {
     refusals.releases_in_two_processes: ("Odometer", "another process"),
     refusals.spends_of_a_filter_in_two_processes: ("Filter", "another process"),
     refusals.plans_of_a_filter_in_two_processes: ("Filter", "another process"),
+    refusals.plans_of_a_book_in_two_processes: ("BookLedger", "another process"),
+    refusals.checks_in_two_processes: ("Ledger", "another process"),
+    refusals.checks_what_is_not_declared: ("Filter", "what is not declared"),
+    refusals.plans_of_a_closed_book: ("BookLedger", "a closed gate"),
+    refusals.checks_what_is_closed: ("BookLedger of a plan", "a closed gate"),
+    refusals.takes_any_executor: ("Ledger", "executor that"),
+    refusals.takes_any_reduction: ("Filter", "reduce that"),
     refusals.takes_any_query: ("Ledger", "a query"),
     refusals.checks_no_plan_of_a_book: ("BookLedger of a plan", "off the plan"),
-    refusals.users_below_the_first: ("Ledger", "users that"),
-    refusals.users_beyond_the_last: ("Filter", "users that"),
-    refusals.users_twice: ("Odometer", "users that"),
-    refusals.masks_of_any_length: ("Ledger", "users that"),
+    refusals.users_below_the_first: ("Ledger", "who that"),
+    refusals.users_beyond_the_last: ("Filter", "who that"),
+    refusals.users_twice: ("Odometer", "who that"),
+    refusals.masks_of_any_length: ("Ledger", "who that"),
     refusals.steps_along_any_plan: ("CoupledGate", "off the plan"),
     refusals.takes_what_is_not_declared: ("Ledger", "what is not declared"),
 }

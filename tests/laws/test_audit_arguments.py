@@ -136,3 +136,45 @@ def test_a_pair_is_compared_as_it_is_and_in_its_norm():
         claims = Sensitivity(distance, norm), Sensitivity(0.99 * distance, norm)
         outcomes = [audit(np.copy, pair, one, rng=1).outcome.name for one in claims]
         assert outcomes == ["SURVIVED", "FALSIFIED"]
+
+
+def histogram_of(data):
+    return np.histogram(data, 4, (0.0, 1.0))[0]
+
+
+def histogram_release(data, rng, size):
+    return rng.laplace(float(histogram_of(data)[0]), size=size)
+
+
+# which pairs are compared, or given, by those that take a relation and get none
+DEFAULT_PAIRS = {
+    "candidate_pairs": lambda: [one.pair for one in audits.candidate_pairs(UNIT)],
+    "probe_sensitivity": lambda: [
+        audits.probe_sensitivity(histogram_of, UNIT, budget=200, rng=1).pair],
+    "search_pairs": lambda: [
+        one.pair for one, _ in audits.search_pairs(
+            histogram_release, UNIT, 1.0, runs=1000, rng=1).screened],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEFAULT_PAIRS)
+def test_neighbours_differ_in_one_record_unless_others_are_asked_for(name):
+    compared = DEFAULT_PAIRS[name]()
+    assert compared
+    for pair in compared:
+        first, second = map(np.asarray, pair)
+        assert first.shape == second.shape
+        assert np.count_nonzero(first != second) == 1
+
+
+def test_all_that_take_a_relation_are_in_the_table():
+    asked = {
+        name for name in audits.__all__ if inspect.isfunction(getattr(audits, name))
+        and "relation" in inspect.signature(getattr(audits, name)).parameters
+    }  # fmt: skip
+    assert asked == DEFAULT_PAIRS.keys()
+
+
+def test_a_sensitivity_is_1_in_the_sum_of_all_changes_unless_it_is_declared():
+    probe = audits.probe_sensitivity(histogram_of, UNIT, budget=200, rng=1)
+    assert (probe.found, probe.declared, probe.outcome.name) == (2.0, 1.0, "FALSIFIED")

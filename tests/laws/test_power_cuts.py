@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, Parallel
+from accountant import Book, Budget, LedgerCorrupt, Parallel
 from accountant.book import log
+from accountant.book.databases.sqlite import SQLite
 from mechanisms import Laplace
 from tests.accountant.book.people import People
 from tests.laws.test_books import opened_book
@@ -276,6 +277,50 @@ def test_nothing_is_seen_or_answered_before_it_is_on_disk(how):
             assert bool(looked) == (transactions > 1)
         with Book.open(disk.folder / "book.db", pin=f"{disk.file}.pin") as book:
             book.verify()  # what is left is a good book
+
+
+def without_log_ahead(file, patch, transaction):
+    """Remove the log ahead of a book after a commit, as another program may: it is no more a file.
+
+    The first transaction is number 1.
+    """
+    flush, flushes = SQLite._flush, []
+
+    def flush_without_log(storage):
+        flushes.append(storage)
+        if len(flushes) == transaction:
+            Path(f"{file}-wal").unlink()
+        flush(storage)
+
+    patch.setattr(SQLite, "_flush", flush_without_log)
+
+
+TRANSACTIONS = [(how, nth + 1) for how, (_, count) in WRITES.items() for nth in range(count)]
+
+
+@pytest.mark.parametrize(("how", "transaction"), TRANSACTIONS)
+def test_what_was_committed_to_a_log_that_was_removed_is_not_answered(how, transaction):
+    write = WRITES[how][0]
+    looked, answered = [], []
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        file = Path(folder) / "book.db"
+
+        def query(rows):
+            looked.append(rows)
+            return rows if how in {"release_each", "release_blocks"} else rows.sum()
+
+        with Book.create(file, author="ada", pin=f"{file}.pin") as book:
+            book.dataset("d", Budget(1.0))
+            without_log_ahead(file, patch, transaction)
+            if (how, transaction) == ("failed release", 2):
+                write(book, query)  # who asks sees the error of the query alone
+            else:
+                with pytest.raises(LedgerCorrupt, match="its log was removed"):
+                    answered.append(write(book, query))
+            assert answered == []
+            assert transaction > 1 or looked == []
+            with pytest.raises(LedgerCorrupt, match="its log was removed"):
+                book.spent("d")
 
 
 @pytest.mark.parametrize("pins", [True, False])

@@ -94,8 +94,9 @@ PLANNED = [name for name in GATES if name not in {"Filter", "Odometer"} and (
     "Book" not in name or "plan" in name)]  # fmt: skip
 BOUNDED = [name for name in GATES if name == "Filter" or ("Book" in name and "plan" not in name)]
 BOOKS = [name for name in GATES if "Book" in name]
-# gates that check a plan before it is released; the others say so with an error of their own
-CHECKED = ["Filter", *PLANNED]
+FREE_BOOKS = [name for name in BOOKS if name not in PLANNED]
+# gates that check no plan before it is released: they say so, whatever the plan is
+UNCHECKED = {"Odometer": ("check", "reserving"), **dict.fromkeys(FREE_BOOKS, ("check",))}
 
 
 def gates_of(kind):
@@ -127,23 +128,33 @@ def state(gate):
 ENTRANCES = {
     "check": lambda gate, mechanism, query, **given: gate.check(mechanism),
     "release": lambda gate, mechanism, query, **given: gate.release(mechanism, query, **given),
-    "release_each": lambda gate, mechanism, query, who=None: gate.release_each(
-        mechanism, query, who
+    "release_each": lambda gate, mechanism, query, **given: gate.release_each(
+        mechanism, query, **given
     ),
-    "release_blocks": lambda gate, mechanism, query, who=None: list(
-        gate.release_blocks(mechanism, query, [who])
-    ),
+    "release_blocks": lambda *asked, **given: ask_blocks(*asked, **given),  # noqa: PLW0108
     "spend": lambda gate, mechanism, query, **given: gate.spend(mechanism, **given),
     "spend_plan": lambda gate, mechanism, query, **given: gate.spend_plan(mechanism),
-    "reserving": lambda gate, mechanism, query, **given: reserve(gate, mechanism),
+    "reserving": lambda gate, mechanism, query, **given: reserve(gate, mechanism, **given),
 }
 # what neither spends, nor draws, nor looks
-READERS = {"answering", "close", "finish", "remaining", "to_frame", "to_records"}
+READERS = {
+    "answering": lambda gate: gate.answering("how many"),
+    "close": lambda gate: gate.close(),
+    "finish": lambda gate: gate.finish(),
+    "remaining": lambda gate: gate.remaining(PLAN),
+    "to_frame": lambda gate: gate.to_frame(),
+    "to_records": lambda gate: gate.to_records(),
+}
 
 
-def reserve(gate, plan):
+def ask_blocks(gate, mechanism, query, who=None, **given):
+    """Ask for one block of users, unless blocks are given."""
+    return list(gate.release_blocks(mechanism, query, **{"blocks": [who], **given}))
+
+
+def reserve(gate, plan, **given):
     """Ask for the releases of a plan, and make none."""
-    with gate.reserving(plan):
+    with gate.reserving(plan, **given):
         pass
 
 
@@ -159,7 +170,12 @@ def test_every_gate_and_every_entrance_is_in_the_table():
         with make() as gate:
             assert type(gate).__name__ == name.partition(" ")[0]
             made.add(type(gate))
-            assert set(entrances_of(gate)) <= ENTRANCES.keys() | READERS
+            assert set(entrances_of(gate)) <= ENTRANCES.keys() | READERS.keys()
+            before = state(gate)
+            for reader in READERS.keys() & set(entrances_of(gate)):
+                with contextlib.suppress(OffTranscript):  # the run is not over
+                    READERS[reader](gate)
+            assert state(gate) == before
     assert set(gates_of(Gate)) == made
 
 
@@ -178,13 +194,26 @@ class Refused(NamedTuple):
     query: Any = None  # instead of one that must not be called
 
 
-RELEASES = ("release", "release_each", "release_blocks")
-SPENDS = (*RELEASES, "spend", "spend_plan")
-LOCAL = ("release_each", "release_blocks")
+def taking(argument):
+    """The entrances that take an argument, at any gate: a new one is among them."""
+    entrances = {name: [getattr(kind, name, None) for kind in gates_of(Gate)] for name in ENTRANCES}
+    return tuple(
+        name
+        for name, methods in entrances.items()
+        if any(argument in inspect.signature(one).parameters for one in methods if one)
+    )
+
+
+RELEASES = taking("query")
+LOCAL = tuple(name for name in RELEASES if name != "release")
+PLANS = taking("plan")
+AT_ONCE = tuple(name for name in ENTRANCES if name not in LOCAL)
+WHOLE_PLANS = tuple(name for name in PLANS if name != "spend_plan")  # that the gate itself follows
 GARBAGE = {
     "nothing": None, "a word": "noise", "a number": 3.0, "NaN": math.nan, "a class": Laplace,
     "a function": np.sum,
 }  # fmt: skip
+GARBAGE_BUT_NONE = {name: value for name, value in GARBAGE.items() if value is not None}
 WRONG_USERS = {
     "below 0": [-1], "beyond the last": [6], "twice": [1, 1], "NaN": [math.nan], "halves": [0.5],
     "a short mask": [True, False], "a matrix": [[0, 1]], "infinity": [math.inf], "a word": "all",
@@ -214,6 +243,24 @@ def belongs_to_another_process(gate):
     gate._process += 1
 
 
+WRONG_LABELS = {
+    "empty": "", "a number": 3, "NaN": math.nan, "a blank": " ", "two lines": "a\nb",
+}  # fmt: skip
+WRONG_SHAPES = {
+    "below 0": -1, "halves": 0.5, "NaN": math.nan, "a word": "all",
+}  # fmt: skip
+
+
+def given_to(argument, entrances, named, error=ParameterError, **more):
+    """Refusals of what an argument may not be, by what that is."""
+    return {
+        f"{argument} that is {name} at {entrances}": Refused(
+            error, given={argument: value}, entrances=entrances, **more
+        )
+        for name, value in named.items()
+    }
+
+
 REFUSALS = {
     **{
         f"a mechanism that is {name}": Refused((ParameterError, TypeError), garbage)
@@ -221,58 +268,41 @@ REFUSALS = {
     },
     "a loss": Refused(ParameterError, PureLoss(0.1), entrances=RELEASES),
     "a plan of two releases": Refused(ParameterError, PLAN, entrances=RELEASES),
-    "what is not declared": Refused(ParameterError, Lookalike(4.0), entrances=SPENDS),
+    "what is not declared": Refused(ParameterError, Lookalike(4.0)),
     "what is not declared in a sample": Refused(
-        ParameterError, PoissonSampled(Lookalike(4.0), 0.5), entrances=SPENDS
+        ParameterError, PoissonSampled(Lookalike(4.0), 0.5)
     ),
     "a query that is none": Refused(ParameterError, entrances=RELEASES, query=45.25),
     "no query": Refused(ParameterError, entrances=RELEASES, query=()),
     "a secret sample of each user": Refused(ParameterError, SAMPLED, entrances=LOCAL),
-    **{
-        f"users that are {name}": Refused(
-            ParameterError, given={"who": who}, entrances=LOCAL
-        )
-        for name, who in WRONG_USERS.items()
-    },
-    "off the plan": Refused(OffPlan, Laplace(5.0), gates=PLANNED, entrances=(*RELEASES, "check")),
+    **given_to("who", LOCAL, WRONG_USERS),
+    **given_to("who", taking("who"), WRONG_USERS, gates=BOOKS),
+    **given_to("blocks", taking("blocks"), {"a number": 3, "a class": list}, TypeError),
+    **given_to("executor", taking("executor"), GARBAGE_BUT_NONE),
+    **given_to("reduce", taking("reduce"), {"a word": "sum", "a number": 3}),
+    **given_to("shape", taking("shape"), WRONG_SHAPES),
+    **given_to("label", taking("label"), WRONG_LABELS, gates=FREE_BOOKS),
+    **given_to("label", taking("label"), {"given": "sum"}, gates=[
+        name for name in GATES if name not in FREE_BOOKS]),
+    "off the plan": Refused(OffPlan, Laplace(5.0), gates=PLANNED),
     "past the end of the plan": Refused(
         OffPlan, gates=[one for one in PLANNED if one != "ReplayGate"], arrange=spend_all,
-        entrances=(*RELEASES, "check"),
     ),
-    "more than the budget": Refused(
-        BudgetExceeded, Laplace(1.0), gates=BOUNDED, entrances=SPENDS
-    ),
+    "more than the budget": Refused(BudgetExceeded, Laplace(1.0), gates=BOUNDED),
     "a sample for more than the budget": Refused(
-        BudgetExceeded, PoissonSampled(Laplace(0.1), 0.5), gates=BOUNDED,
-        entrances=("release", "spend"),
+        BudgetExceeded, PoissonSampled(Laplace(0.1), 0.5), gates=BOUNDED, entrances=AT_ONCE,
     ),
     "more than any delta": Refused(
         RuntimeError, Gaussian(4.0), gates=["Filter", "Odometer", *BOOKS[:1]],
-        entrances=SPENDS,
     ),
-    "another process": Refused(OffPlan, arrange=belongs_to_another_process, entrances=SPENDS),
-    "a closed gate": Refused(OffPlan, gates=BOOKS, arrange=close, entrances=SPENDS),
-    "a closed data set": Refused(
-        DatasetClosed, gates=BOOKS, arrange=close_dataset, entrances=SPENDS
+    "another process": Refused(OffPlan, arrange=belongs_to_another_process),
+    "a closed gate": Refused(OffPlan, gates=BOOKS, arrange=close),
+    "a closed data set": Refused(DatasetClosed, gates=FREE_BOOKS, arrange=close_dataset),
+    # what is asked of a plan alone is not whether its data set is closed
+    "a closed data set of a plan": Refused(
+        DatasetClosed, gates=[name for name in BOOKS if name in PLANNED], arrange=close_dataset,
+        entrances=tuple(name for name in ENTRANCES if name not in WHOLE_PLANS),
     ),
-    "a label where answers are not stored": Refused(
-        ParameterError, given={"label": "sum"}, entrances=("release",),
-        gates=[name for name in GATES if name not in BOOKS or name == "BookLedger of a plan"],
-    ),
-    **{
-        f"charged to users that are {name}": Refused(
-            ParameterError, given={"who": who}, entrances=("spend",), gates=BOOKS
-        )
-        for name, who in WRONG_USERS.items()
-    },
-    **{
-        f"a label that is {name}": Refused(
-            ParameterError, given={"label": label}, entrances=("release",), gates=BOOKS[:1]
-        )
-        for name, label in {
-            "empty": "", "a number": 3, "NaN": math.nan, "a blank": " ", "two lines": "a\nb",
-        }.items()
-    },
 }  # fmt: skip
 
 
@@ -284,9 +314,9 @@ def refuses(gate, entrance, refused):
     """Ask, and see that it was refused and that nothing happened."""
     query = unlooked if refused.query is None else refused.query
     before = state(gate)
-    error = refused.error
+    error = refused.error if isinstance(refused.error, tuple) else (refused.error,)
     if isinstance(gate, ReplayGate):  # what the recorded run was not refused is off its transcript
-        error = (OffTranscript, *(error if isinstance(error, tuple) else (error,)))
+        error = (OffTranscript, *error)
     try:
         ENTRANCES[entrance](gate, refused.mechanism, query, **refused.given)
     except Exception as caught:
@@ -327,13 +357,14 @@ def refuses_all(kind, begins):
 def refuses_everywhere(kind, gate, refused):
     """Ask at every entrance that the gate has."""
     for entrance in refused.entrances if kind in refused.gates else ():
-        if entrance in entrances_of(gate) and (entrance != "check" or kind in CHECKED):
+        if entrance in UNCHECKED.get(kind, ()):
+            either = refused.error if isinstance(refused.error, tuple) else (refused.error,)
+            refuses(gate, entrance, refused._replace(error=(ParameterError, *either)))
+        elif entrance in entrances_of(gate):
             refuses(gate, entrance, refused)
 
 
 # --- requests from inside of a request
-
-ASKED_INSIDE = ("release", "release_each", "release_blocks", "spend", "spend_plan")
 
 
 def requests(gate, inside):
@@ -371,15 +402,15 @@ def test_nothing_is_asked_from_inside_of_a_request(kind):
             refused = []
 
             def inside(gate=gate, refused=refused):
-                for entrance in ASKED_INSIDE:
+                for entrance in ENTRANCES:
                     if entrance in entrances_of(gate):
                         refuses(gate, entrance, Refused(OffPlan))
                         refused.append(entrance)
-                if kind == "BookLedger":
-                    refuses(gate, "release", Refused(OffPlan, given={"label": "sum"}))
+                for entrance in taking("label") if kind in FREE_BOOKS else ():
+                    refuses(gate, entrance, Refused(OffPlan, given={"label": "sum"}))
 
             list(requests(gate, inside))[outer]()
-            assert len(refused) >= 3
+            assert len(refused) >= 5
             answers_honestly(gate)
 
 
@@ -389,13 +420,13 @@ def test_nothing_is_asked_from_inside_of_a_request(kind):
 class FailingWorkers(Executor):
     """Workers of which one block fails, in one of the ways in which futures fail."""
 
-    def __init__(self, how):
-        self.how, self.done = how, 0
+    def __init__(self, how, place):
+        self.how, self.left = how, place
 
     def submit(self, function, *arguments):
-        self.done += 1
+        self.left -= 1
         future = Future()
-        if self.done == 1:
+        if self.left != -1:
             future.set_result(function(*arguments))
         elif self.how == "refuses work":
             raise RuntimeError("shut down")
@@ -409,23 +440,28 @@ class FailingWorkers(Executor):
 
 
 HELD = ("array", "held by workers")
+# how many blocks there are, and which fails: with more than are sent ahead, also one in the middle
+PLACES = [(2, 1), (20, 1), (20, 19)]
 
 
 @pytest.mark.parametrize("kept", HELD)
 @pytest.mark.parametrize("how", ["refuses work", "raises", "is cancelled", "returns nothing"])
-def test_workers_that_fail_are_not_passed_over(how, kept):
-    data = DATA
+@pytest.mark.parametrize(("count", "place"), PLACES)
+def test_workers_that_fail_are_not_passed_over(count, place, how, kept):
+    data = np.arange(float(count))
     if kept == "held by workers":
-        data = WorkerChunks([lambda: DATA[:3], lambda: DATA[3:]], [3, 3], (6,))
-    blocks = [slice(0, 3), slice(3, 6)]
-    gate = Ledger(data, Parallel([NOISE] * 2) + NOISE, rng=1)
+        data = WorkerChunks([lambda: np.ones(1)] * count, [1] * count, (count,))
+    blocks = [slice(user, user + 1) for user in range(count)]
+    gate = Ledger(data, Parallel([NOISE] * count) + NOISE, rng=1)
     made = []
+    workers = FailingWorkers(how, place)
     with pytest.raises(BaseException) as caught:  # noqa: PT011  # as many kinds as libraries
-        made.extend(gate.release_blocks(NOISE, lambda rows: rows, blocks, FailingWorkers(how)))
+        made.extend(gate.release_blocks(NOISE, lambda rows: rows, blocks, workers))
     assert not isinstance(caught.value, (AssertionError, StopIteration, GeneratorExit))
     outputs = [entry.output is not None for entry in gate.transcript]
-    assert outputs == [True, False][: len(outputs)] or outputs == [False, False]
-    assert len(made) <= 1
-    assert gate.next == NOISE  # both blocks were charged, whatever became of them
-    if kept == "array":
-        answers_honestly(gate)
+    assert outputs == [True] * len(made) + [False] * (len(outputs) - len(made))
+    assert len(made) <= place < len(outputs)  # the block that failed was charged
+    if place == count - 1:
+        assert gate.next == NOISE  # all blocks were charged, whatever became of them
+        if kept == "array":
+            answers_honestly(gate)

@@ -91,6 +91,34 @@ def adds_and_removes(patch):
     patch.setattr(sensitivity, "probe_sensitivity", other_neighbours)
 
 
+def compares_others_by_default(patch):
+    """Adds and removes records where nobody asked for it."""
+    honest = audits.probe_sensitivity
+
+    def other_neighbours(query, space, relation=Adjacency.ADD_REMOVE, **more):
+        return honest(query, space, relation, **more)
+
+    patch.setattr(audits, "probe_sensitivity", other_neighbours)
+
+
+def takes_more_for_1(patch):
+    """Declares another sensitivity than 1 where none is declared."""
+    honest = audits.probe_sensitivity
+    patch.setattr(
+        audits, "probe_sensitivity", lambda *asked, **more: honest(*asked, declared=2.0, **more)
+    )
+
+
+def has_another_relation(patch):
+    """A new search among neighbours, which no table names."""
+
+    def search_twice(release, relation=Adjacency.REPLACE_ONE):
+        return audits.search_pairs(release, relation=relation)
+
+    patch.setattr(audits, "search_twice", search_twice, raising=False)
+    patch.setattr(audits, "__all__", [*audits.__all__, "search_twice"])
+
+
 def compares_in_one_norm(patch):
     """Takes every norm for the largest entry."""
     honest = sensitivity.answer_distance

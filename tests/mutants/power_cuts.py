@@ -39,6 +39,11 @@ def flushes_twice(patch):
     patch.setattr(SQLite, "_flush", lambda self: (flush(self), flush(self)))
 
 
+def writes_to_a_log_that_was_removed(patch):
+    """Flushes what nobody will read, and answers."""
+    edit(patch, SQLite, "_flush", "self._refuse_without_log()", "pass")
+
+
 def flushes_for_one_object_alone(patch):
     """Flushes what the first object of a process writes, and of no other one."""
     flush, writers = SQLite._flush, []

@@ -44,6 +44,16 @@ def plans_of_a_filter_within_a_query(patch):
     edit(patch, Filter, "spend_plan", WITHIN, "pass")
 
 
+def plans_of_a_book_within_a_query(patch):
+    """Lets a query pay for a whole plan."""
+    edit(patch, BookLedger, "reserving", WITHIN, "pass")
+
+
+def checks_within_a_query(patch):
+    """Says that a plan may be released where no release is answered."""
+    edit(patch, Gate, "check", WITHIN, "pass")
+
+
 def forgets_that_it_answers(patch):
     """Takes a gate for idle while its blocks are made."""
     edit(patch, Gate, "release_blocks", "self._answering = True", "self._answering = False")
@@ -74,6 +84,21 @@ def plans_of_a_filter_in_two_processes(patch):
     edit(patch, Filter, "spend_plan", PROCESS, "pass")
 
 
+def plans_of_a_book_in_two_processes(patch):
+    """Pays for a plan whose releases are refused."""
+    edit(patch, BookLedger, "reserving", PROCESS, "pass")
+
+
+def checks_in_two_processes(patch):
+    """Says that a plan may be released by a process that may release nothing."""
+    edit(patch, Gate, "check", PROCESS, "pass")
+
+
+def checks_what_is_not_declared(patch):
+    """Says that a plan may be released whose mechanism is refused."""
+    edit(patch, Gate, "check", "of_spent", "of_plan")
+
+
 def takes_any_query(patch):
     """Finds out that a query is none when it is asked."""
     edit(patch, Gate, "_admitted", "not callable(query)", "False")
@@ -82,6 +107,26 @@ def takes_any_query(patch):
 def releases_what_is_closed(patch):
     """Does not ask whether the gate was closed."""
     edit(patch, BookMeter, "refuse_closed", "self._closed", "False")
+
+
+def plans_of_a_closed_book(patch):
+    """Pays for a plan whose releases are refused."""
+    edit(patch, BookLedger, "reserving", "meter.refuse_closed(copy)", "pass")
+
+
+def checks_what_is_closed(patch):
+    """Says that a plan may be released by a gate that was closed."""
+    edit(patch, BookMeter, "check", "self._closed", "False")
+
+
+def takes_any_executor(patch):
+    """Charges a block before it asks whether there are workers."""
+    edit(patch, Gate, "release_blocks", "not isinstance(executor, Executor)", "False")
+
+
+def takes_any_reduction(patch):
+    """Releases a block before it asks what becomes of it."""
+    edit(patch, Gate, "release_blocks", "not callable(reduce)", "False")
 
 
 def checks_no_plan_of_a_book(patch):
@@ -129,6 +174,17 @@ def passes_over_failed_work(patch):
     edit(
         patch, ordered_map, "results_in_order",
         "while waiting:", "while waiting and waiting[0].exception() is None:",
+    )  # fmt: skip
+
+
+def passes_over_failed_work_in_the_middle(patch):
+    """Leaves a piece out that failed while others were still sent."""
+    edit(
+        patch, ordered_map, "results_in_order",
+        "                yield waiting.popleft().result()\n        while",
+        "                done = waiting.popleft()\n"
+        "                if done.exception() is None:\n"
+        "                    yield done.result()\n        while",
     )  # fmt: skip
 
 

@@ -6,11 +6,12 @@ import textwrap
 
 from accountant.book import verification
 from accountant.book.checks.account_check import AccountsCheck, ChargeCheck, TermsCheck
+from accountant.book.checks.quota_check import QuotaCheck
 from accountant.book.checks.time_check import TimeCheck
 from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
-CHECKS = (LogCheck, AccountsCheck, TimeCheck, ChargeCheck, TermsCheck, IndexCheck)
+CHECKS = (LogCheck, AccountsCheck, TimeCheck, ChargeCheck, TermsCheck, QuotaCheck, IndexCheck)
 
 
 def refusals():
@@ -99,6 +100,27 @@ def runs_in_any_order(patch):
     edit(patch, ChargeCheck, "_check_runs", 'facts["nth"] != runs_made + 1 or ', "")
 
 
+def more_runs_than_were_paid(patch):
+    """Numbers the runs, and does not ask how many were set aside."""
+    edit(patch, ChargeCheck, "_check_runs", ' or runs_made >= aside["runs"]', "")
+
+
+def believes_totals_of_users(patch):
+    """Compares with the budget only where all users pay together."""
+    edit(
+        patch, ChargeCheck, "_add", "exceeds_every_way(notion, after, self._each_total())",
+        "self._users is None and exceeds_every_way(notion, after, self._each_total())",
+    )  # fmt: skip
+
+
+def believes_quotas_of_users(patch):
+    """Compares with the quota of an author only where all users pay together."""
+    edit(
+        patch, QuotaCheck, "check_charge", "quota is not None and",
+        "account.users is None and quota is not None and",
+    )  # fmt: skip
+
+
 def changes_any_terms(patch):
     """Believes what a change of terms says it changed."""
     edit(
@@ -131,6 +153,9 @@ PARTIAL = {
     counts_a_notion_without_a_plan: "counts what was spent in another way than the entry before",
     any_run_of_what_is_aside: "is a run of another plan than was set aside",
     runs_in_any_order: "is one run more than was set aside",
+    more_runs_than_were_paid: "is one run more than was set aside",
+    believes_totals_of_users: "spends more than the budget",
+    believes_quotas_of_users: "spends more than the quota of its author",
     changes_any_terms: "changes other terms than it says",
     changes_of_any_kind: "changes other terms than it says",
     windows_of_any_largest_budget: "does not say the largest budget that a window had",

@@ -33,6 +33,7 @@ def write_honest(path, key=None):
             "plain": {"notion": "pure"}, "users": {"users": 6}, "buckets": {"buckets": "region"},
             "window": {"window": "month", "carry": 1}, "aside": {"plan": 2 * TENTH, "runs": 2},
             "quota": {}, "users with a quota": {"users": 6},
+            "buckets with a quota": {"buckets": "region"},
         }.items():  # fmt: skip
             book.dataset(name, Budget(1.0), **options)
         book.dataset("certified", Budget(EXACT + 0.01, 1e-6))
@@ -57,14 +58,16 @@ def write_honest(path, key=None):
         for name in ("june", "july"):
             with book.ledger("aside", DATA, 2 * TENTH, run=name) as ledger:
                 ledger.release(TENTH, np.sum)
-        for name in ("quota", "users with a quota"):
-            ledger = book.ledger(name, DATA)
+        for name in ("quota", "users with a quota", "buckets with a quota"):
+            ledger = book.ledger(name, DATA, buckets=["a"] if "buckets" in name else None)
             ledger.spend(TENTH)
             book.set_quota(name, "ada", 0.35, "a third")
             ledger.spend(TENTH)
             book.set_quota(name, "bob", 0.5, "a half")
         book.ledger("certified", DATA, PLAN)
         book.ledger("certified", DATA).spend(Laplace(200.0))
+        for name in ("users", "buckets"):
+            book.raise_budget(name, Budget(2.0), "more")
         book.raise_budget("terms", Budget(2.0, 1e-6), "more")
         book.expire("terms", "2999-01-01", "some day")
         book.close_dataset("terms", "the end")
@@ -128,8 +131,14 @@ class Forged:
         self.rows = self.ask("SELECT seq, body FROM entries ORDER BY seq")
         self.facts = [json.loads(body) for _, body in self.rows]
 
-    def ask(self, *words):
+    def connect(self):
+        """A connection that does not wait for the disk."""
         db = sqlite3.connect(self.path)
+        db.execute("PRAGMA synchronous = OFF")
+        return db
+
+    def ask(self, *words):
+        db = self.connect()
         for verb in ("update", "delete"):
             db.execute(f"DROP TRIGGER IF EXISTS entries_no_{verb}")
         found = db.execute(*words).fetchall()
@@ -152,7 +161,7 @@ class Forged:
             previous = next_hash(previous, body)
             columns = [facts.get(name) for name in ("dataset", "kind", "key")]
             rows.append((facts["seq"], *columns, body, previous))
-        db = sqlite3.connect(self.path)
+        db = self.connect()
         db.execute("DROP TRIGGER IF EXISTS entries_need_format")
         db.execute("DELETE FROM entries")
         db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)

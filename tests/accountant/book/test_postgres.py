@@ -159,15 +159,22 @@ def test_a_flush_that_fails_answers_nothing_and_is_not_called_busy(place, monkey
         book.verify()
 
 
-def test_a_transaction_in_which_a_statement_failed_is_no_spend(place):
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_transaction_in_which_a_statement_failed_is_no_spend(place, is_first):
     with Book.open(place.url) as book:
         before = place.hash_rows()
 
+        def fails():
+            with suppress(Exception):
+                book._log.storage.ask("SELECT 1 / 0")
+
         def appends():
             with book._log.writing():
-                with suppress(Exception):
-                    book._log.storage.ask("SELECT 1 / 0")
+                if is_first:
+                    fails()
                 book._log.append("seed", {}, "d", "noise:0")
+                if not is_first:  # then the server would answer the commit, and roll back
+                    fails()
 
         with pytest.raises(LedgerUnwritable, match="nothing was answered"):
             appends()
