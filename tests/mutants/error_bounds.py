@@ -69,6 +69,36 @@ TERMS = {
     },
     "sums of a contour": {
         "additions": Dropped(contour, "_round_off", " + 64 * ULP * float(np.sum(size))"),
+        "turns": Dropped(contour, "_round_off", "return fixed, 4 * ULP", "return fixed, 0"),
+        "frequency of a turn": Dropped(contour, "_round_off", "size * np.abs(z)", "size"),
+    },
+    "tables of a contour": {
+        "transform": Dropped(Contour, "upper_table", "[indices], error)", "[indices], 0.0)"),
+        "its size": Dropped(Contour, "upper_table", "math.sqrt(2 * size * ", "math.sqrt(2 * "),
+        "its levels": Dropped(Contour, "upper_table", " * (math.log2(size) + 1)"),
+        "its constant": Dropped(Contour, "upper_table", "FFT_ULPS * ULP", "ULP"),
+        "first epsilon": Dropped(
+            Contour, "upper_table", "math.floor(low / spacing) - 1", "math.ceil(low / spacing)"
+        ),
+        "last epsilon": Dropped(
+            Contour, "upper_table", "math.ceil(high / spacing) + 2", "math.floor(high / spacing)"
+        ),
+    },
+    "smoothed contours": {
+        "density": Dropped(Contour, "bounds", "self._density_error[0] + ", "0.0 + "),
+        "kernel of the density": Dropped(Contour, "integrate", "error * np.abs(kernel)", "error"),
+    },
+    "smoothed cumulants": {
+        "at a point": Dropped(PlanCGF, "value_at", "size = 4 * ULP *", "size = 0 *"),
+        "some ulps at a point": Dropped(PlanCGF, "value_at", "size = 4 * ULP *", "size = ULP *"),
+        "at a node": Dropped(PlanCGF, "cf_ratio", "missed = 4 * ULP *", "missed = 0 *"),
+        "size at a node": Dropped(
+            PlanCGF, "cf_ratio", "np.abs(exponent) * np.abs(product)", "np.abs(product)"
+        ),
+        "a small difference": Dropped(
+            PlanCGF, "cf_ratio", "(z - z[0, 0]) * (z + (z[0, 0] + 1))",
+            "(z * z + z - z[0, 0] * (z[0, 0] + 1))",
+        ),
     },
     "phases of a contour": {
         "growing": Dropped(Contour, "bounds", " + self._sum_error[1] * abs(epsilon)"),
@@ -170,6 +200,20 @@ TERMS = {
             "first_reached",
         ),
         "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
+        "beyond a cut": Dropped(
+            connect_the_dots, "discretise",
+            "loss.infinity if high >= loss.max_loss else None", "loss.infinity",
+        ),
+        "an end that stands twice": Dropped(
+            connect_the_dots, "discretise", "central_points[1:-1]", "central_points"
+        ),
+        "digits near epsilon 0": Dropped(
+            connect_the_dots, "_x_less_1", "np.append(-1.0, np.expm1(points))",
+            "np.append(0.0, np.exp(points))",
+        ),
+        "the point x = 0": Dropped(
+            connect_the_dots, "_x_less_1", "np.append(-1.0, ", "np.append(-0.999, "
+        ),
     },
     "mixtures": {
         "rule": Dropped(
