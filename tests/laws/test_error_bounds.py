@@ -33,6 +33,7 @@ LAWS = {
     "cumulants": cumulants.violation,
     "smoothed cumulants": cumulants.smoothing_violation,
     "transforms on a grid": grids.transform_violation,
+    "rough transforms on a grid": grids.rough_violation,
     "noise on a grid": grids.noise_violation,
     "few outcomes": grids.few_outcomes_violation,
     "finite pairs": finite_pairs.violation,

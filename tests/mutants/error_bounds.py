@@ -158,6 +158,21 @@ TERMS = {
         ),
         "round-off at many": Dropped(SumOnGrid, "upper_deltas", " + missed"),
     },
+    "rough transforms on a grid": {
+        "transform back": Dropped(SumOnGrid, "convolve", " + round_off) * size)", ") * size)"),
+        "transforms": Dropped(
+            SumOnGrid, "convolve", "power_error += count * round_off", "power_error += 0 * round_off"
+        ),
+        "levels": Dropped(SumOnGrid, "convolve", " * (math.log2(n) + 1)"),
+        "kernel": Dropped(SumOnGrid, "delta", "self.error_2 * size", "self.error_2 * 0"),
+        "round-off at many": Dropped(SumOnGrid, "_all_tails", "1.000001 * self.error_2 * size + "),
+        "factors above 1": Dropped(
+            SumOnGrid, "convolve", "slack = math.exp(min(2 * power_error * math.sqrt(n), 700.0))",
+            "slack = 1.0",
+        ),
+        "size of a factor above 1": Dropped(SumOnGrid, "convolve", " * math.sqrt(n), 700", ", 700"),
+        "wrapped": Dropped(SumOnGrid, "delta", "wrapped = self._wrapped / (1 + a)", "wrapped = 0"),
+    },
     "noise on a grid": {
         "noise": Dropped(
             pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "

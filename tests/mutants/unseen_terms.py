@@ -74,6 +74,17 @@ UNSEEN = {
     Dropped(SumOnGrid, "delta", "error += 1000 * ULP * abs(value)", "pass"): (
         "the same, while no value is near the whole"
     ),
+    Dropped(SumOnGrid, "convolve", "min(2 * power_error", "min(power_error"): (
+        "(1 + e)^n - 1 is at most n e times e^(n e), which is half of the exponent: the other half"
+        " is to spare"
+    ),
+    Dropped(SumOnGrid, "__init__", "2 * math.exp(log_wrapped)", "math.exp(log_wrapped)"): (
+        "from above, 0.42 of both is the most that we made appear near epsilon, where the kernel is"
+        " largest; what wraps from below appears where the kernel is at most e^log_wrapped"
+    ),
+    Dropped(SumOnGrid, "upper_deltas", "self._wrapped / (1 + a) + "): (
+        "what wraps around adds to masses and takes nothing from them, so that upper bounds hold"
+    ),
     Dropped(laplace, "_laplace_cgf", "terms + np.abs(value) + far", "np.abs(value) + far"): (
         "a cumulant of Laplace noise is not small where its terms are large, but at its zeros"
     ),
