@@ -161,7 +161,7 @@ TERMS = {
     "rough transforms on a grid": {
         "transform back": Dropped(SumOnGrid, "convolve", " + round_off) * size)", ") * size)"),
         "transforms": Dropped(
-            SumOnGrid, "convolve", "power_error += count * round_off", "power_error += 0 * round_off"
+            SumOnGrid, "convolve", "power_error += count * ", "power_error += 0 * "
         ),
         "levels": Dropped(SumOnGrid, "convolve", " * (math.log2(n) + 1)"),
         "kernel": Dropped(SumOnGrid, "delta", "self.error_2 * size", "self.error_2 * 0"),
@@ -244,6 +244,13 @@ TERMS = {
             MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(log_growth, 600.0))"
         ),
     },
+    "edges of mixtures": {
+        "edges": Dropped(MixturePair, "cell_masses", "error = 16 * ULP *", "error = 0 *"),
+        "ulps of edges": Dropped(MixturePair, "cell_masses", "error = 16 * ", "error = "),
+        "losses below 1": Dropped(MixturePair, "cell_masses", "(1 + size", "(size"),
+        "slope": Dropped(MixturePair, "cell_masses", " + self.span * (1 + farthest))", ")"),
+        "outputs": Dropped(MixturePair, "cell_masses", " * (1 + farthest)"),
+    },
     "Renyi curves": {
         "rule": Dropped(
             SampledGaussianRenyi, "_sum_block", "self._rule_error(z, x, weight, rule) + "
@@ -271,6 +278,20 @@ TERMS = {
             SampledGaussianRenyi, "_by_quadrature", "log_moment + error + 1e-13", "log_moment"
         ),
     },
+    "sharp Renyi curves": {
+        "strip": Dropped(
+            SampledGaussianRenyi, "_rule_error", "1 + d * d * (1 + power * self.mu**2 / 4)", "1.0"
+        ),
+        "width of the strip": Dropped(SampledGaussianRenyi, "_rule_error", "d * d * (1", "d * (1"),
+        "two lines": Dropped(SampledGaussianRenyi, "_rule_error", "2.1 * math", "1.05 * math"),
+        "curve of the window": Dropped(
+            SampledGaussianRenyi, "_of_one_bump", "height + log_ndtr(np.array(-self._tail))", "-1e9"
+        ),
+        "mean outside a window": Dropped(
+            SampledGaussianRenyi, "_of_one_bump", "np.array(-self._tail)), np.log(z))",
+            "np.array(-self._tail)), -np.inf)",
+        ),
+    },
     "lines of an epoch": {
         "aliases": Dropped(
             Line, "excess",
@@ -282,6 +303,18 @@ TERMS = {
             Line, "excess",
             "outside += np.exp(min(self._log_cut_off - self._log_power, 700.0))", "pass",
         ),
+    },
+    "sums of a line": {
+        "exponent": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap_size(gap) + "),
+        "tilt": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap", "self._gap"),
+        "power": Dropped(Line, "excess", "abs(self._log_power) + 4", "4"),
+        "phases": Dropped(Line, "excess", " + 4 * ULP * spread * self._gap_size(gap)"),
+        "frequency of a phase": Dropped(Line, "excess", "4 * ULP * spread", "4 * ULP * size"),
+        "additions": Dropped(Line, "excess", " + self._u.size * ULP"),
+        "centre": Dropped(
+            Line, "_gap_size", " + (0.0 if self.centre == 1 else 2 * self._steps * self.centre)"
+        ),
+        "steps from the centre": Dropped(Line, "_gap_size", "2 * self._steps * ", "2 * "),
     },
     "rough lines of an epoch": {
         "transform": Dropped(Line, "excess", "self._missed + "),
