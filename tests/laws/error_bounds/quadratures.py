@@ -143,7 +143,7 @@ def sharp_renyi_violation():
         (SampledGaussianRenyi(0.2, 0.98, False), 1.7e-4, 6.117, 12.0, 64.0),
         (SampledGaussianRenyi(0.3, 0.98, True), 10.8, 37.0, 4.8, 0.0),  # a window far on the left
         (SampledGaussianRenyi(0.025, 0.63, True), 239.0, 37.0, 4.75, 0.0),
-        (SampledGaussianRenyi(0.05, 0.5, True), 240.0, 37.0, 1.0, 0.0),  # a short one
+        (SampledGaussianRenyi(0.02, 0.5, True), 700.0, 37.0, 0.5, 0.0),  # a short one
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampled_gaussian_renyi, "NATS", nats)
