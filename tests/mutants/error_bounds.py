@@ -86,6 +86,10 @@ TERMS = {
     },
     "smoothed contours": {
         "density": Dropped(Contour, "bounds", "self._density_error[0] + ", "0.0 + "),
+        "growth of the density": Dropped(
+            Contour, "bounds", "math.exp(min(self.smoothing / 8, 700.0)) * "
+        ),
+        "smoothing of the density": Dropped(Contour, "bounds", "* self.smoothing * max", "* max"),
         "kernel of the density": Dropped(Contour, "integrate", "error * np.abs(kernel)", "error"),
     },
     "smoothed cumulants": {

@@ -16,6 +16,7 @@ from accountant.amplification import shuffling_bounds
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
+from accountant.composition import contour
 from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
@@ -38,6 +39,15 @@ UNSEEN = {
     ),
     Dropped(Contour, "bounds", " + self._density_error[1] * abs(epsilon)"): (
         "S |z|^2 times the round-off of the sum itself; where that is large, added is above delta"
+    ),
+    Dropped(Contour, "upper_table", "math.sqrt(2 * size", "math.sqrt(size"): (
+        "the sums of a table have at most sqrt(size) times the 2-norm of the terms"
+    ),
+    Dropped(contour, "_round_off", "fixed, 4 * ULP", "fixed, ULP"): (
+        "a phase errs by 0.6 ulps of itself, among 400"
+    ),
+    Dropped(contour, "_round_off", " + 64 * ULP", " + ULP"): (
+        "2,000 floats in pairs add up to 0.02 ulps of their sizes"
     ),
     Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, ratio_error) + "): (
         "the error of the rule, 5 e^-42, is below it; a law of cumulants sees it of finite losses"
@@ -94,6 +104,9 @@ UNSEEN = {
     ),
     Dropped(SumOnGrid, "delta", "error += 1000 * ULP * abs(value)", "pass"): (
         "the same, while no value is near the whole"
+    ),
+    Dropped(SumOnGrid, "convolve", "(4 * ULP * factors + round_off)", "round_off"): (
+        "each of the same factors has 8 ulps for each level of its transform, of a larger 2-norm"
     ),
     Dropped(SumOnGrid, "convolve", "min(2 * power_error", "min(power_error"): (
         "(1 + e)^n - 1 is at most n e times e^(n e), which is half of the exponent: the other half"

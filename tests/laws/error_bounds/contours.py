@@ -209,9 +209,9 @@ def smoothed_violation():
     """A smoothed contour at an atom of the loss, where what smoothing adds is all that it may."""
     p, q = [0.05, 0.8, 0.15], [0.01, 0.4, 0.59]
     loss, delta = _pair(p, q)
-    for smoothing in (1e-2, 1e-3):
-        epsilon = math.log(2)
-        found = Contour(RoughFarOut([(loss, 1)]), 1.0, epsilon, smoothing).integrate()
+    epsilon = math.log(2)
+    for cgf, smoothing in ((RoughFarOut, 1e-2), (RoughFarOut, 1e-3), (PlanCGF, 2.0)):
+        found = Contour(cgf([(loss, 1)]), 1.0, epsilon, smoothing).integrate()
         low, high = (math.exp(bound) for bound in found.bounds(epsilon))
         if not low <= delta(epsilon) <= high:
             return f"smoothing {smoothing}: {delta(epsilon)} not in [{low}, {high}]"
