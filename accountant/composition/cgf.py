@@ -95,8 +95,9 @@ class PlanCGF:
 
         With C columns and the step h it is ``z[r, c] = a + ih (rC + c)``.
         """
-        exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
-        # the fictitious Gaussian's factor e^{S (z^2 + z - a^2 - a) / 2}
+        # The fictitious Gaussian's factor is e^{S (z^2 + z - a^2 - a) / 2}.  As the product of the
+        # differences z - a and z - (-1 - a) it keeps its digits where a is large.
+        exponent = self.smoothing * (z - z[0, 0]) * (z + (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)
         for cgf, losses, counts in self._families:

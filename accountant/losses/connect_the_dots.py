@@ -107,7 +107,9 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     ends = np.arcsinh(np.array([-low, high]) / size)
     half = loss.numerics.discretisation_points // 2
     central_points = size * np.sinh(np.linspace(ends[0], ends[1], half))
-    points = np.unique(np.concatenate([central_points, np.linspace(-low, high, half), [0.0]]))
+    # An end that stood twice, an ulp apart, would leave a cell whose slope is round-off.
+    points = np.concatenate([central_points[1:-1], np.linspace(-low, high, half), [0.0]])
+    points = np.unique(points)
     if upper:
         # At the largest loss the profile is exactly `infinity`; round-off is ignored.
         infinity = loss.infinity if high >= loss.max_loss else None

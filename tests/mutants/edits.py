@@ -3,6 +3,7 @@
 import __future__
 
 import contextlib
+import functools
 import inspect
 import textwrap
 
@@ -10,7 +11,9 @@ import textwrap
 def edit(patch, owner, name, old, new, everywhere=False):
     """Put ``new`` for the only ``old`` in the source of a function or property of ``owner``."""
     found = inspect.getattr_static(owner, name)
+    is_cached = isinstance(found, functools.cached_property)
     function = found.fget if isinstance(found, property) else inspect.unwrap(found)
+    function = found.func if is_cached else function
     source = textwrap.dedent(inspect.getsource(function))
     if source.count(old) != 1 and not (everywhere and old in source):
         raise ValueError(f"{old!r} is {source.count(old)} times in {name}")
@@ -25,6 +28,9 @@ def edit(patch, owner, name, old, new, everywhere=False):
     changed = made[function.__name__]
     if isinstance(found, property):
         changed = property(changed)
+    elif is_cached:
+        changed = functools.cached_property(changed)
+        changed.__set_name__(owner, name)
     elif function is not found and not hasattr(found, "cache_clear"):
         changed = contextlib.contextmanager(changed)
     patch.setattr(owner, name, changed)

@@ -69,6 +69,40 @@ TERMS = {
     },
     "sums of a contour": {
         "additions": Dropped(contour, "_round_off", " + 64 * ULP * float(np.sum(size))"),
+        "turns": Dropped(contour, "_round_off", "return fixed, 4 * ULP", "return fixed, 0"),
+        "frequency of a turn": Dropped(contour, "_round_off", "size * np.abs(z)", "size"),
+    },
+    "tables of a contour": {
+        "transform": Dropped(Contour, "upper_table", "[indices], error)", "[indices], 0.0)"),
+        "its size": Dropped(Contour, "upper_table", "math.sqrt(2 * size * ", "math.sqrt(2 * "),
+        "its levels": Dropped(Contour, "upper_table", " * (math.log2(size) + 1)"),
+        "its constant": Dropped(Contour, "upper_table", "FFT_ULPS * ULP", "ULP"),
+        "first epsilon": Dropped(
+            Contour, "upper_table", "math.floor(low / spacing) - 1", "math.ceil(low / spacing)"
+        ),
+        "last epsilon": Dropped(
+            Contour, "upper_table", "math.ceil(high / spacing) + 2", "math.floor(high / spacing)"
+        ),
+    },
+    "smoothed contours": {
+        "density": Dropped(Contour, "bounds", "self._density_error[0] + ", "0.0 + "),
+        "growth of the density": Dropped(
+            Contour, "bounds", "math.exp(min(self.smoothing / 8, 700.0)) * "
+        ),
+        "smoothing of the density": Dropped(Contour, "bounds", "* self.smoothing * max", "* max"),
+        "kernel of the density": Dropped(Contour, "integrate", "error * np.abs(kernel)", "error"),
+    },
+    "smoothed cumulants": {
+        "at a point": Dropped(PlanCGF, "value_at", "size = 4 * ULP *", "size = 0 *"),
+        "some ulps at a point": Dropped(PlanCGF, "value_at", "size = 4 * ULP *", "size = ULP *"),
+        "at a node": Dropped(PlanCGF, "cf_ratio", "missed = 4 * ULP *", "missed = 0 *"),
+        "size at a node": Dropped(
+            PlanCGF, "cf_ratio", "np.abs(exponent) * np.abs(product)", "np.abs(product)"
+        ),
+        "a small difference": Dropped(
+            PlanCGF, "cf_ratio", "(z - z[0, 0]) * (z + (z[0, 0] + 1))",
+            "(z * z + z - z[0, 0] * (z[0, 0] + 1))",
+        ),
     },
     "phases of a contour": {
         "growing": Dropped(Contour, "bounds", " + self._sum_error[1] * abs(epsilon)"),
@@ -128,6 +162,21 @@ TERMS = {
         ),
         "round-off at many": Dropped(SumOnGrid, "upper_deltas", " + missed"),
     },
+    "rough transforms on a grid": {
+        "transform back": Dropped(SumOnGrid, "convolve", " + round_off) * size)", ") * size)"),
+        "transforms": Dropped(
+            SumOnGrid, "convolve", "power_error += count * ", "power_error += 0 * "
+        ),
+        "levels": Dropped(SumOnGrid, "convolve", " * (math.log2(n) + 1)"),
+        "kernel": Dropped(SumOnGrid, "delta", "self.error_2 * size", "self.error_2 * 0"),
+        "round-off at many": Dropped(SumOnGrid, "_all_tails", "1.000001 * self.error_2 * size + "),
+        "factors above 1": Dropped(
+            SumOnGrid, "convolve", "slack = math.exp(min(2 * power_error * math.sqrt(n), 700.0))",
+            "slack = 1.0",
+        ),
+        "size of a factor above 1": Dropped(SumOnGrid, "convolve", " * math.sqrt(n), 700", ", 700"),
+        "wrapped": Dropped(SumOnGrid, "delta", "wrapped = self._wrapped / (1 + a)", "wrapped = 0"),
+    },
     "noise on a grid": {
         "noise": Dropped(
             pld_grid, "grid_of_sum", "mass.size * max(0.0, -float(mass.min())) + "
@@ -170,6 +219,20 @@ TERMS = {
             "first_reached",
         ),
         "accuracy above": Dropped(connect_the_dots, "pair_above", " * (1 + ACCURACY)"),
+        "beyond a cut": Dropped(
+            connect_the_dots, "discretise",
+            "loss.infinity if high >= loss.max_loss else None", "loss.infinity",
+        ),
+        "an end that stands twice": Dropped(
+            connect_the_dots, "discretise", "central_points[1:-1]", "central_points"
+        ),
+        "digits near epsilon 0": Dropped(
+            connect_the_dots, "_x_less_1", "np.append(-1.0, np.expm1(points))",
+            "np.append(0.0, np.exp(points))",
+        ),
+        "the point x = 0": Dropped(
+            connect_the_dots, "_x_less_1", "np.append(-1.0, ", "np.append(-0.999, "
+        ),
     },
     "mixtures": {
         "rule": Dropped(
@@ -187,6 +250,13 @@ TERMS = {
         "round-off of a decay": Dropped(
             MixturePair, "log_cf_bound", " + 16 * ULP * ((1 + 2 * a) * largest_term + farthest**2)"
         ),
+    },
+    "edges of mixtures": {
+        "edges": Dropped(MixturePair, "cell_masses", "error = 16 * ULP *", "error = 0 *"),
+        "ulps of edges": Dropped(MixturePair, "cell_masses", "error = 16 * ", "error = "),
+        "losses below 1": Dropped(MixturePair, "cell_masses", "(1 + size", "(size"),
+        "slope": Dropped(MixturePair, "cell_masses", " + self.span * (1 + farthest))", ")"),
+        "outputs": Dropped(MixturePair, "cell_masses", " * (1 + farthest)"),
     },
     "Renyi curves": {
         "rule": Dropped(
@@ -215,6 +285,20 @@ TERMS = {
             SampledGaussianRenyi, "_by_quadrature", "log_moment + error + 1e-13", "log_moment"
         ),
     },
+    "sharp Renyi curves": {
+        "strip": Dropped(
+            SampledGaussianRenyi, "_rule_error", "1 + d * d * (1 + power * self.mu**2 / 4)", "1.0"
+        ),
+        "width of the strip": Dropped(SampledGaussianRenyi, "_rule_error", "d * d * (1", "d * (1"),
+        "two lines": Dropped(SampledGaussianRenyi, "_rule_error", "2.1 * math", "1.05 * math"),
+        "curve of the window": Dropped(
+            SampledGaussianRenyi, "_of_one_bump", "height + log_ndtr(np.array(-self._tail))", "-1e9"
+        ),
+        "mean outside a window": Dropped(
+            SampledGaussianRenyi, "_of_one_bump", "np.array(-self._tail)), np.log(z))",
+            "np.array(-self._tail)), -np.inf)",
+        ),
+    },
     "lines of an epoch": {
         "aliases": Dropped(
             Line, "excess",
@@ -226,6 +310,18 @@ TERMS = {
             Line, "excess",
             "outside += np.exp(min(self._log_cut_off - self._log_power, 700.0))", "pass",
         ),
+    },
+    "sums of a line": {
+        "exponent": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap_size(gap) + "),
+        "tilt": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap", "self._gap"),
+        "power": Dropped(Line, "excess", "abs(self._log_power) + 4", "4"),
+        "phases": Dropped(Line, "excess", " + 4 * ULP * spread * self._gap_size(gap)"),
+        "frequency of a phase": Dropped(Line, "excess", "4 * ULP * spread", "4 * ULP * size"),
+        "additions": Dropped(Line, "excess", " + self._u.size * ULP"),
+        "centre": Dropped(
+            Line, "_gap_size", " + (0.0 if self.centre == 1 else 2 * self._steps * self.centre)"
+        ),
+        "steps from the centre": Dropped(Line, "_gap_size", "2 * self._steps * ", "2 * "),
     },
     "rough lines of an epoch": {
         "transform": Dropped(Line, "excess", "self._missed + "),

@@ -1,9 +1,11 @@
 """Coarse contours: nodes far apart, few of them, and sums in which almost everything cancels."""
 
+import itertools
 import math
 
 import mpmath
 import numpy as np
+import pytest
 from scipy.special import ndtr
 
 from accountant import GaussianLoss, LaplaceLoss, PairLoss
@@ -11,6 +13,7 @@ from accountant.composition import contour
 from accountant.composition.aliasing import LADDER, AliasingBound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
+from accountant.numerics.rounding import ULP
 
 ROUND_OFF = 1e-12  # of the truths, which are floats
 
@@ -141,9 +144,75 @@ def rough_violation():
 
 
 def sum_violation():
-    """Sums of floats, as they stand."""
+    """Sums of floats, as they stand, and one node far out at epsilons whose phase is inexact."""
     rng = np.random.default_rng(0)
     terms = rng.standard_normal((40, 50)) * (1 + 0j)
     fixed, _ = contour._round_off(terms, np.zeros(terms.shape), 0 * terms)
     off = abs(float(np.sum(terms.real)) - math.fsum(terms.real.ravel().tolist()))
-    return "" if off <= fixed else f"{off} is above {fixed}"
+    if not off <= fixed:
+        return f"{off} is above {fixed}"
+    found = Contour(PlanCGF([(GaussianLoss(1.0), 1)]), 0.7, 1.0, 0.0)
+    found.step, last = 0.3, np.zeros((5, 5), dtype=complex)
+    last[-1, -1] = term = 0.8 - 0.6j
+    z = 0.7 + 1j * (found.step * np.arange(25.0).reshape(5, 5))
+    fixed, growing = contour._round_off(last, np.zeros(last.shape), z)
+    for epsilon in np.linspace(1e5, 2e5, 60).tolist():
+        with mpmath.workdps(40):
+            turn = mpmath.expj(-24 * mpmath.mpf(found.step) * mpmath.mpf(epsilon))
+            off = abs(found._sum(last, epsilon) - (mpmath.mpmathify(term) * turn).real)
+        if not off <= fixed + growing * epsilon:
+            return f"{epsilon}: {off} is above {fixed + growing * epsilon}"
+    return ""
+
+
+def table_violation():
+    """A table by a transform whose whole error, of the size that it may have, is in one place."""
+    found = Contour(PlanCGF([(GaussianLoss(1.0), 1)]), 1.0, 1.0, 0.0).integrate()
+    exact_transform = np.fft.irfft
+    for place, sign in itertools.product((0, 37), (0, -1)):
+
+        def rough(half, size, place=place, sign=sign):
+            sums = exact_transform(half, size)
+            share = contour.FFT_ULPS * ULP * (math.log2(size) + 1)
+            sums[place] += sign * share * math.sqrt(float(np.sum(sums**2)))
+            return sums
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(contour, "TABLE_SIZE", 256)
+            patch.setattr(contour, "FFT_ULPS", 1e10)
+            patch.setattr(np.fft, "irfft", rough)
+            first_index, spacing, logs = found.upper_table(-1.0, 2.0)
+        epsilon = spacing * (first_index + np.arange(logs.size))
+        truth = np.log([_float_delta(1.0, e) for e in epsilon.tolist()])
+        if not (epsilon[0] < -1.0 and epsilon[-1] > 2.0):
+            return f"a table from -1 to 2 is from {epsilon[0]} to {epsilon[-1]}"
+        if np.any(logs < truth - ROUND_OFF):
+            return f"{place}, {sign}: {truth} is above {logs}"
+    return ""
+
+
+class RoughFarOut(PlanCGF):
+    """A cumulant that has half of each ratio where the smoothing decides, and says so."""
+
+    def with_smoothing(self, smoothing):
+        smoothed = RoughFarOut([], smoothing)
+        smoothed._families = self._families
+        return smoothed
+
+    def cf_ratio(self, z):
+        ratio, error = super().cf_ratio(z)
+        missing = np.where(self.smoothing * z.imag**2 > 1, 0.5, 0.0)
+        return ratio * (1 - missing), error + missing * np.abs(ratio)
+
+
+def smoothed_violation():
+    """A smoothed contour at an atom of the loss, where what smoothing adds is all that it may."""
+    p, q = [0.05, 0.8, 0.15], [0.01, 0.4, 0.59]
+    loss, delta = _pair(p, q)
+    epsilon = math.log(2)
+    for cgf, smoothing in ((RoughFarOut, 1e-2), (RoughFarOut, 1e-3), (PlanCGF, 2.0)):
+        found = Contour(cgf([(loss, 1)]), 1.0, epsilon, smoothing).integrate()
+        low, high = (math.exp(bound) for bound in found.bounds(epsilon))
+        if not low <= delta(epsilon) <= high:
+            return f"smoothing {smoothing}: {delta(epsilon)} not in [{low}, {high}]"
+    return ""

@@ -11,6 +11,7 @@ from accountant import (
     PureLoss,
 )
 from accountant.composition.cgf import PlanCGF
+from accountant.numerics.rounding import ULP
 
 POINTS = (1e-9, 1e-3, 0.7, 3.0, 40.0, 0.7 + 3j, 2.0 + 200j, 1e-4 + 0.01j)
 
@@ -68,4 +69,33 @@ def violation():
                     gap = abs(mpmath.mpmathify(complex(found)) - truth)
                     if gap > off + 1e-290:  # powers may be below all floats
                         return f"{loss} x {count}, ratio at {x}: {gap} off, {off} is claimed"
+    return ""
+
+
+def smoothing_violation():
+    """The fictitious Gaussian alone: at any point, and on nodes whose real part is far larger."""
+    rng = np.random.default_rng(1)  # a draw errs by more than 1 ulp
+    for smoothing, x, y in (10 ** rng.uniform((-3, -2, -2), (2, 2, 2), (60, 3))).tolist():
+        z = complex(x, y)
+        value, error = PlanCGF([], smoothing).value_at(np.array([z]))
+        with mpmath.workdps(40):
+            exact = mpmath.mpmathify(z)
+            gap = abs(mpmath.mpmathify(value[0]) - smoothing * (exact * exact + exact) / 2)
+        if not gap <= error[0]:
+            return f"{smoothing} at {z}: {gap} off, {error[0]} is claimed"
+    for smoothing, a, h in (
+        (1.0, 1000.0, 0.1),
+        (1e-3, 1e4, 1.0),
+        (0.3, 7.0, 0.9),
+        (100.0, 0.1, 0.1),
+    ):
+        z = (a + 1j * h * np.arange(6.0)).reshape(2, 3)
+        ratio, missed = PlanCGF([], smoothing).cf_ratio(z)
+        for node, found, off in zip(z.ravel(), ratio.ravel(), missed.ravel(), strict=True):
+            with mpmath.workdps(40):
+                u = mpmath.mpf(node.imag)
+                exponent = smoothing * mpmath.mpc(-u * u, (2 * a + 1) * u) / 2
+                gap = abs(mpmath.mpmathify(complex(found)) - mpmath.exp(exponent))
+            if not gap <= off + 2 * ULP * abs(found):  # of the exponential itself
+                return f"{smoothing}, ratio at {node}: {gap} off, {off} is claimed"
     return ""

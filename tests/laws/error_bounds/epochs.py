@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -86,6 +87,38 @@ def rough_line_violation():
             low, high = (value - error) * np.exp(height), (value + error) * np.exp(height)
             if not np.all((low <= truth + 1e-6) & (truth - 1e-6 <= high)):
                 return f"{law}, {name} {off}: {truth} not in [{low}, {high}]"
+    return ""
+
+
+def line_sum_violation():
+    """A line's sum of terms that are exact: its exponent, its phases and its additions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lognormal_inversion, "WANTED", 3.0)
+        line = Line(Law.WHOLE, 0.7, 2, 0.8, math.inf)
+    line._missed, line._log_cut_off, line._log_alias = 0.0, -1e9, lambda gap: gap - 1e9
+    one, k = np.array([0.8 - 0.6j]), np.linspace(10.0, 20.0, 20)
+    near_mean = 0.37e5 + np.linspace(0.1, 2.0, 20)
+    for name, tilt, u, terms, log_power, (centre, steps), sums in (
+        ("exponent", 97.3, [0.0], one.real, 0.0, (1.0, 2), 1e3 * k),
+        ("power", 1e-3, [0.0], one.real, -1e4 / 3, (1.0, 2), k),
+        ("phase", 1e-3, [900.0], one, 0.0, (1.0, 2), k),
+        ("centre", 7.3, [0.0], one.real, 0.0, (0.37, 10**5), near_mean),
+        ("phase from a centre", 1e-3, [900.0], one, 0.0, (0.37, 10**5), near_mean),
+        ("additions", 1e-9, np.zeros(6000), np.full(6000, 1 / 3), 0.0, (1.0, 2), k[:1]),
+    ):
+        line._tilt, line._u, line._terms = tilt, np.array(u), terms
+        line._log_power, line.centre, line._steps = log_power, centre, steps
+        value, error, height = line.excess(sums - steps * centre)
+        for at, *found in zip(sums, value, error, height, strict=True):
+            found_value, claimed, found_height = (float(number) for number in found)
+            with mpmath.workdps(40):
+                gap = mpmath.mpf(float(at)) - steps * mpmath.mpf(centre)
+                turn = mpmath.expj(mpmath.mpf(float(u[0])) * gap)
+                total = terms.size * (mpmath.mpmathify(complex(terms[0])) * turn).real
+                off = total * mpmath.exp(mpmath.mpf(tilt) * gap + log_power - found_height)
+                off = abs(off - found_value)
+            if not off <= claimed:
+                return f"{name} at {at}: {off} off, {claimed} is claimed"
     return ""
 
 

@@ -5,17 +5,18 @@ import itertools
 import mpmath
 import numpy as np
 
-from accountant import GaussianLoss, PureLoss
+from accountant import GaussianLoss, LaplaceLoss, PureLoss
 from accountant.losses import connect_the_dots
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics.rounding import ACCURACY
 
 LOSSES = GaussianLoss(0.9), PureLoss(1.3)
 EPSILONS = np.linspace(-3.0, 3.0, 241)
 
 
-def _profile(pair):
+def _profile(pair, epsilon=EPSILONS):
     """The profile of a finite pair, in floats."""
-    return -np.expm1(np.minimum(EPSILONS[:, None] - pair.loss, 0.0)) @ pair.mass + pair.infinity
+    return -np.expm1(np.minimum(epsilon[:, None] - pair.loss, 0.0)) @ pair.mass + pair.infinity
 
 
 def _exact_profile(pair, epsilon):
@@ -66,6 +67,51 @@ def rough_profile_violation():
     return ""
 
 
+def small_loss_violation():
+    """A loss so small that its points differ in the last digits of e^epsilon alone."""
+    for loss in (GaussianLoss(1e-12), PureLoss(1e-12)):
+        points = 1e-12 * np.sinh(np.linspace(-2.0, 2.0, 31))
+        below = connect_the_dots.pair_below(loss.profile_any_epsilon, 0.0, points)
+        above = connect_the_dots.pair_above(loss.profile_any_epsilon, points)
+        profile = loss.profile_any_epsilon(points) * 1.0
+        for epsilon, truth in zip(points.tolist(), profile.tolist(), strict=True):
+            low, high = (_exact_profile(pair, epsilon) for pair in (below, above))
+            if not low <= truth <= high:
+                return f"{loss}, {epsilon}: {truth} not in [{low}, {high}]"
+    return ""
+
+
+class Coarse:
+    """A loss of which a discretisation has few points."""
+
+    numerics = LossNumerics(discretisation_points=256)
+
+    def __init__(self, loss):
+        self.loss = loss
+
+    def __getattr__(self, name):
+        return getattr(self.loss, name)
+
+
+def cut_violation():
+    """A discretisation with a cut: all beyond it counts as infinite, or as nothing."""
+    tail, epsilon = 0.05, np.linspace(-3.0, 3.0, 25)
+    for loss in (*map(GaussianLoss, (0.7, 0.9, 1.2)), LaplaceLoss(1.5)):
+        low, high = (
+            _profile(connect_the_dots.discretise(Coarse(loss), tail, upper=upper), epsilon)
+            for upper in (False, True)
+        )
+        truth = loss.profile_any_epsilon(epsilon)
+        wrong = (low > truth + 1e-12) | (high < truth - 1e-12)
+        wrong |= (low < truth - 1.2 * tail) | (high > truth + tail)
+        if wrong.any():
+            return f"{loss}: {truth[wrong]} not in {low[wrong]}, {high[wrong]}"
+    return ""
+
+
 def violation():
-    """What is wrong with either."""
-    return few_points_violation() or rough_profile_violation()
+    """What is wrong with any of them."""
+    return (
+        few_points_violation() or rough_profile_violation() or small_loss_violation()
+        or cut_violation()
+    )  # fmt: skip

@@ -54,6 +54,84 @@ def transform_violation():
     return ""
 
 
+def rough_transform_violation():
+    """Transforms of which each errs by as much as it may, along the kernel."""
+    tilt, epsilon = 0.5, 0.25
+    law = GridLaw(STEP, -31, 0.0, np.full(90, 1 / 90), 1)
+    exact = SumOnGrid([law], tilt, (epsilon, epsilon), -30.0, 2**14)
+    exact.convolve()
+    truth, _ = exact.delta(epsilon)
+    share = 1e-6  # the error of a transform, of the 2-norm
+    place = math.floor((epsilon - exact.offset) / STEP) + 1 + np.arange(exact._end - exact._first)
+    above = exact.offset + STEP * place - epsilon
+    along = np.zeros(exact.points)
+    along[place % exact.points] = np.exp(-tilt * above) * -np.expm1(-above)
+    along *= share / math.sqrt(float(np.sum(along**2)))
+    forward, back = np.fft.rfft, np.fft.irfft
+
+    def rough_forward(folded):
+        return forward(folded - along * math.sqrt(float(np.sum(folded**2))))
+
+    def rough_back(product, size):
+        sums = back(product, size)
+        return sums - along * math.sqrt(float(np.sum(sums**2)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        levels = math.log2(exact.points) + 1
+        patch.setattr(fft_composition, "FFT_ULPS", share / (ULP * levels))
+        patch.setattr(np.fft, "rfft", rough_forward)
+        patch.setattr(np.fft, "irfft", rough_back)
+        sums = SumOnGrid([law], tilt, (epsilon, epsilon), -30.0, 2**14)
+        sums.convolve()
+        value, error = sums.delta(epsilon)
+        most = float(sums.upper_deltas(np.array([epsilon]))[0])
+    if not abs(value - truth) <= error:
+        return f"rough transforms: {value} is not within {error} of {truth}"
+    return "" if truth <= most else f"rough transforms: {truth} is above {most}"
+
+
+def factors_above_one_violation():
+    """Thirty draws of one place, whose factor at the frequency 0 is 1.2 where it is 1."""
+    step, tilt, count, excess = 8.0, 0.02, 30, 0.2
+    forward = np.fft.rfft
+
+    def rough_forward(folded):
+        return forward(folded) + excess * (np.arange(folded.size // 2 + 1) == 0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        near = step / 2, step / 2
+        sums = SumOnGrid([GridLaw(step, 0, 0.0, np.ones(1), count)], tilt, near, -5.0, 2**14)
+        share = excess / (ULP * (math.log2(sums.points) + 1) * math.sqrt(sums.points))
+        patch.setattr(fft_composition, "FFT_ULPS", share)
+        patch.setattr(np.fft, "rfft", rough_forward)
+        sums.convolve()
+        value, error = sums.delta(near[0])  # the sum is 0, so that delta is
+    return "" if value <= error else f"factors above 1: {value} is above {error}"
+
+
+def wrapped_violation():
+    """A rare sum above the range that is likely, which appears a little above epsilon."""
+    step, tilt, log_wrapped, epsilon = 0.25, 0.05, -4.0, 0.1
+    rare = 0.7 * math.exp(log_wrapped)  # of the tilted law
+    for place in range(1000, 1030):
+        mass = np.zeros(place + 1)
+        mass[0], mass[place] = 1 - rare, rare * math.exp(-tilt * step * place)
+        sums = SumOnGrid(
+            [GridLaw(step, 0, 0.0, mass, 1)], tilt, (epsilon, epsilon), log_wrapped, 2**14
+        )
+        sums.convolve()
+        value, error = sums.delta(epsilon)
+        truth = math.exp(-sums.log_scale(epsilon)) * mass[-1] * -math.expm1(epsilon - step * place)
+        if not abs(value - truth) <= error:
+            return f"{place}: {value} is not within {error} of {truth}"
+    return ""
+
+
+def rough_violation():
+    """What is wrong with any of them."""
+    return rough_transform_violation() or factors_above_one_violation() or wrapped_violation()
+
+
 def _exact_delta(p, q, count, epsilon):
     """Delta of equal releases of two outcomes, in 40 digits."""
     with mpmath.workdps(40):

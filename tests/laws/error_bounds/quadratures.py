@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -11,6 +12,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import Sam
 from accountant.losses import mixture_pair
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, Side
+from accountant.numerics.rounding import ULP
 
 ROUND_OFF = 1e-11  # of the truths, which are floats
 X = np.linspace(-14.0, 14.0, 5601)  # a fine rule: its error is below all floats
@@ -75,6 +77,38 @@ def mixture_violation(seeds=(*range(60), 102)):
     return ""
 
 
+def _exact_log_ratio(side, x):
+    return mpmath.log(mpmath.fsum(
+        mpmath.mpf(w) * mpmath.exp(mpmath.mpf(m) * x - mpmath.mpf(m) ** 2 / 2)
+        for m, w in zip(side.shifts, side.weights, strict=True)
+    ))  # fmt: skip
+
+
+def edges_violation():
+    """Edges of cells, as exact losses of the outputs that stand for them, with all their ulps."""
+    for right, left, reach in (
+        (Side((20.0,), (1.0,)), Side((20.0,), (1.0,)), 1e-3),  # large slopes at small losses
+        (Side((1e-6, 3e-6), (0.3, 0.7)), Side((1e-6,), (1.0,)), 5.0),  # losses far below 1
+        (Side((0.4, 1.9), (0.3, 0.7)), Side((0.0, 0.8), (0.4, 0.6)), 2.0),
+        (Side((0.4,), (1.0,)), Side((0.8,), (1.0,)), 1e3),  # outputs far out
+    ):
+        pair = MixturePair(right, left)
+        edges = np.unique(pair.loss(reach * np.linspace(-1.0, 1.0, 9)))
+        claimed = pair.cell_masses(edges).edge_error
+        x = pair._output_of_loss(edges)
+        # masses are those between outputs each of which is so inexact (`normal_cell_masses`)
+        inexact = 4 * ULP * (np.abs(x) + max(right.greatest, left.greatest))
+        inexact *= right.slope(x) + left.slope(-x)
+        for output, edge, more in zip(x.tolist(), edges.tolist(), inexact.tolist(), strict=True):
+            with mpmath.workdps(40):
+                exact = _exact_log_ratio(right, mpmath.mpf(output))
+                exact -= _exact_log_ratio(left, -mpmath.mpf(output))
+                off = float(abs(exact - edge)) + more
+            if not off <= claimed:
+                return f"{pair} at {edge}: the edge is {off} off, {claimed} is claimed"
+    return ""
+
+
 # --- Renyi curves of sampled Gaussians
 
 
@@ -106,6 +140,25 @@ def renyi_violation(seeds=range(60)):
         truth = _divergences(curve, z)
         if np.any(found < truth * (1 - room)):
             return f"seed {seed}: {found} is below {truth}"
+    return ""
+
+
+def sharp_renyi_violation():
+    """Settings in which what a rule or a window leaves out is nearly what it may."""
+    for curve, z, nats, tail, shared in (
+        (SampledGaussianRenyi(0.2, 0.98, False), 1.7e-4, 6.117, 12.0, 64.0),
+        (SampledGaussianRenyi(0.3, 0.98, True), 10.8, 37.0, 4.8, 0.0),  # a window far on the left
+        (SampledGaussianRenyi(0.025, 0.63, True), 239.0, 37.0, 4.75, 0.0),
+        (SampledGaussianRenyi(0.02, 0.5, True), 700.0, 37.0, 0.5, 0.0),  # a short one
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sampled_gaussian_renyi, "NATS", nats)
+            patch.setattr(sampled_gaussian_renyi, "SHARED_REACH", shared)
+            patch.setattr(SampledGaussianRenyi, "_tail", property(lambda _, tail=tail: tail))
+            found = float(curve.divergence(np.array([z + 1]))[0])
+        truth = float(_divergences(curve, np.array([z]))[0])
+        if found < truth * (1 - 1e-9):
+            return f"{curve} at {z}: {found} is below {truth}"
     return ""
 
 
