@@ -51,10 +51,9 @@ contracts: $(READY)
 tests: $(READY)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
-quick: $(READY)  ## the tests of one room, and the laws that name it; ROOM=accountant/book
-	@test -d "tests/$(ROOM)" || (echo "ROOM=accountant/book, or another folder of tests" && exit 2)
-	$(BIN)/python -m pytest -q -n auto --dist loadfile tests/$(ROOM) \
-	  $$(grep -lE "(from|import) $(subst /,.,$(ROOM))\b" tests/laws/test_*.py) $(ARGS)
+quick: $(READY)  ## the tests of one room, and its laws; ROOM=accountant/book
+	@chosen="$$($(BIN)/python -m tests.selection.room "$(ROOM)")" && set -f && \
+	  $(BIN)/python -m pytest -q -n auto --dist loadfile $$chosen $(ARGS)
 
 # the halves of `make thorough`: the core, and what hangs on it
 THOROUGH_core := tests/accountant tests/laws tests/mutants tests/references
