@@ -50,6 +50,21 @@ def test_calibration_meets_the_target_from_the_private_side(mechanism, epsilon, 
     assert violation(mechanism, epsilon, delta) == ""
 
 
+@every_mechanism
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (1.0, 0.05), (1.0, 1e-3)])
+def test_a_closed_form_costs_the_target(mechanism, epsilon, delta):
+    names = parameters_of(type(mechanism))
+    fixed = {name: getattr(mechanism, name) for name in names if not names[name].knob}
+    if len(fixed) == len(names) or epsilon > largest_cost(mechanism, delta):
+        return  # a wrapper, or a target beyond the end of the knob
+    knob = next(name for name in names if names[name].knob)
+    value = type(mechanism).closed_form(epsilon, delta, **fixed)
+    assert value is None or (
+        Tight().epsilon(dataclasses.replace(mechanism, **{knob: value}), delta)
+        == pytest.approx(epsilon, rel=1e-9)
+    )
+
+
 def largest_cost(mechanism, delta):
     """What the mechanism costs where its knob, other than a scale, ends."""
     names = parameters_of(type(mechanism))

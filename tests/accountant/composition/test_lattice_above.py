@@ -75,6 +75,15 @@ def test_a_far_guess_is_followed_down_and_a_small_one_says_nothing():
         assert lattice.epsilon(1e-6, share * near) == math.inf
 
 
+@pytest.mark.parametrize("step", [1e-310, 1e-3, 1.0])
+def test_without_losses_or_range_there_is_no_lattice(step):
+    assert LatticeAbove.of([], step) is None
+    assert LatticeAbove.of([(PairLoss([1.0], [1.0]), 3)], step) is None
+    lattice = LatticeAbove.of([(GaussianLoss(0.5), 3)], step)
+    # fewer than 1e308 steps must be within the range, for the number of steps to be a float
+    assert (lattice is None) == (step < 1e-308)
+
+
 def test_the_mass_above_a_cut_is_charged():
     loss = GaussianLoss(1.0)
     found = LatticeAbove.of([(loss, 2)], 1e-2, 0.1).epsilon(1e-6, 50.0)

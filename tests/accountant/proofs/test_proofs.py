@@ -29,7 +29,7 @@ from accountant import (
     UnsupportedPlan,
 )
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.writer import write_proof
+from accountant.proofs.writer import BRACKET, FIRST_DISTANCE, NoMethod, _nearest, write_proof
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import ProofError, verify
 from mechanisms import (
@@ -213,6 +213,22 @@ def test_a_plan_without_a_road_says_why():
     plan = Grouped(ApproxLoss(0.1, 1e-7), 2)
     with pytest.raises(UnsupportedPlan, match="a group of the kind ApproxLoss has no proof here; "):
         write_proof(plan, 1e-6, 0.1, 0.2)
+
+
+@pytest.mark.parametrize("upwards", [True, False])
+@pytest.mark.parametrize("distance", [0.0, 1e-12, 3e-8, 2e-3, 0.07, 0.9])
+@pytest.mark.parametrize("claimed", [1e-6, 1.0, 40.0])
+def test_the_nearest_end_that_is_shown_is_near(claimed, distance, upwards):
+    truth = claimed * (1 + distance if upwards else 1 - distance)
+
+    def is_shown(end):
+        return end >= truth if upwards else end <= truth
+
+    end = _nearest(is_shown, claimed, upwards=upwards)
+    assert is_shown(end)
+    assert abs(end - truth) <= FIRST_DISTANCE * claimed + BRACKET * abs(end - claimed)
+    with pytest.raises(NoMethod, match="no end is shown"):
+        _nearest(lambda end: False, claimed, upwards=upwards)
 
 
 def test_the_folder_runs_alone(tmp_path):

@@ -68,6 +68,8 @@ def test_the_printed_bounds():
         found = audit_accuracy(local_iht(), n, p, epsilon, noise=0.0, runs=2, rng=0)
         assert found.most_right == pytest.approx(most, abs=6e-4)
         assert found.right == 2
+        assert f"on the {2 * p} points " in found.witness
+        assert f" n = {n}, p = {p}: " in found.witness
         # two runs are enough at alpha .01, where s^2 is below it
         assert (found.outcome is Outcome.FALSIFIED) == (most**2 <= 0.01)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from accountant import ParameterError
 from algorithms import PrivateMean
 from audits.minimax.bounds.mean import (
     best_guess_correlation,
@@ -17,6 +18,7 @@ from audits.minimax.bounds.mean import (
     private_mean,
     pure_mean,
 )
+from audits.minimax.families.sign_means import SignCopies
 from audits.minimax.information.group_decoding import group_delta, most_right_at_distance
 
 
@@ -83,6 +85,21 @@ def test_randomised_response_attains_the_decoding_bound(points, epsilon):
     assert grown == pytest.approx(0.01 * sum(math.exp(i * epsilon) for i in range(3)))
     right_share = grown + (1 - grown) * right
     assert right_share <= most_right_at_distance(math.log(points), 3, epsilon, 0.01)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.02])
+@pytest.mark.parametrize(("p", "copies"), [(1, 1), (2, 3), (5, 2)])
+def test_copies_are_decoded_by_those_who_may_tell_that_many_records_apart(p, copies, delta):
+    epsilon, family = 0.4, SignCopies(p, 10, copies)
+    odds = math.exp(copies * epsilon)
+    revealed = delta * sum(math.exp(i * epsilon) for i in range(copies))
+    right = odds / (odds + 2**p - 1) + revealed
+    assert right <= family.most_right(10, epsilon, delta) <= right * (1 + 1e-9)
+    for n in (9, 11):
+        with pytest.raises(ParameterError, match="n must be 10"):
+            family.most_right(n, epsilon, delta)
+        with pytest.raises(ParameterError, match="n must be 10"):
+            family.sample(0, n, np.random.default_rng(0))
 
 
 def noisy_outputs(values, grid, epsilon, delta, sensitivity):

@@ -8,9 +8,11 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from accountant.errors import ParameterError
-from audits.minimax import LabelFamily, label_optimisation
+from audits.minimax import LabelFamily, SignedBasis, label_optimisation
 from audits.minimax.checks.channels import joint_distribution
 from audits.minimax.checks.enumeration import subset_channel
+from audits.minimax.families.paired_shares import PairedShares
+from audits.minimax.families.sign_means import SignCopies, SignMeans
 
 FAMILIES = [LabelFamily(2, 0.4), LabelFamily(6, 1.0, 3.0, 0.5), LabelFamily(4, 0.2, 0.1, 7.0)]
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"k{f.k}-d{f.d}")
@@ -80,6 +82,23 @@ def test_no_enumerated_protocol_beats_the_bound(k, n, epsilon):
         least = min(least, whole + reached)
     assert least >= bound.value
     assert least <= 3 * bound.value  # and it is no empty bound
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.float32])
+@pytest.mark.parametrize(
+    "family",
+    [LabelFamily(8, 0.4), PairedShares(8), SignMeans(8), SignCopies(8, 4, 1), SignedBasis(8, 0.7)],
+    ids=lambda f: type(f).__name__,
+)
+def test_an_estimate_may_be_of_numbers_of_any_type(family, dtype):
+    # differences of whole numbers without a sign wrap around, and those of truth values are none
+    for seed in range(8):
+        estimate = np.random.default_rng(seed).integers(-128, 128, 8).astype(dtype)
+        numbers = estimate.astype(float)
+        assert family.decode(estimate) == family.decode(numbers) == family.decode(numbers.tolist())
+    for shape in ((7,), (9,), (1, 8), ()):
+        with pytest.raises(ParameterError, match="estimate"):
+            family.decode(np.zeros(shape, dtype=dtype))
 
 
 def test_wrong_families_are_refused():
