@@ -490,6 +490,19 @@ def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(any_book, bo
     book.verify()
 
 
+@pytest.mark.parametrize("other_users", [[3, 4, 5], [0, 1]])
+def test_a_step_of_a_named_run_gives_its_answers_to_its_users_alone(sqlite_book, other_users):
+    plan = Parallel([TENTH] * 2)
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA, plan, run="june") as ledger:
+            ledger.release_each(TENTH, lambda rows: rows, [0, 1, 2])
+        with book.ledger("d", DATA, plan, run="june") as ledger:
+            with pytest.raises(OffPlan, match="this run released something else here"):
+                ledger.release_each(TENTH, unlooked, other_users)
+            ledger.release_each(TENTH, unlooked, [0, 1, 2])  # the answers that are stored
+
+
 def test_one_run_in_two_processes_is_drawn_once(book, any_book):
     book.dataset("d", Budget(1.0))
     plan = Repeat(TENTH, 2)

@@ -210,16 +210,27 @@ def test_read_only_media_without_the_end_of_the_log_are_refused(media):
     assert as_a_reader(media, reads) == 0
 
 
-def test_a_writer_elsewhere_is_noticed_by_who_reads_without_locks(media, monkeypatch):
+@pytest.mark.parametrize("is_reading", [False, True])
+def test_a_writer_elsewhere_is_noticed_by_who_reads_without_locks(media, monkeypatch, is_reading):
     path = media / "book.db"
     monkeypatch.setattr(sqlite.SQLite, "_mode", mode_without_locks)
+
+    def spend_elsewhere():
+        with Book.open(f"sqlite:///{path}") as other, other.ledger("d", DATA) as ledger:
+            ledger.spend(TENTH)
+
+    def read(storage):
+        with storage.reading():
+            if is_reading:
+                spend_elsewhere()
+
     with Book.open(f"sqlite:///{path}") as book:
         assert book.spent("d") == 0.1
         monkeypatch.undo()
-        with Book.open(f"sqlite:///{path}") as other, other.ledger("d", DATA) as ledger:
-            ledger.spend(TENTH)
+        if not is_reading:
+            spend_elsewhere()
         with pytest.raises(LedgerCorrupt, match="was replaced while it was open"):
-            book.spent("d")
+            read(book._log.storage)
 
 
 def mode_without_locks(storage):

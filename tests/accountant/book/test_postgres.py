@@ -159,6 +159,25 @@ def test_a_flush_that_fails_answers_nothing_and_is_not_called_busy(place, monkey
         book.verify()
 
 
+def test_what_is_read_and_cannot_be_flushed_is_not_answered(place, monkeypatch):
+    with Book.open(place.url) as book:
+        monkeypatch.setattr(postgres, "IS_FLUSHED", "SELECT false")
+        assert book.spent("d") == 0.0
+        monkeypatch.setattr(postgres, "FLUSH", "SELECT 1 / 0")
+        with pytest.raises(LedgerUnwritable, match="did not flush; nothing was answered"):
+            book.spent("d")
+
+
+def test_what_was_asked_ahead_is_asked_again_after_an_insertion(place):
+    count = "SELECT count(*) FROM blobs"
+    with Book.open(place.url) as book:
+        storage = book._log.storage
+        assert not storage.empty
+        with storage.writing([(count, {})]):
+            storage.ask("INSERT INTO blobs (seq, body) VALUES (:seq, :body)", seq=1, body=b"1")
+            assert storage.ask(count) == [(1,)]
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_transaction_in_which_a_statement_failed_is_no_spend(place, is_first):
     with Book.open(place.url) as book:
