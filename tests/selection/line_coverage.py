@@ -98,7 +98,7 @@ class LineCoverage:
 
 
 def read_lines(paths):
-    """Return of each test its seconds, whether it stays in any case, and its lines (`FILE:LINE`)."""
+    """Return of each test its seconds, whether it always stays, and its lines (`FILE:LINE`)."""
     shared, tests = {}, {}
     for path in paths:
         run = json.loads(Path(path).read_text())
