@@ -45,6 +45,7 @@ from tests.laws import (
     test_exact,
     test_exact_selection,
     test_false_claims,
+    test_false_files,
     test_fits,
     test_frames,
     test_gate,
@@ -320,12 +321,18 @@ for _name, _violation in test_error_bounds.LAWS.items():
         {name: (term, None) for name, term in error_bounds.TERMS[_name].items()},
     )  # fmt: skip
 
-register(
-    "false claims",
-    lambda given: under(given[0], functools.partial(test_false_claims.violation, given[1])),
-    {name: ((wrong, (case,)), (None, (case,)))
-     for name, (case, wrong) in false_claims.MUTANTS.items()},
-)  # fmt: skip
+for _name, _violation, _mutants in (
+    ("false claims", test_false_claims.violation, false_claims.MUTANTS),
+    ("false claims from below", test_false_claims.excess_violation, false_claims.FROM_BELOW),
+    ("false files", test_false_files.violation, false_claims.FILES),
+):
+    register(
+        _name,
+        lambda given, violation=_violation: under(
+            given[0], functools.partial(violation, given[1])
+        ),
+        {name: ((wrong, (case,)), (None, (case,))) for name, (case, wrong) in _mutants.items()},
+    )  # fmt: skip
 
 for _name, _violation in test_exact_selection.VIOLATIONS.items():
     register(

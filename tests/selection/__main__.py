@@ -6,7 +6,7 @@ From the most expensive case down, a case above `EXPENSIVE` is listed in `slow_c
 in `make thorough` alone, where each line that it runs is run by `OTHERS` cases that stay. A line
 that is run is not a line that is judged: so the cheapest case of each test stays, unless it takes
 more than `EXPENSIVE_TEST`; of such cases one other is enough. Cases that start processes stay, for
-their lines are not seen, and so do the guarantees on epsilon.
+their lines are not seen, and so do the guarantees on epsilon and the cases marked `each_case`.
 """
 
 import argparse
@@ -54,10 +54,10 @@ def slow_cases(tests):
     for name in sorted(tests, key=lambda name: (tests[name][0], name)):
         cheapest.setdefault(name.partition("[")[0], name)
     for name in sorted(tests, key=lambda name: (-tests[name][0], name)):
-        seconds, has_children, lines = tests[name]
+        seconds, stays, lines = tests[name]
         if seconds <= EXPENSIVE:
             break
-        if has_children or name.startswith(STAY):
+        if stays or name.startswith(STAY):
             continue
         if seconds <= EXPENSIVE_TEST and cheapest[name.partition("[")[0]] == name:
             continue

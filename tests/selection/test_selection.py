@@ -19,6 +19,12 @@ def test_listed_cases_exist():
             assert re.search(rf"^(def|class) {name}\(", (ROOT / file).read_text(), re.M), case
 
 
+@pytest.mark.parametrize("file", ["test_false_claims", "test_false_files"])
+def test_no_case_of_a_law_that_runs_each_is_listed(file):
+    """They are marked `each_case`: a list that was written before takes none of them out."""
+    assert f"tests/laws/{file}.py" not in LIST.read_text()
+
+
 def test_a_case_is_slow_where_enough_others_run_its_lines():
     lines = {"shared": 1, "rare": 2}
     cases = {
