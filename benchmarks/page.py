@@ -8,6 +8,7 @@ each place where its pattern finds the cells, and the date, the commit and the l
 """
 
 import re
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -208,11 +209,12 @@ class Table:
     def made(self, bench: str, record: str) -> str:
         """Return the table, and when and beside what it was measured."""
         facts = facts_of(record)
-        return (
-            markdown_table(self.head, re.findall(self.pattern, record, re.MULTILINE))
-            + f"\nMeasured by `make bench ARGS={bench}` on {facts['date']}; commit "
-            f"{facts['commit']}; load {facts['load'].partition(' (')[0]}.\n"
+        rows = markdown_table(self.head, re.findall(self.pattern, record, re.MULTILINE))
+        said = (
+            f"Measured by `make bench ARGS={bench}` on {facts['date']}; commit {facts['commit']}; "
+            f"load {facts['load'].partition(' (')[0]}."
         )
+        return f"{rows}\n{textwrap.fill(said, 100)}\n"
 
 
 TABLES = {

@@ -132,6 +132,29 @@ def test_one_record_and_its_rows_are_replaced_and_others_stay(tmp_path, monkeypa
     )
 
 
+def test_the_table_of_another_page_is_replaced_and_what_stands_around_it_stays(
+    tmp_path, monkeypatch
+):
+    marks = "Before.\n\n<!-- written: bench_proofs -->\n{}<!-- end -->\n\n<!-- end -->\nAfter.\n"
+    name = page.TABLES["bench_proofs"].page
+    (tmp_path / name).write_text(marks.format("old\n"))
+    row = " | ".join(["a plan", "1", *"abcdefg", "PROVED"])
+    said = {"bench_proofs": f"print({row!r}); print('2 x Tight')"}
+    stand_ins(monkeypatch, said)
+    written(monkeypatch, tmp_path, "bench_proofs")
+    record = (tmp_path / page.RECORDS / "bench_proofs.txt").read_text()
+    table = page.TABLES["bench_proofs"].made("bench_proofs", record)
+    assert (tmp_path / name).read_text() == marks.format(table)
+    lines = table.splitlines()
+    assert lines[2:4] == [f"| {row} |", ""]
+    facts = page.facts_of(record)
+    said_below = " ".join(lines[4:])
+    assert "`make bench ARGS=bench_proofs`" in said_below
+    assert facts["date"] in said_below
+    assert facts["commit"] in said_below
+    assert facts["load"].partition(" (")[0] in said_below
+
+
 def test_a_bench_with_peers_runs_where_they_are(tmp_path, monkeypatch):
     stand_ins(monkeypatch, {"bench_a": "raise SystemExit(3)"})
     python = tmp_path / ".venv-bench" / "bin" / "python"
