@@ -185,12 +185,12 @@ def test_a_search_repeats_from_its_seed_and_is_kept():
     assert not hasattr(kept.best_estimator_, "ledger_")
 
 
-def test_fits_and_scores_repeat_from_a_seed_alone():
+def test_noise_on_scores_repeats_from_its_seed_alone():
     few = GeometricTries(0.9)
-    for seeds, same in (((3, 3), True), ((3, 4), False), ((None, None), False)):
-        fits = [made(tries=few, random_state=seed).fit(X[:500], Y[:500]) for seed in seeds]
-        assert (len({fit.best_score_ for fit in fits}) == 1) == same
-        assert (len({fit.best_estimator_.coef_.tobytes() for fit in fits}) == 1) == same
+    first, again, other = (
+        made(tries=few, random_state=seed).fit(X[:500], Y[:500]).best_score_ for seed in (3, 3, 4)
+    )
+    assert first == again != other
 
 
 def test_clones_share_a_generator_so_that_no_noise_is_drawn_twice():
