@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
@@ -173,7 +175,10 @@ def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreDist
     measure: that of its cell, or the weight of its node.
     """
     support = mechanism.support
-    cells = support.cells(*pair) if _can_list_outputs(mechanism, pair) else None
+    cells = None
+    if _can_list_outputs(mechanism, pair):
+        with suppress(ParameterError):  # too many to be listed
+            cells = support.cells(*pair)
     is_number = all(np.size(value) == 1 for value in pair)
     if cells is not None:
         outputs, measure, values = cells.outputs, cells.measure, list(pair)
@@ -201,11 +206,11 @@ def _can_list_outputs(mechanism: Mechanism, pair: tuple[Any, Any]) -> bool:
 
     Both values must be one value each, not one for each of several users.
     """
-    support, axes = mechanism.support, mechanism.value_axes  # the number of axes of one value
+    support = mechanism.support
+    # The number of axes of one value; a lattice lists the outputs of single numbers only.
+    axes = 0 if isinstance(support, Lattice) else mechanism.value_axes
     if axes is None:
         is_single = all(np.size(value) == 1 for value in pair)
     else:
         is_single = all(np.ndim(value) == axes for value in pair)
-    if isinstance(support, Lattice):  # it lists the outputs of a single number only
-        is_single = is_single and axes is None
     return is_single and getattr(support, "count", 0) <= MAX_ENUMERATED

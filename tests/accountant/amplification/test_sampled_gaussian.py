@@ -13,6 +13,7 @@ from accountant.amplification.sampled_gaussian.rules_to_cut import (
     places_to_cut,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
+from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import tilted_range
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import log_moments
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
@@ -83,6 +84,20 @@ def test_truncated_moments_are_within_their_error(mu, rate, cut):
             truth = moment(mu, rate, 1 + mpmath.mpmathify(z), cut)
             missed = abs(mpmath.exp(mpmath.mpmathify(complex(value[0])) - mpmath.log(truth)) - 1)
         assert missed <= error[0] < 1e-11
+
+
+@pytest.mark.parametrize("rate", [1e-4, 0.1, 0.5, 0.9, 0.999, 1.0])
+@pytest.mark.parametrize("mu", [0.05, 0.5, 1.0, 3.0])
+def test_all_but_a_negligible_part_of_a_moment_is_between_the_ends(mu, rate):
+    for power in (-100.0, -20.0, -5.0, -1.0, -0.3, 0.0, 0.5, 1.0, 5.0, 30.0):
+        low, high = tilted_range(mu, rate, power)
+        # the mode lies between 0 and mu times the power, and falls off as a normal density does
+        x = np.linspace(min(power * mu, 0.0) - 15, max(power * mu, 0.0) + 15, 20_001)
+        log_mass = power * log_mixture(mu * x - mu * mu / 2, rate) - x * x / 2
+        mass = np.exp(log_mass - np.max(log_mass))
+        assert np.sum(mass[(x < low) | (x > high)]) <= 1e-20 * np.sum(mass)
+        if power <= 0:  # 9.5 deviations on both sides of the mode, and a part of its bracket
+            assert high - low <= 19 + abs(power) * mu / 128 + 1e-9
 
 
 def test_a_rule_ends_where_what_is_left_is_negligible():

@@ -118,6 +118,22 @@ def test_a_raised_budget_is_spent_and_never_below_what_was_spent(book, notion, u
     book.verify()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("budget", Budget(2.0, 1e-6)), ("budget", Budget(1.0, 1e-5)), ("notion", "zcdp"),
+        ("order", 9.0), ("users", 3), ("unit", "one household"), ("idealised", True),
+        ("expires", "2100-01-02"), ("verified", True), ("people", "staff"), ("window", "month"),
+        ("carry", 2), ("buckets", "region"), ("plan", Laplace(10.0)), ("runs", 2),
+    ],
+)  # fmt: skip
+def test_another_term_than_that_of_the_opening_is_refused_by_its_name(book, name, value):
+    opened = book.dataset("d", Budget(1.0, 1e-6), "gdp", expires="2100-01-01")
+    with pytest.raises(ParameterError, match=f"^{name} must be .*, as the data set was opened"):
+        book.dataset("d", **{name: value})
+    assert book.dataset("d", Budget(1.0, 1e-6), "gdp", expires="2100-01-01") == opened
+
+
 def test_what_is_left_of_a_raised_budget_is_beside_a_certified_plan(book):
     plan = 40 * Laplace(25.0)
     certified = Tight().epsilon(plan, 1e-6)

@@ -29,9 +29,19 @@ from accountant import (
     UnsupportedPlan,
 )
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.writer import BRACKET, FIRST_DISTANCE, NoMethod, _nearest, write_proof
+from accountant.proofs.claimed_losses import proof_plan
+from accountant.proofs.writer import (
+    BRACKET,
+    FIRST_DISTANCE,
+    NoMethod,
+    Search,
+    Shown,
+    _nearest,
+    write_proof,
+)
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import ProofError, verify
+from accountant.verifier.choices import alternatives
 from mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -213,6 +223,27 @@ def test_a_plan_without_a_road_says_why():
     plan = Grouped(ApproxLoss(0.1, 1e-7), 2)
     with pytest.raises(UnsupportedPlan, match="a group of the kind ApproxLoss has no proof here; "):
         write_proof(plan, 1e-6, 0.1, 0.2)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_entries_of_all_directions_are_of_the_greatest_end(holds):
+    class EndOfEach(Search):
+        """A search whose directions show unlike ends, which hold at the greatest one or do not."""
+
+        def _above(self, direction):
+            end = max(self._upper, 3.0 if direction.back else 2.0)
+            return Shown({"back": direction.back, "end": end}, end)
+
+        def _holds(self, entry, *, lower):
+            assert not lower
+            assert self._upper == 3.0
+            return holds
+
+    plan = proof_plan(PoissonSampled(GaussianLoss(1.0), 0.1), decimal=False)
+    fields = EndOfEach(alternatives(plan, decimal=False), 1e-6, 0.0, 1.0).entries()
+    first_end = 2.0 if holds else 3.0
+    assert fields["above"] == [{"back": False, "end": first_end}, {"back": True, "end": 3.0}]
+    assert (fields["upper"], fields["below"]) == ((3.0).hex(), None)
 
 
 @pytest.mark.parametrize("upwards", [True, False])

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from accountant import RDP, PoissonSampled, Tight
+from accountant import RDP, ParameterError, PoissonSampled, Tight, UnsupportedPlan
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
 from accountant.training.rows import RunCosts, rows_of
 from accountant.training.run import TrainingRun
-from accountant.training.schemes import record_scheme
+from accountant.training.schemes import Scheme, certified, record_scheme
 from accountant.training.users import binomial_counts, hypergeometric_counts, user_scheme
 
 GRID = np.linspace(-14.0, 14.0, 20_001)
@@ -188,3 +188,24 @@ def test_whole_shuffled_passes_have_a_lower_end(passes, is_bounded):
     assert bool(scheme.below) == is_bounded
     for below, above in itertools.product(scheme.below, scheme.above):
         assert Tight().epsilon(below, 1e-5) <= Tight().epsilon(above, 1e-5)
+
+
+@pytest.mark.parametrize("error", [ParameterError("x", 1, "2"), UnsupportedPlan("plan", "x", "y")])
+def test_a_plan_that_cannot_be_bounded_is_left_out_and_no_other(error):
+    intervals = {"first": (1.0, 4.0), "second": (1.5, 3.0), "third": (2.0, 2.5)}
+    for answered in itertools.product((False, True), repeat=len(intervals)):
+        kept = {name for name, known in zip(intervals, answered, strict=True) if known}
+
+        def certify(plan, kept=kept):
+            if plan not in kept:
+                raise error
+            return intervals[plan]
+
+        names = tuple(intervals)
+        upper = min((intervals[name][1] for name in kept), default=math.inf)
+        lower = max((intervals[name][0] for name in kept), default=0.0)
+        assert certified(Scheme(above=names, below=names), certify) == (lower, upper)
+        # a lower end above the upper one would be that of another relation
+        crossed = {name: (9.0, end) for name, (_, end) in intervals.items()}
+        found = certified(Scheme(above=names, below=names), crossed.__getitem__)
+        assert found == (2.5, 2.5)

@@ -185,6 +185,14 @@ def test_a_search_repeats_from_its_seed_and_is_kept():
     assert not hasattr(kept.best_estimator_, "ledger_")
 
 
+def test_noise_on_scores_repeats_from_its_seed_alone():
+    few = GeometricTries(0.9)
+    first, again, other = (
+        made(tries=few, random_state=seed).fit(X[:500], Y[:500]).best_score_ for seed in (3, 3, 4)
+    )
+    assert first == again != other
+
+
 def test_clones_share_a_generator_so_that_no_noise_is_drawn_twice():
     source = np.random.default_rng(0)
     search = made(random_state=source)

@@ -153,6 +153,16 @@ def test_reachability_falsifies_where_no_bit_differs():
     assert "reaches" in finding.witness
 
 
+@pytest.mark.parametrize("pair", [(1.1, [1.9, 0.0]), ([1.1, 0.0], 1.9), ([1.1, 0.0], [1.9])])
+def test_of_values_of_different_lengths_only_the_lowest_bit_is_looked_at(pair):
+    def release(value, rng, size):  # of the first number
+        return LEAKS["scaled for the sensitivity"](np.ravel(value)[0], rng, size)
+
+    finding = audit_bits(release, pair, ONE, 2000, rng=1)
+    assert "the lowest bit" in finding.witness
+    assert "reaches" not in finding.witness
+
+
 def test_honest_parity_and_constants_are_no_leak():
     def even(v, rng, size):  # whole noise, doubled together with the value
         return 2 * (v + np.rint(rng.laplace(size=size)))

@@ -1,11 +1,17 @@
 """Exact coins: ties, independence, and how often they fall."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_each, bernoulli_words
+from mechanisms.exact_noise.exact_bernoulli import (
+    bernoulli,
+    bernoulli_between,
+    bernoulli_each,
+    bernoulli_words,
+)
 from tests.laws.common import FALSE_ALARM_RATE
 
 
@@ -33,6 +39,34 @@ def test_coins_decide_a_tie_by_the_digits_that_are_left():
     words = [[ALL, 0]] + [[ALL, ALL]] * 7
     made = bernoulli_words(0.5 + 2.0**-9, 2, Script(words, [PATTERN]))
     assert made.tolist() == [ALL ^ PATTERN, ALL]
+
+
+@pytest.mark.parametrize(
+    ("words", "below"),
+    [
+        ([PATTERN - 1], True),
+        ([PATTERN + 1], False),
+        ([PATTERN, 6], True),
+        ([PATTERN, 8], False),
+        ([PATTERN, 7, 2**63 - 2], True),
+        ([PATTERN, 7, 2**63 - 1, 5], True),
+        ([PATTERN, 7, 2**63, 1], False),
+    ],
+)
+def test_bits_between_bounds_draw_digits_until_they_decide(words, below):
+    p = Fraction((PATTERN << 65) + (7 << 1) + 1, 2**129)
+    asked = []
+
+    def bounds(digits):
+        asked.append(digits)
+        error = Fraction(1, 10**digits)
+        return p - error, p + error
+
+    drawn = Script(words[0], *([word] for word in words[1:]))
+    assert bernoulli_between(bounds, (1,), drawn).tolist() == [below]
+    # bounds of 20 more digits for each further word
+    assert max(asked) == 40 + 20 * (len(words) - 1)
+    assert drawn.words == []
 
 
 def test_bits_decide_a_tie_by_what_is_left():
