@@ -19,8 +19,8 @@ from algorithms.base.clipped_gradient_descent import (
     squared_residuals,
 )
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
-from algorithms.base.non_private import NotPrivateWarning
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.closing_gradient import (
     FACTOR_ERROR,
     SHARES_WITH_INTERVALS,
