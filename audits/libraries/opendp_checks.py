@@ -168,7 +168,7 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
     )
     correlation = float(np.median([timing.noise_correlation for timing in timings]))
     witness = f"rank correlation {correlation:.2f} of time and size of the noise, p = {p:.2g}"
-    return CheckResult(p < 1 - VERDICT_CONFIDENCE, witness, runs=4 * TIMED_PAIRS * ROUNDS)
+    return CheckResult(p < 1 - VERDICT_CONFIDENCE, witness, runs=2 * TIMED_PAIRS * ROUNDS)
 
 
 SEEN_VERSIONS = ("0.16.0",)  # in which the outcomes below were seen

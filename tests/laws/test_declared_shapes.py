@@ -14,7 +14,16 @@ from accountant import (
     PoissonSampled,
     PrivateValueError,
 )
-from mechanisms import Exponential, Gaussian, HemisphereL2, Laplace, RandomizedResponse, registry
+from mechanisms import (
+    Clamped,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    HemisphereL2,
+    Laplace,
+    RandomizedResponse,
+    registry,
+)
 from mechanisms.base.mechanism import Mechanism
 
 NOISE, CHOICE = Laplace(10.0), Exponential(20.0)
@@ -128,6 +137,9 @@ def test_every_mechanism_has_a_shape_or_asks_for_one(cls: type[Mechanism]):
     for made in cls.instances():
         value = np.asarray(made.values.example(np.random.default_rng(0)))
         shape, ends = made.value_shape, value.ndim - made.hidden_axes
+        # of one value: only noise of these classes is added to arrays of any shape
+        takes_any = isinstance(made, (Gaussian, Laplace, DiscreteLaplace, Clamped))
+        assert made.value_axes == (None if takes_any else value.ndim)
         if shape is not None and made.value_axes is not None:
             assert shape == value.shape[:ends]
         else:  # whatever the shape is, a release declares it

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from accountant import Tight
+from accountant import ApproxLoss, Tight
 from mechanisms import TruncatedLaplace
 from mechanisms.truncated_laplace import TruncatedLaplaceLoss
 
@@ -103,3 +103,15 @@ def test_a_loss_of_a_large_shift_or_reach_is_rounded_up():
 def test_a_shift_far_beyond_the_reach_has_a_delta():
     # The exponent of a part of probability 0 overflowed there, and the delta was not a number.
     assert TruncatedLaplaceLoss(2000.0, 1200.0).profile(1990.0) == 1.0
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 10])
+def test_the_loss_of_vectors_alone_is_an_upper_bound(dimension):
+    made = TruncatedLaplace(1.0, 11.0, dimension=dimension)
+    is_vector = dimension > 1
+    assert made.loss_is_upper_bound == is_vector
+    assert made.value_axes == is_vector
+    assert isinstance(made.loss, ApproxLoss if is_vector else TruncatedLaplaceLoss)
+    alone = TruncatedLaplace(1.0, 11.0).loss
+    for epsilon in (0.0, 0.5, 1.0, 2.0):
+        assert made.loss.profile(epsilon) >= alone.profile(epsilon) * (1 - 1e-12)

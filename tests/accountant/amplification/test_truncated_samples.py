@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -19,6 +20,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     least_return,
     truncated,
 )
+from accountant.composition import contour_engines
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.contour_engines import TruncatedContour, TruncatedContourEngine
 from accountant.composition.engine import certify
@@ -220,6 +222,47 @@ def test_nearly_equal_losses_cost_what_equal_ones_cost(noise, rate, count):
     assert found.lower <= least.upper
     assert found.upper >= least.lower * (1 - 1e-5)
     assert found.width <= 1e-8 * found.upper
+
+
+def test_cuts_come_closer_until_little_is_gained(monkeypatch):
+    composition = Composition([(PoissonSampled(GaussianLoss(1.0), 0.001), 60)])
+    problem, cuts = EpsilonProblem(composition, 1e-6, 1e-6), []
+
+    class Planned:
+        """A contour that is only planned."""
+
+        contour, is_affordable = SimpleNamespace(operations=7.0), True
+        bracket = print  # never called
+
+        def __init__(self, part, log_delta, cut, cost):
+            cuts.append(cut)
+
+    monkeypatch.setattr(contour_engines, "TruncatedContour", Planned)
+
+    def cuts_after(*intervals):
+        """The cuts where attempts have these results (upper end and width)."""
+        cuts.clear()
+        attempts = TruncatedContourEngine().attempts(problem)
+        for upper, width in intervals:
+            attempt = next(attempts)
+            assert attempt.cost == 7.0
+            attempt.result = upper and SimpleNamespace(upper=upper, width=width)
+        if next(attempts, None) is None:
+            cuts.append(None)
+        return [cut and cut / problem.rough_epsilon for cut in cuts]
+
+    rough = problem.rough_epsilon
+    near, close = 1.5 * rough, 1.2 * rough
+    assert cuts_after() == [1]
+    # an attempt that was not made, and one that gained less than half
+    assert cuts_after((None, 0)) == [1, None]
+    assert cuts_after((near, 1.0), (close, 0.6)) == pytest.approx([1, 1.53, None])
+    assert cuts_after((near, 1.0), (close, 0.4)) == pytest.approx([1, 1.53, 1.224])
+    # too low a cut is doubled, and no later cut goes below it
+    unknown = math.inf, math.inf
+    assert cuts_after(unknown, unknown) == [1, 2, 4]
+    assert cuts_after(unknown, (0.5 * rough, 1.0)) == pytest.approx([1, 2, 1])
+    assert cuts_after(*[unknown] * 4) == [1, 2, 4, 8, None]
 
 
 def test_a_short_schedule_is_narrow_and_agrees_with_a_lattice():

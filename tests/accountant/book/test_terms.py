@@ -107,6 +107,11 @@ def test_a_raised_budget_is_spent_and_never_below_what_was_spent(book, notion, u
         with pytest.raises(ParameterError, match="budget must be"):
             book.raise_budget("d", wrong, "less")
     book.raise_budget("d", Budget(5.0, 1e-5), "a third wave")
+    changes = [line for line in book.history("d") if not line.is_spend]
+    assert [line.outcome for line in changes] == ["raised", "raised"]
+    for line in changes:
+        assert (line.facts, line.loss, line.undeclared, line.executor) == ({}, "", "", "")
+        assert (line.who, line.label, line.run, line.answer) == (None,) * 4
     lowered = book.raise_budget("d", Budget(4.0, 1e-5), "no third wave")
     assert lowered.epsilon == spent
     with pytest.raises(BudgetExceeded):

@@ -88,7 +88,9 @@ def test_a_weighted_sampler_is_named_with_the_rate_that_was_claimed():
     facts = {**FACTS, "order": "weighted", "sampler": "WeightedRandomSampler", "rate": None}
     facts |= {"records": 100_000, "dataset": 100_000, "batches": 8, "batch": 16}
     message = refused([(1.0, 0.125, 8)], facts)
-    assert "0.125" in message
+    assert "the history counts Poisson samples of rate 0.125, while a batch holds" in message
+    two_rates = refused([(1.0, 0.125, 4), (1.0, 0.25, 4)], facts)
+    assert "Poisson samples of rate 0.125, 0.25, while a batch holds" in two_rates
     assert "0.00016 of the 100,000 records" in message
     # made private, batches are Poisson samples of 1/8 of all records, which were not meant
     run = RUNS["weighted, made private"]

@@ -8,6 +8,7 @@ import pytest
 
 from accountant import Chunks, Ledger, Parallel, ParameterError, WorkerChunks
 from accountant.ledger.block_answers import BLOCKS_PER_TASK, digest
+from accountant.ledger.worker_chunks import Cut
 from algorithms import LocalIHT, PrivateLinearRegression
 from algorithms.base import row_blocks
 from mechanisms import Laplace
@@ -16,6 +17,18 @@ USERS, FEATURES = 1100, 6
 LENGTHS = [300, 1, 2, 47, 550, 200]
 EACH = Laplace(1.0)
 BLOCKS = [slice(at, min(at + 40, USERS)) for at in range(0, USERS, 40)]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 9), (0, 4), (3, 4), (5, 9), (4, 4)])
+def test_a_cut_of_a_piece_is_taken_whole_where_it_was_cut(start, stop):
+    piece = np.arange(18).reshape(9, 2), np.arange(9)
+    cut = Cut(start, stop, 9)
+    taken = cut.taken(piece)
+    assert [part.tolist() for part in taken] == [part[start:stop].tolist() for part in piece]
+    again = cut.whole.taken(taken)
+    assert [part.tolist() for part in again] == [part.tolist() for part in taken]
+    with pytest.raises(ParameterError, match="the 9 of its length"):
+        cut.taken(np.zeros((8, 2)))
 
 
 class Workers(Executor):

@@ -222,6 +222,7 @@ def test_top_labels_of_many():
     answer = query.release(ledger, declared)
     assert ledger.next is None
     assert answer.labels["word"] == [1, 2, 3, 4]
+    assert answer.value.dtype == np.int64  # also where the noise of the counts is on floats
     truth = np.bincount(frame["word"].to_numpy())[1:5]
     ends = answer.interval()
     assert ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).all()

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression
 
 from accountant import Budget, Chunks, ParameterError, Sequential
+from accountant.plans.adjacency import Adjacency
 from algorithms import PrivateLasso, PrivateLinearRegression
 from algorithms.base.adaptive_descent import BlockVector, vector_sensitivity
 from algorithms.base.clipped_gradient_descent import (
@@ -18,9 +19,16 @@ from algorithms.base.clipped_gradient_descent import (
     squared_residuals,
 )
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
+from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.linear_models.closing_gradient import FACTOR_ERROR, linear_part, newton_step
+from algorithms.linear_models.closing_gradient import (
+    FACTOR_ERROR,
+    SHARES_WITH_INTERVALS,
+    linear_part,
+    newton_step,
+)
 from algorithms.linear_models.feature_moments import MappedFeatures, Moments, Spread
+from algorithms.linear_models.mapped_plan import Sizes, private_plan, signal_of
 from algorithms.linear_models.regression_rounds import SHARES, schedule
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
@@ -70,6 +78,20 @@ def test_rounds_and_travel_follow_the_signal():
     assert travels == pytest.approx([0.04, 8, 24, 99.75, 190])
     assert [round(one.unclipped_share, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
     assert schedule(50.0, 17).rounds == 17
+
+
+@pytest.mark.parametrize("intervals", [False, True])
+def test_the_signal_of_rounds_follows_their_share_of_the_budget(intervals):
+    made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, intervals=intervals)
+    sizes = Sizes(10_000, 5, 6)
+    shares = SHARES_WITH_INTERVALS if intervals else SHARES
+    # the squares of mu of all releases add up to that of the budget
+    whole = private_plan((1.0, 1e-6), sizes, 1, shares, True, Adjacency.REPLACE_ONE)
+    squares = [sum(count * loss.mu**2 for loss, count in part.losses()) for part in whole.parts]
+    usual = 1 - SHARES.moments - SHARES.products - SHARES.closing
+    round_share = squares[2] / sum(squares)
+    expected = signal_of(sizes, mu_of_budget(1.0, 1e-6)) * math.sqrt(round_share / usual)
+    assert made._signal(sizes) == pytest.approx(expected, rel=1e-6)
 
 
 def test_intervals_asked_for_are_there_after_every_method():

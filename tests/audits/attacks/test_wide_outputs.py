@@ -8,6 +8,7 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss
 from audits import Outcome, audit
+from audits.attacks import wide_outputs
 from audits.attacks.wide_outputs import screening_limits, wide_schedule
 from audits.classifiers.model_candidates import model_candidates
 from audits.classifiers.objective import Objective
@@ -98,6 +99,18 @@ def test_screening_training_and_test_are_different_runs():
                 assert min(screened, trained, tested) > 0
                 assert tested >= 0.3 * runs
                 assert all(0 < learned < trained and tests == 0 for learned, tests in choice)
+
+
+def test_a_block_without_tests_is_learned_from_and_the_next_one_is_tested(monkeypatch):
+    whole = audit(dense, (0.0, 1.0), ONE, 1500, rng=3)
+    monkeypatch.setattr(wide_outputs, "MIN_FULL_RUNS", 60)
+    monkeypatch.setattr(wide_outputs, "MAX_FULL_NUMBERS", 60 * WIDTH)
+    *choice, _ = wide_schedule(1500, WIDTH, 500)
+    assert choice == [(60, 0)]
+    found = audit(dense, (0.0, 1.0), ONE, 1500, rng=3)
+    assert found.guesses.runs == whole.guesses.runs
+    assert found.outcome is whole.outcome is Outcome.FALSIFIED
+    assert found.epsilon_lower == pytest.approx(whole.epsilon_lower, rel=0.2)
 
 
 def one_shifts(width, shift, place):

@@ -57,6 +57,16 @@ def test_all_rules_together_refute_responses_at_most_as_often_as_allowed(coins, 
     assert sum(rule.share for rule in ladder(coins, one_way=True)) <= 0.5
 
 
+@pytest.mark.parametrize("one_way", [False, True])
+def test_a_ladder_goes_down_by_fourths_to_eight_guesses(one_way):
+    for coins in [*range(1, 140), 511, 512, 2047, 2048, 100_000]:
+        every, *rules = ladder(coins, one_way=one_way)
+        assert (every.guesses, every.both) == (coins, True)
+        for both, largest in ((True, coins // 4), (False, coins // 2 if one_way else 0)):
+            expected = [largest // 4**k for k in range(20) if largest // 4**k >= 8]
+            assert [rule.guesses for rule in rules if rule.both == both] == expected
+
+
 def test_one_gaussian_loss_for_all_coins_is_refuted_at_most_as_often_as_allowed():
     """Every coin is seen with the odds of one loss: mu-GDP, and as dependent as can be."""
     mu, coins, alpha = 1.5, 1000, 0.05

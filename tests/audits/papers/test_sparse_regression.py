@@ -12,11 +12,13 @@ from algorithms.base.non_private import NotPrivateWarning
 from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE
 from audits import replay
 from audits.papers.sparse_regression import (
+    PublishedClaim,
     printed_label_noise,
     printed_probability,
     public_label_noise,
 )
 from experiments.papers.sparse_regression import PrintedBound, PrintedSign
+from mechanisms import Gaussian
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,15 @@ def test_printed_label_noise_costs_many_times_the_claim(sparsity, noise_bound, t
     found = printed_label_noise(1.0, 1e-3, sparsity, noise_bound)
     assert found.true_epsilon == pytest.approx(true, rel=1e-3 if sparsity == 5 else 5e-3)
     assert not found.holds
+
+
+def test_a_claim_holds_from_the_true_epsilon_on():
+    plan = Gaussian(3.0)
+    true = Tight().epsilon(plan, 1e-6)
+    for epsilon in (0.0, 0.5 * true, math.nextafter(true, 0), true, 2 * true, math.inf):
+        claim = PublishedClaim("claim", "source", epsilon, 1e-6, plan)
+        assert claim.true_epsilon == true
+        assert claim.holds == (epsilon >= true)
 
 
 def test_the_golden_row():

@@ -26,6 +26,7 @@ def test_without_noise_it_is_falsified(name):
     found = audit_accuracy(algorithm, n, family=family, noise=0.0, confidence=SURE, rng=1)
     assert found.outcome is Outcome.FALSIFIED
     assert found.right == found.runs
+    assert found.noise == 0.0
     assert found.epsilon_lower > found.epsilon
     assert type(family).__name__ in found.witness
 
@@ -35,6 +36,7 @@ def test_with_its_noise_it_is_not(name):
     algorithm, family, n = CASES[name]
     found = audit_accuracy(algorithm, n, family=family, confidence=SURE, runs=40, rng=2)
     assert found.outcome is Outcome.SURVIVED
+    assert found.noise == 1.0
     assert found.epsilon_lower <= found.epsilon
 
 

@@ -109,6 +109,22 @@ def test_an_array_of_any_shape_gets_noise_for_its_size(cls, most):
     assert cls(1.0, made.sensitivity, dimension=2 * most).loss != made.loss
 
 
+@pytest.mark.parametrize(("cls", "power"), [(Laplace, 1), (Gaussian, 2)])
+@pytest.mark.parametrize("most", [1, 2, 3, 20])
+def test_an_array_is_refused_where_rounding_moves_it_by_more_than_the_sensitivity(cls, power, most):
+    sensitivity = (most + 0.5) ** (1 / power) * grid.grid_step(1.0)
+    made = cls(1.0, sensitivity)
+    for size in range(1, most + 1):
+        share = size ** (1 / power) * grid.grid_step(1.0) / sensitivity
+        assert made.drawn_scale_of(size) == pytest.approx(1 + share, rel=1e-8)
+    for size in (most + 1, most + 2):
+        with pytest.raises(PrivateValueError, match="dimension=n"):
+            made.drawn_scale_of(size)
+        assert cls(1.0, sensitivity, dimension=size).drawn_scale == 1.0
+    # one number is never refused: its loss states what rounding moves
+    assert cls(1.0, grid.grid_step(1.0) / 2).drawn_scale_of(1) == 1.0
+
+
 @pytest.mark.parametrize(
     ("made", "law"),
     [(Staircase(1.0), IntegerStaircase), (TruncatedLaplace(1.0, 11.0), IntegerNoise)],
