@@ -41,7 +41,7 @@ from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 
 MAX_NODES = 2**20  # nodes of a contour: limits its memory
-MAX_OPERATIONS = 4e8  # complex products of a contour: about a second
+MAX_OPERATIONS = 2e9  # complex products of a contour: about four seconds
 # The smoothed engine proposes at most CONTOURS contours; each has the smoothing of the one before
 # divided by REFINEMENT, and so gives a narrower interval.
 CONTOURS, REFINEMENT = 4, 4.0
