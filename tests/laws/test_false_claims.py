@@ -231,6 +231,11 @@ SAMPLES = {
         ),
         relations=("zero-out",), lattice=True, most=normals({1.0: 1.0}),
     ),
+    "ShuffledEpoch of PairLoss": Case(  # what the others give shows the batch
+        {"kind": "ShuffledEpoch", "batches": 3,
+         "part": {"kind": "PairLoss", "p": [0.9, 0.1], "q": [0.6, 0.4]}},
+        lambda n: events.outcomes([0.6, 0.4], [0.9, 0.1]), relations=REPLACED, sizes=ALONE,
+    ),
     "ShuffledEpoch of a replaced": Case(
         {"kind": "ShuffledEpoch", "part": normal(1.0, "replace-one"), "batches": 3},
         lambda n: normals({20.0: 1.0}), 0.01, (None, "zero-out"), ALONE, lattice=True,

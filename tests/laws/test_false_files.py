@@ -70,7 +70,7 @@ CASES = {
     # so many that what Chernoff's bound adds is little
     "a moment of a range": Case(
         {"kind": "BoundedRangeLoss", "epsilon": 0.1, "count": 2000}, 1e-60,
-        events.many_responses(0.05, 2000), [moment(15.0)], [moment(15.0)],
+        events.many_responses(0.05, 2000), [moment(7.0)], [moment(7.0)],
     ),
     # the zeros of the density ratio are at Im x = pi
     "a line beyond the zeros": Case(
