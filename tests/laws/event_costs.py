@@ -43,14 +43,17 @@ def normals(ahead: dict[float, float], behind: dict[float, float] | None = None)
     return lambda delta: of_events(above(ahead), above(behind or {0.0: 1.0}), delta)
 
 
-def laplaces(ahead: dict[float, float]):
-    """A mixture of Laplace laws by their shifts, against the law at 0."""
+def laplaces(ahead: dict[float, float], behind: dict[float, float] | None = None):
+    """Mixtures of Laplace laws by their shifts: outputs above a point."""
 
-    def above(x):
-        return np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2)
+    def above(weights):
+        return sum(
+            w * np.where(x > m, np.exp(-np.abs(x - m)) / 2, 1 - np.exp(-np.abs(x - m)) / 2)
+            for m, w in weights.items()
+        )
 
     x = np.append(POINTS, list(ahead))
-    return lambda delta: of_events(sum(w * above(x - m) for m, w in ahead.items()), above(x), delta)
+    return lambda delta: of_events(above(ahead), above(behind or {0.0: 1.0}), delta)
 
 
 def outcomes(p, q, count=1):
@@ -68,6 +71,14 @@ def response(epsilon, revealed=0.0, count=1):
     """Randomised responses, each of which with a chance shows the record."""
     p = (1 - revealed) * np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))
     return outcomes([revealed, *p, 0.0], [0.0, *p[::-1], revealed], count)
+
+
+def many_responses(epsilon, count):
+    """Randomised responses, of which at least some number tell the truth."""
+    k, truth = np.arange(count + 1), 1 / (1 + math.exp(-epsilon))
+    return lambda delta: of_events(
+        binom.sf(k - 1, count, truth), binom.sf(k - 1, count, 1 - truth), delta
+    )
 
 
 def logit_range(epsilon):

@@ -54,6 +54,8 @@ LAWS = {
     "lattices in proofs": proof_lattices.lattice_violation,
     "discrete Gaussians in proofs": proof_lattices.discrete_gaussian_violation,
     "epochs in proofs": proof_series.allocation_violation,
+    "rough epochs in proofs": proof_series.rough_allocation_violation,
+    "sets in proofs": proof_lattices.set_violation,
     "many responses": compositions.binomial_violation,
     "chances to reveal all": compositions.infinity_violation,
     "ranges in advance": compositions.fixed_ranges_violation,

@@ -63,6 +63,15 @@ CASES = {
         {"kind": "PureLoss", "epsilon": 3.0}, 0.4, events.response(3.0),
         [moment(1.0)], [moment(1.0)],
     ),
+    "a moment of a xi": Case(
+        {"kind": "ZCDPLoss", "rho": 1e-6, "xi": 0.3}, 1e-3, events.laplaces({0.3: 1.0}),
+        [moment(20.0)], [moment(20.0)],
+    ),
+    # so many that what Chernoff's bound adds is little
+    "a moment of a range": Case(
+        {"kind": "BoundedRangeLoss", "epsilon": 0.1, "count": 2000}, 1e-60,
+        events.many_responses(0.05, 2000), [moment(7.0)], [moment(7.0)],
+    ),
     # the zeros of the density ratio are at Im x = pi
     "a line beyond the zeros": Case(
         SAMPLE | {"count": 5}, 1e-4,

@@ -28,7 +28,7 @@ from accountant.numerics import exponential_sums, lognormal_lattice
 from accountant.numerics.lognormal_inversion import Line
 from accountant.numerics.lognormal_rule import LogNormalRule
 from accountant.verifier import contour as proof_contour
-from accountant.verifier import lattice_pairs, lattice_sums, outcomes
+from accountant.verifier import lattice_pairs, lattice_sums, outcomes, pairs_of_sets
 from accountant.verifier.allocation import EpochTransform
 from accountant.verifier.lattice_sums import TiltedSum
 from accountant.verifier.moments import GaussianMoments, LaplaceMoments, MixtureMoments
@@ -458,6 +458,31 @@ TERMS = {
         "aliases of the tails": Dropped(
             EpochTransform, "masses_below", "slope, x / (1 - x))", "slope, 0 * x)"
         ),
+    },
+    "rough epochs in proofs": {
+        "period": Dropped(EpochTransform, "__init__", "points[-1] < self.period", "True"),
+        "line of the rule": Dropped(
+            EpochTransform, "__init__", "2 * line.y * self.mu <= quarter_turn", "True"
+        ),
+        "size on a line": Dropped(
+            EpochTransform, "size_beyond", "(turn * turn / 2).exp() * phi", "phi"
+        ),
+        "one factor less": Dropped(EpochTransform, "tail_factor", "(self.steps - 1)", "self.steps"),
+        "height": Dropped(
+            EpochTransform, "tail_factor", "(arb.pi() *", "(4 * arb.pi() *"
+        ),
+    },
+    "sets in proofs": {
+        "cut off above": Dropped(pairs_of_sets, "both_above", "infinite + beyond", "infinite"),
+        "infinite in both": Dropped(pairs_of_sets, "pair_moved", " + pair.infinite"),
+        "infinite in one": Dropped(
+            pairs_of_sets, "both_above", "1 - (1 - former.infinite) * (1 - latter.infinite)",
+            "former.infinite",
+        ),
+        "infinite at the points": Dropped(
+            pairs_of_sets, "deltas_at_points", "pair.infinite", "arb(0)"
+        ),
+        "greatest": Dropped(pairs_of_sets, "greatest_pair", "arb.max", "arb.min"),
     },
     "many responses": {
         "masses": Dropped(advanced._Binomial, "__init__", "log_p + error", "log_p"),

@@ -80,10 +80,10 @@ MUTANTS = {
         "TruncatedPoisson", Dropped(bounding_pairs, "truncated_sample", "4 * mu", "2 * mu")
     ),
     "noise on any grid": (
-        "Laplace on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or is_ideal", "True")
+        "Laplace on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or ", "True or ")
     ),
     "coordinates on any grid": (
-        "Gaussian on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or is_ideal", "True")
+        "Gaussian on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or ", "True or ")
     ),
     "a set without what reveals all": (
         "Parallel, repeated", Dropped(pairs_of_sets, "pair_moved", " + pair.infinite")
@@ -95,7 +95,8 @@ MUTANTS = {
 }  # fmt: skip
 FROM_BELOW = {
     "a response of twice the range": (
-        "BoundedRangeLoss", Dropped(loss_nodes, "bounded_range_loss", "epsilon / 2, ZERO", "epsilon, ZERO")
+        "BoundedRangeLoss",
+        Dropped(loss_nodes, "bounded_range_loss", "epsilon / 2, ZERO", "epsilon, ZERO"),
     ),
 }  # fmt: skip
 FILES = {

@@ -59,6 +59,31 @@ def lattice_violation(seeds=range(80)):
     return ""
 
 
+def set_violation(seeds=range(30)):
+    """Pairs above one of two releases, each made twice, with outcomes that are rare or certain."""
+    with ctx.workprec(64):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            pairs = [_random_pair(rng), _random_pair(rng)]
+            rare = [(Fraction(1, 10**10), Fraction(1, 10**k)) for k in (14, 13)]
+            pairs = [
+                ("pair", (*((p * (1 - r), q * (1 - s)) for p, q in pair[1]), (r, s)))
+                for pair, (r, s) in zip(pairs, rare, strict=True)
+            ]
+            top = max(math.log(p / q) for pair in pairs for p, q in pair[1] if q)
+            epsilon = float(rng.uniform(0.3, 2.0)) * top
+            truth = max(_delta(pair[1], 2, epsilon) for pair in pairs)
+            given = {"a": 2.0, "h": 0.05, "slack": 0.0, "size": 4096}
+            Budget.remaining = math.inf
+            release = "any of", tuple(((pair, 2),) for pair in pairs)
+            bounds = lattice_sums.composed(
+                [(release, 1)], False, fields(**given, rules=[]), above=True
+            )
+            if not truth * (1 - 1e-6) <= float(bounds(epsilon)[1]):
+                return f"seed {seed}: {truth} above {bounds(epsilon)[1]}"
+    return ""
+
+
 def discrete_gaussian_violation():
     """Discrete Gaussian noise of which few outcomes are listed."""
     # in so many digits that what is beyond 16 deviations is seen

@@ -223,3 +223,35 @@ def allocation_violation(seeds=range(60)):
             if wrong:
                 return wrong
     return ""
+
+
+# random cases, among which are some that need each condition of a line and each factor of a bound
+ROUGH_EPOCHS = (7, 18, 82, 130, 179, 182, 219, 343, 592, 1034, 1134, 1182)
+
+
+def rough_allocation_violation(seeds=ROUGH_EPOCHS):
+    """Lines of an epoch that are too far, too near or too short, where they are not refused."""
+    with ctx.workprec(128):
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            mu, h = float(10 ** rng.uniform(-1.3, 0.3)), float(10 ** rng.uniform(-1, 0.3))
+            k = float(rng.uniform(0.1, 1.0)) * min(6.0, 2.5 * 2 * math.pi / h)
+            wide = 1.0 if rng.random() < 0.6 else 3.0
+            given = {
+                "a": float(10 ** rng.uniform(-2, 0.5)), "h": h,
+                "y": min(99.0, float(rng.uniform(0.05, 0.99 * wide)) * math.pi / 4 / mu),
+                "step": float(10 ** rng.uniform(-1.3, 0.3)),
+                "turn": min(99.0, float(rng.uniform(0.05, 0.99 * wide)) * math.pi / 2 / mu),
+                "nodes": int(2 ** rng.uniform(1, 6)),
+            }  # fmt: skip
+            Budget.remaining = math.inf
+            try:
+                epoch = EpochTransform(arb(mu) ** 2, 2, read_line(fields(**given)), [arb(k)])
+            except NoProof:
+                continue
+            found = epoch.excesses()[0], epoch.masses_below()[0]
+            for value, truth in zip(found, _sum_of_two(mu, k), strict=True):
+                wrong = claim_violation((value, value), truth, f"seed {seed}")
+                if value.is_finite() and wrong:
+                    return wrong
+    return ""
