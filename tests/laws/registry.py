@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from accountant import Budget, Ledger, LedgerCorrupt, OffPlan, PrivateValueError, Tight, calibrate
+from accountant import (
+    GDP,
+    Budget,
+    Ledger,
+    LedgerCorrupt,
+    OffPlan,
+    PrivateValueError,
+    Tight,
+    calibrate,
+)
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
@@ -666,6 +675,9 @@ PATCHED = {
     },
     test_directions.test_an_accountant_asks_for_both_directions: {
         directions.one_direction_of_a_plan: ("two outcomes", Tight()),
+    },
+    test_directions.test_no_accountant_claims_a_smaller_delta_than_there_is: {
+        directions.deltas_of_no_noise: (GDP(),),
     },
     test_directions.test_a_filter_charges_the_worse_direction: {
         directions.one_direction_in_sums: ("two outcomes", "rdp"),

@@ -1,6 +1,6 @@
 """Wrong losses, accountants and totals: each looks at one direction of two neighbours."""
 
-from accountant.accountants import base, tight
+from accountant.accountants import base, gdp, tight
 from accountant.amplification import poisson_sampling
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.ledger import additive_notions, odometer, pure_dp_notion
@@ -75,3 +75,8 @@ def weighs_a_sample_with_the_other_side(patch):
         patch, poisson_sampling._RecordAdded, "loss_pmf",
         "outcomes.q", "outcomes.p",
     )  # fmt: skip
+
+
+def deltas_of_no_noise(patch):
+    """Claims no delta of any mu."""
+    edit(patch, gdp.GDP, "one_way_delta", " if mu else 0.0", " if not mu else 0.0")

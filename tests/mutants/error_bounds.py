@@ -254,7 +254,9 @@ TERMS = {
     "edges of mixtures": {
         "edges": Dropped(MixturePair, "cell_masses", "error = 16 * ULP *", "error = 0 *"),
         "ulps of edges": Dropped(MixturePair, "cell_masses", "error = 16 * ", "error = "),
-        "losses below 1": Dropped(MixturePair, "cell_masses", "(1 + size", "(size"),
+        "losses below 1": Dropped(
+            MixturePair, "cell_masses", "(1 + largest_edge", "(largest_edge"
+        ),
         "slope": Dropped(MixturePair, "cell_masses", " + self.span * (1 + farthest))", ")"),
         "outputs": Dropped(MixturePair, "cell_masses", " * (1 + farthest)"),
     },

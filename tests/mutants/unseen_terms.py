@@ -52,7 +52,7 @@ UNSEEN = {
     Dropped(MixturePair, "cf_ratio", "power_round_off(count, spread, z, ratio_error) + "): (
         "the error of the rule, 5 e^-42, is below it; a law of cumulants sees it of finite losses"
     ),
-    Dropped(MixturePair, "cell_masses", "(1 + size + ", "(1 + "): (
+    Dropped(MixturePair, "cell_masses", "(1 + largest_edge + ", "(1 + "): (
         "a loss is at most the span times the farthest output, which stands beside it: the edges of"
         " 400 pairs err by 0.29 of what is left at most"
     ),

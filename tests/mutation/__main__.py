@@ -90,7 +90,11 @@ def tried(sample, outcomes, trees, folder):
     """Yield each mutant with what became of it; what an interrupted run has tried is kept."""
     kept = folder / "outcomes.jsonl"
     if kept.exists():
-        outcomes |= {tuple(name): became for name, became in map(json.loads, kept.open())}
+        tried_before = {tuple(name): became for name, became in map(json.loads, kept.open())}
+        # one that was judged after it was tried counts as judged, unless a test finds it
+        outcomes = tried_before | {
+            name: became for name, became in outcomes.items() if tried_before.get(name) != "fell"
+        }
     yield from ((mutant, outcomes[mutant.name]) for mutant in sample if mutant.name in outcomes)
     remaining = [mutant for mutant in sample if mutant.name not in outcomes]
     context = multiprocessing.get_context("fork")  # with the libraries that were imported

@@ -7,6 +7,7 @@ import stat
 import pytest
 import typer
 
+from accountant.accountants.budget import Budget
 from accountant.book.book import Book
 from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
@@ -99,7 +100,11 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     pin, key = tmp_path / "book.pin", tmp_path / "book.key"
     key.touch(mode=0o600)
     key.write_bytes(b"k" * 32)
-    words = ("--ledger", book, "--pin", pin, "--key", key, "--out", plain, "--force")
+    words = ("--ledger", book, "--dataset", "visits <script>", "--pin", pin, "--key", key,
+             "--out", plain, "--force")  # fmt: skip
+    assert run(*words) == 2  # it is not signed
+    with Book.open(book, key=key, accept_unsigned=True) as signed:
+        signed.dataset("other", Budget(1.0))
     assert run(*words) == 0
     pin.write_text(f"99 {'0' * 64}\n")  # no pin that a book writes
     assert run(*words) == 2
