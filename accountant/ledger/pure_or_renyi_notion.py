@@ -21,7 +21,7 @@ from accountant.accountants.budget import Budget
 from accountant.errors import UnsupportedPlan
 from accountant.ledger.additive_notions import RDPNotion, ZCDPNotion
 from accountant.ledger.pure_dp_notion import PureDPNotion
-from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
 
@@ -201,8 +201,11 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
     def _cost(self, loss: Loss) -> Total[Sums]:
         """Return the costs of one release: infinite in a notion in which it has none.
 
-        The mass at infinity is the largest that one of the three notions sees.
+        The mass at infinity is the largest that one of the three notions sees.  A loss that states
+        a negative number or NaN for one of them is refused, whatever the others say of it.
         """
+        worse_direction(loss, lambda direction: direction.max_loss)
+        worse_direction(loss, lambda direction: direction.rho)
         pure = _cost_or(self.pure.cost, loss, Total(NO_SUM, Decimal(0)))
         rho = _cost_or(self.zcdp.cost, loss, Total(math.inf, 0.0))
         renyi = _cost_or(self.rdp.cost, loss, Total(math.inf, 0.0))

@@ -703,8 +703,14 @@ class CrookedRelease(Release):
 @pytest.mark.parametrize("budget", [Budget(1.0), Budget(1.0, 1e-6)], ids=["pure", "zcdp"])
 @pytest.mark.parametrize(
     "loss",
-    [Crooked(-0.5), Crooked(float("nan")), Crooked(0.1, float("nan")), Crooked(0.001, -1.0)],
-    ids=["negative", "nan", "nan mass", "negative mass"],
+    [
+        Crooked(-0.5),
+        Crooked(-1e-300),
+        Crooked(float("nan")),
+        Crooked(0.1, float("nan")),
+        Crooked(0.001, -1.0),
+    ],
+    ids=["negative", "hardly negative", "nan", "nan mass", "negative mass"],
 )
 def test_a_cost_below_zero_or_none_refunds_nothing(any_book, budget, loss):
     with Book.create(any_book.url) as book:
