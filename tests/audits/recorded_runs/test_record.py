@@ -167,6 +167,11 @@ def test_an_odometer_that_reports_too_little_is_found():
     assert [finding.kind for finding in found.findings] == ["cost"]
 
 
+def cells_of(uniform, x):
+    """In which of three cells a uniform number lies; the upper level is private."""
+    return bool(uniform < 0.25), bool(uniform < 0.5 + x[0] / 4)
+
+
 @pytest.mark.parametrize(
     ("draw", "loss"),
     [
@@ -175,6 +180,8 @@ def test_an_odometer_that_reports_too_little_is_found():
         (lambda rng, x: x + 2 * rng.standard_normal(2), GaussianLoss(np.sqrt(0.5))),
         (lambda rng, x: x + rng.normal(size=2) + rng.normal(size=2), GaussianLoss(1.0)),
         (lambda rng, x: int(rng.random() < 0.5 + x[0] / 4), COINS),
+        (lambda rng, x: (rng.random(3) < 0.5 + x[0] / 4).tolist(), 3 * COINS),
+        (lambda rng, x: cells_of(rng.random(), x), PairLoss((0.25, 0.25, 0.5), (0.25, 0.5, 0.25))),
         (lambda rng, x: rng.binomial(1, 0.5 + x[0] / 4), COINS),
         (lambda rng, x: rng.multivariate_normal(x, 4 * np.eye(2)), GaussianLoss(np.sqrt(0.5))),
         (lambda rng, x: x + rng.standard_normal(out=np.empty(2)), GaussianLoss(np.sqrt(2))),
