@@ -9,6 +9,7 @@ from accountant import ParameterError, PrivateValueError, PureLoss
 from accountant.ledger.ledger import Ledger
 from algorithms import LocalMean, PrivateMean
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.statistics.local_mean import mean_randomizer
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import replay
 from mechanisms import Gaussian, PrivUnit
@@ -180,3 +181,17 @@ def test_gaussian_noise_is_calibrated_to_the_diameter():
     # one record from one end of a diameter to the other moves the mean by just that
     moved = np.linalg.norm(UP[:1] / 1e6 - DOWN[:1] / 1e6) / 200 * 3
     assert moved == pytest.approx(plan.sensitivity)
+
+
+@pytest.mark.parametrize("name", ["auto", "priv_unit", "hemisphere"])
+def test_a_randomizer_of_vectors_costs_epsilon_and_has_their_length(name):
+    made = mean_randomizer(3, 1.0, 2.0, name)
+    assert (made.dimension, made.radius) == (3, 2.0)
+    assert made.loss.pure <= 1.0
+    assert made.loss.pure == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dimension", "name"), [(1, "priv_unit"), (3, "laplace")])
+def test_a_randomizer_that_does_not_fit_the_vectors_is_refused(dimension, name):
+    with pytest.raises(ParameterError, match=f"fits vectors of {dimension} coordinates"):
+        mean_randomizer(dimension, 1.0, 2.0, name)
