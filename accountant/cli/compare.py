@@ -114,5 +114,4 @@ def compare(
         print_report(f"\n{engine_choice(whole_plan, delta_of(file, delta))}", json)
     write_text(json, table.to_json())
     if plot is not None:
-        # delta 0 has no place on a logarithmic axis
         comparison.write_figure(whole_plan, table.best.delta or 0.0, plot)

@@ -21,7 +21,7 @@ WHOSE = {
     "dataset": "curator", "set aside": "curator", TERMS: "curator", PROPOSAL: "curator",
     ROLES: "curator", "clock": "curator", "restored": "curator", "plan": "analyst",
     "reserve": "analyst", "step": "analyst", "release": "analyst", "failed": "analyst",
-    "seed": "analyst", "index": "nobody", "book": "nobody", "gift": "nobody",
+    "seed": "analyst", "index": "no role", "book": "no role", "gift": "no role",
 }  # fmt: skip
 NOT_ALLOWED = "was not to be written by its author"
 TEAM = {"curator": "ada bob", "analyst": "ana", "auditor": "aud"}
@@ -83,7 +83,7 @@ def test_the_log_refuses_what_verify_finds_and_no_more(of_eve):
             found = why_corrupt(people, place)
             assert (NOT_ALLOWED in found) is bool(refused), act
             assert found.endswith(refused)
-            assert ("nobody writes entries of the kind " in found) is (whose == "nobody"), act
+            assert ("no role writes entries of the kind " in found) is (whose == "no role"), act
 
 
 # --- two curators

@@ -392,13 +392,11 @@ def excess_violation(names=tuple(CASES)) -> str:
     return ""
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize("name", CASES)
 def test_no_claim_below_a_known_cost_is_proved(name):
     assert violation([name]) == ""
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize("name", CASES)
 def test_enough_is_proved_and_no_claim_above_a_known_cost(name):
     """The table says something: of the same plans the writer proves what is true."""

@@ -136,13 +136,11 @@ def violation(names=tuple(CASES)) -> str:
     return ""
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize("name", CASES)
 def test_a_rule_where_its_bound_does_not_hold_proves_nothing(name):
     assert violation([name]) == ""
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize("name", CASES)
 def test_such_a_file_with_a_good_rule_is_a_proof(name):
     """Only the numbers of the rule are wrong: others prove an end that is large enough."""

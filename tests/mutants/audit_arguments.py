@@ -92,7 +92,7 @@ def adds_and_removes(patch):
 
 
 def compares_others_by_default(patch):
-    """Adds and removes records where nobody asked for it."""
+    """Adds and removes records where no relation is given."""
     honest = audits.probe_sensitivity
 
     def other_neighbours(query, space, relation=Adjacency.ADD_REMOVE, **more):

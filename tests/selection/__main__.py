@@ -6,7 +6,7 @@ From the most expensive case down, a case above `EXPENSIVE` is listed in `slow_c
 in `make thorough` alone, where each line that it runs is run by `OTHERS` cases that stay. A line
 that is run is not a line that is judged: so the cheapest case of each test stays, unless it takes
 more than `EXPENSIVE_TEST`; of such cases one other is enough. Cases that start processes stay, for
-their lines are not seen, and so do the guarantees on epsilon and the cases marked `each_case`.
+their lines are not seen, and so do the tests of `STAY`.
 """
 
 import argparse
@@ -24,9 +24,11 @@ STAY = (
     "tests/test_shape.py",  # a ratchet that is not looked at each time holds nothing
     # one case at least of each family of plans: here the checker and `Tight` read the same plan
     "tests/accountant/verifier/test_random_plans.py::test_certificates_of_random_plans_are_proved",
-    # tables, of which each case holds a refusal or a flush that no other case does
+    # tables: what each case judges, such as a refusal or a false proof, is seen in no line
     "tests/laws/test_refusals.py::",
     "tests/laws/test_power_cuts.py::",
+    "tests/laws/test_false_claims.py::",
+    "tests/laws/test_false_files.py::",
     "tests/accountant/book/test_verify_sentences.py::",
     # each of these alone caught a fresh mutant
     "tests/laws/test_exact_fits.py::test_logistic_regression_is_scikit_learns[long rows]",
@@ -54,10 +56,10 @@ def slow_cases(tests):
     for name in sorted(tests, key=lambda name: (tests[name][0], name)):
         cheapest.setdefault(name.partition("[")[0], name)
     for name in sorted(tests, key=lambda name: (-tests[name][0], name)):
-        seconds, stays, lines = tests[name]
+        seconds, has_children, lines = tests[name]
         if seconds <= EXPENSIVE:
             break
-        if stays or name.startswith(STAY):
+        if has_children or name.startswith(STAY):
             continue
         if seconds <= EXPENSIVE_TEST and cheapest[name.partition("[")[0]] == name:
             continue

@@ -79,8 +79,7 @@ class LineCoverage:
             if self.has_passed:
                 file = item.nodeid.partition("::")[0]
                 lines = self.seen | self.seen_at_collection.get(file, set())
-                stays = self.has_children or item.get_closest_marker("each_case") is not None
-                self.tests[item.nodeid] = [seconds, stays, sorted(lines)]
+                self.tests[item.nodeid] = [seconds, self.has_children, sorted(lines)]
 
     def pytest_runtest_logreport(self, report):
         """Note that a test does not pass."""
@@ -98,13 +97,13 @@ class LineCoverage:
 
 
 def read_lines(paths):
-    """Return of each test its seconds, whether it always stays, and its lines (`FILE:LINE`)."""
+    """Return of each test its seconds, whether it starts processes, and its lines (`FILE:LINE`)."""
     shared, tests = {}, {}
     for path in paths:
         run = json.loads(Path(path).read_text())
         lines = [shared.setdefault(line, line) for line in run["lines"]]
-        for name, (seconds, stays, seen) in run["tests"].items():
-            tests[name] = seconds, stays, {lines[number] for number in seen}
+        for name, (seconds, has_children, seen) in run["tests"].items():
+            tests[name] = seconds, has_children, {lines[number] for number in seen}
     return tests
 
 

@@ -21,7 +21,7 @@ def test_listed_cases_exist():
 
 @pytest.mark.parametrize("file", ["test_false_claims", "test_false_files"])
 def test_no_case_of_a_law_that_runs_each_is_listed(file):
-    """They are marked `each_case`: a list that was written before takes none of them out."""
+    """What their cases judge is seen in no line: `STAY` names them."""
     assert f"tests/laws/{file}.py" not in LIST.read_text()
 
 

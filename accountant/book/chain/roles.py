@@ -197,7 +197,7 @@ class Roles(TableDisplay):
         """
         act, roles = act_of(facts), self.roles_of(author)
         if act is None:
-            return f"nobody writes entries of the kind {facts['kind']!r} here"
+            return f"no role writes entries of the kind {facts['kind']!r} here"
         if act.role in roles:
             return ""
         whose = ", ".join(name for name in self.keys if act.role in self.roles_of(name)) or "nobody"

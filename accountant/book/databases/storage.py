@@ -64,7 +64,7 @@ class Storage(Protocol):
     def reading(self, durable: bool = False) -> AbstractContextManager[None]:
         """Open a read-only transaction with one consistent view.
 
-        With ``durable`` what was seen is on disk when it ends, whoever has written it.
+        With ``durable`` what was seen is on disk when it ends, also what other processes wrote.
         """
         ...
 

@@ -60,7 +60,7 @@ class People:
 
     @contextlib.contextmanager
     def forging(self, place, author, holder=None, roles=None):
-        """A log that writes whatever it is told, as an author, with the key of a holder.
+        """A log that writes any facts that it gets, as an author, with the key of a holder.
 
         ``roles`` are the entries of roles that the entries name, one after another.
         """

@@ -640,7 +640,7 @@ SAID_ELSEWHERE = {
     "../../laws/test_book_roles.py": (
         "needs two curators, and ", "names no proposal of another curator",
         "names a proposal of another change", "names a proposal from before the last change",
-        " has proposed it", "nobody writes entries of the kind ",
+        " has proposed it", "no role writes entries of the kind ",
     ),
     "../cli/test_ledger_roles.py": (" is an analyst, and only a curator ",),
     "test_checkpoints.py": ("is another book than ",),
