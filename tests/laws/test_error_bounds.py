@@ -51,6 +51,8 @@ LAWS = {
     "proofs by contours": proof_series.contour_violation,
     "decays in proofs": proof_series.decay_violation,
     "mixtures in proofs": proof_series.mixture_violation,
+    "nodes that proofs leave out": proof_series.outside_violation,
+    "rules of mixtures in proofs": proof_series.rule_violation,
     "lattices in proofs": proof_lattices.lattice_violation,
     "discrete Gaussians in proofs": proof_lattices.discrete_gaussian_violation,
     "epochs in proofs": proof_series.allocation_violation,

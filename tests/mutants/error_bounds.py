@@ -417,6 +417,25 @@ TERMS = {
             MixtureMoments, "decay", "sum(sizes, arb(0)) + error", "sum(sizes, arb(0))"
         ),
     },
+    "nodes that proofs leave out": {
+        "left of the nodes": Dropped(MixtureMoments, "outside_bound", "left_tail + right", "right"),
+        "beyond the nodes": Dropped(MixtureMoments, "outside_bound", " + right_tail"),
+        "summed nodes": Dropped(MixtureMoments, "outside_bound", " + summed"),
+        "size on the line": Dropped(MixtureMoments, "outside_bound", " * growth"),
+        "phases of Q": Dropped(
+            MixtureMoments, "outside_bound", " * (y * (self.max_g - self.min_g) / 2).cos() ** (-a)"
+        ),
+    },
+    "rules of mixtures in proofs": {
+        "rule": Dropped(MixtureMoments, "quadrature", "share * moment_upper + outside", "outside"),
+        "rule at twice the distance": Dropped(
+            MixtureMoments, "quadrature", "(1 + top.max(arb(1)))", "1"
+        ),
+        "phases of Q": Dropped(
+            MixtureMoments, "quadrature", " * (y * (self.max_g - self.min_g)).cos() ** (-a)"
+        ),
+        "left out": Dropped(MixtureMoments, "quadrature", " moment_upper + outside)", " moment_upper)"),
+    },
     "lattices in proofs": {
         "points not kept": Dropped(TiltedSum, "delta_bounds", "low + lost.max(arb(0))", "low"),
         "infinite losses": Dropped(

@@ -128,12 +128,6 @@ UNSEEN = {
     Dropped(EpochTransform, "error_of_rule", " + 2 * (y * y / 2).exp() * normal_tail(arb(18))"): (
         "1e-72: a check at 256 bits does not see it, one at 4096 bits may"
     ),
-    Dropped(
-        MixtureMoments, "outside_bound", " * (y * (self.max_g - self.min_g) / 2).cos() ** (-a)"
-    ): (
-        "the sizes it bounds fall faster than that; the theorem has a test of its own"
-        " (size_on_a_line)"
-    ),
     Dropped(MixtureMoments, "quadrature", " + outside) / (1 - share)", ")"): (
         "a second order: the error of an error"
     ),

@@ -167,6 +167,86 @@ def mixture_violation(seeds=MIXTURES):
     return ""
 
 
+class _Rule:
+    """A rule of a mixture, in floats: phases of Q cancel most at a node that is often left out."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        wide, shift = float(rng.uniform(0.1, 2.0)), float(rng.choice([0.0, rng.uniform(0, 1.5)]))
+        near = -float(rng.choice([0.0, rng.uniform(0, 0.5)]))
+        self.a, self.h = float(10 ** rng.uniform(-1, 0.9)), float(10 ** rng.uniform(-1.3, 0))
+        self.y = float(rng.uniform(0.5, 0.999)) * math.pi / 2 / (wide + shift - near)
+        centre = int(((1 + self.a) * shift + self.a * (wide - near)) / self.h)
+        # both normals of Q have the same size at this node
+        even = self.h * int(rng.choice([0, centre]) + rng.integers(-8, 9))
+        odds = math.exp(wide * even + wide * (wide - 2 * near) / 2)
+        first, self.last = (int(k) for k in rng.choice([0, 2, 6, 14, 99], 2))
+        self.first, self.far = -first, max(self.last, centre + int(rng.choice([1, 4, 40])))
+        self.sides = [(1.0, shift)], [(1 / (1 + odds), near), (odds / (1 + odds), near - wide)]
+        self.wide = wide
+
+    def part(self):
+        """The checker's transform of this mixture."""
+        given = {name: getattr(self, name) for name in ("y", "h", "first", "last", "far")}
+        rules = {name: fields(**given).remaining for name in ("line", "decay")}
+        Budget.remaining = math.inf
+        return MixtureMoments(
+            [[(arb(w), arb(s)) for w, s in side] for side in self.sides], Fields(rules, "rules")
+        )
+
+    def terms(self, y, h):
+        """Places k, and the weights h F and the losses there, on a line Im x = y."""
+        k = np.arange(-int(30 / h), int(50 / h))
+        x = h * k + 1j * y
+        f, g = (np.log(sum(w * np.exp(s * x - s * s / 2) for w, s in side)) for side in self.sides)
+        weights = h / math.sqrt(2 * math.pi) * np.exp(f + self.a * (f - g) - x * x / 2)
+        return k, weights, f - g
+
+    def outside(self):
+        """The sizes of all terms that the rule leaves out."""
+        k, weights, _ = self.terms(self.y, self.h)
+        return np.abs(weights)[(k < self.first) | (k > self.last)].sum()
+
+
+def outside_violation(seeds=range(100)):
+    """The bound on all terms that a rule of a mixture leaves out."""
+    with ctx.workprec(64):
+        for seed in seeds:
+            rule = _Rule(seed)
+            bound = rule.part().outside_bound(
+                rule.a, arb(rule.y), arb(rule.h), rule.first, rule.last, rule.far
+            )
+            truth = rule.outside()
+            if not truth <= float(bound.upper()) * (1 + ROUND_OFF):
+                return f"seed {seed}: {truth} is above {bound}"
+    return ""
+
+
+def rule_violation(seeds=range(40)):
+    """The error of a rule, and its decay: that of the theorem, from the sizes on two lines."""
+    with ctx.workprec(64):
+        for seed in seeds:
+            rule = _Rule(seed)
+            on_real, on_far = (
+                np.abs(rule.terms(y, min(rule.h, 0.1))[1]).sum() for y in (0.0, 2 * rule.y)
+            )
+            factor = math.expm1(2 * math.pi * rule.y / rule.h)
+            growth = math.exp(2 * rule.y**2) * math.cos(rule.y * rule.wide) ** -rule.a
+            if (1 + max(1.0, growth)) / factor > 0.49:  # such a rule is refused
+                continue
+            error = float(rule.part().quadrature(rule.a, "line")[2])
+            if not error >= ((on_real + on_far) / factor + rule.outside()) * (1 - ROUND_OFF):
+                return f"seed {seed}: {on_real + on_far} / {factor} is above {error}"
+            k, weights, losses = rule.terms(rule.y, rule.h)
+            kept = (rule.first <= k) & (k <= rule.last)
+            height = float(rule.h * (1 + seed % 7))
+            size = np.abs(weights * np.exp(1j * height * losses))[kept].sum() + error
+            decay = float(rule.part().decay(rule.a, arb(height)))
+            if not abs(decay - size) <= ROUND_OFF * size:
+                return f"seed {seed}: a decay of {decay}, not {size}"
+    return ""
+
+
 def decay_violation(seeds=range(60)):
     """How a release's transform decays, where that is a formula."""
     with ctx.workprec(128):
