@@ -434,7 +434,7 @@ TERMS = {
         "phases of Q": Dropped(
             MixtureMoments, "quadrature", " * (y * (self.max_g - self.min_g)).cos() ** (-a)"
         ),
-        "left out": Dropped(MixtureMoments, "quadrature", " moment_upper + outside)", " moment_upper)"),
+        "left out": Dropped(MixtureMoments, "quadrature", "moment_upper + outside", "moment_upper"),
     },
     "lattices in proofs": {
         "points not kept": Dropped(TiltedSum, "delta_bounds", "low + lost.max(arb(0))", "low"),
