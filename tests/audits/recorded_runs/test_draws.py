@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from audits.recorded_runs.draws.draw_tables import COINS, NOISE, bound
 from audits.recorded_runs.noisy_numbers import use
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.records import missing_record
@@ -82,6 +83,62 @@ def test_a_recorded_draw_is_the_one_of_the_library(kind):
         for one, other in zip(pair, recorded_pair, strict=True):
             assert np.array_equal(one, other), call
             assert np.asarray(one).dtype == np.asarray(other).dtype, call
+
+
+TABLES = {**NOISE, **COINS}
+
+
+def documented(base, name):
+    """The arguments by name of a call of a method, as its documentation has them."""
+    signature = next(line for line in getattr(base, name).__doc__.splitlines() if line.strip())
+    namespace = {"np": np}
+    exec(f"def {signature.strip()}: return locals()", namespace)
+    return namespace[name]
+
+
+TABLED = [
+    (base, *call)
+    for base in (np.random.Generator, np.random.RandomState)
+    for call in CALLS
+    if call[0] in TABLES and hasattr(base, call[0])
+]
+
+
+@pytest.mark.parametrize(("base", "name", "arguments", "options"), TABLED, ids=str)
+def test_the_arguments_of_a_draw_are_those_of_the_library(base, name, arguments, options):
+    found = bound(TABLES[name], arguments, options)
+    if name in ("rand", "randn"):
+        assert found == {"size": arguments}
+        return
+    wanted = documented(base, name)(*arguments, **options)
+    assert list(wanted) == list(found)[: len(wanted)]
+    kinds = ("dtype",)  # a kind of number has several names
+    assert {k: x for k, x in wanted.items() if k not in kinds}.items() <= {
+        k: x for k, x in found.items() if k not in kinds
+    }.items()
+
+
+# Python's own methods that draw by another one
+DRAWN_BY = {
+    "randrange": "getrandbits", "randint": "getrandbits", "choice": "getrandbits",
+    "choices": "choice",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_an_event_has_the_name_of_its_draw(kind):
+    more = [("shuffle", ([3, 1, 2],), {})]
+    calls = [call for call in CALLS_OF[kind] + more if hasattr(SOURCES[kind](), call[0])]
+
+    def draw_all(data):
+        source = SOURCES[kind]()
+        return [getattr(source, name)(*given, **options) for name, given, options in calls]
+
+    with patched({}, draw_all, 3):
+        tape = Runs(draw_all, (1.0, 2.0), (1.0, 3.0), 3, frozenset()).run().tape
+    names = {event.name for event in tape.events if event.verb == "draws"}
+    drawn_by = DRAWN_BY if kind == "random" else {}
+    assert names == {drawn_by.get(name, name) for name, _, _ in calls}
 
 
 FILLING = [
@@ -189,6 +246,8 @@ ORDERS = [
 COINS_OF_EACH = [
     lambda x, rng: rng.random(len(x)) < 0.5,
     lambda x, rng: rng.random((len(x), 2))[:, 0] < 0.5,
+    lambda x: np.random.rand(len(x)) < 0.5,
+    lambda x: np.random.rand(len(x), 2)[:, 1] < 0.5,
     lambda x, rng: rng.integers(0, 90, len(x)),
     lambda x, rng: rng.binomial(9, 0.5, len(x)),
     lambda x, rng: rng.choice(3, len(x)),
