@@ -122,15 +122,14 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
-def warned(made, old, new):
-    """What a call returns that warns once of an old name, at this line."""
+def warned(made, old, new, owner=r"[\w.]+"):
+    """What a call returns that warns once of an old name of its owner, at this line."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         found = made()
     of_names = [one for one in heard if issubclass(one.category, FutureWarning)]
     assert len(of_names) == 1, heard
-    assert f"{old} of " in str(of_names[0].message)
-    assert str(of_names[0].message).endswith(f"is now called {new}")
+    assert re.fullmatch(f"{old} of {owner} is now called {new}", str(of_names[0].message))
     assert of_names[0].filename == __file__
     return found
 
@@ -161,14 +160,14 @@ def test_the_old_name_is_the_same_parameter(kind, old):
     new, value = names[old]
     others = settings | {key: one for key, one in names.values() if key != new}
     made = kind(**others, **{new: value})
-    by_old_name = warned(lambda: kind(**others, **{old: value}), old, new)
+    by_old_name = warned(lambda: kind(**others, **{old: value}), old, new, kind.__name__)
     assert by_old_name.get_params().keys() == made.get_params().keys()
     assert as_text(by_old_name) == as_text(made)
     assert as_text(by_old_name.get_params()[new]) == as_text(value)
-    set_later = warned(lambda: clone(made).set_params(**{old: value}), old, new)
+    set_later = warned(lambda: clone(made).set_params(**{old: value}), old, new, kind.__name__)
     assert set_later.get_params()[new] == value
-    assert warned(lambda: getattr(made, old), old, new) == value
-    warned(lambda: setattr(set_later, old, value), old, new)
+    assert warned(lambda: getattr(made, old), old, new, kind.__name__) == value
+    warned(lambda: setattr(set_later, old, value), old, new, kind.__name__)
     assert old not in vars(set_later)
     transcripts = [
         as_text([entry.output for entry in quiet_fit(one, data).transcript_])
@@ -247,5 +246,5 @@ def test_questions_and_answers_of_frames_have_the_old_names():
 
 def test_the_bound_of_label_sgd_has_its_old_name():
     made = LabelSGD(epsilon=1.0, k=2, diameter=1.0)
-    bound = warned(lambda: made.excess_bound, "excess_bound", "utility_bound")
+    bound = warned(lambda: made.excess_bound, "excess_bound", "utility_bound", "LabelSGD")
     assert bound(100, 1.0) == made.utility_bound(100, 1.0)

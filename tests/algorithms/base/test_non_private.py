@@ -1,11 +1,14 @@
 """Fits without privacy must be asked for, and every output of theirs says what it is."""
 
+import inspect
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+import algorithms
 from accountant import ParameterError, Tight, to_json
 from accountant.plans.plan import Repeat
 from algorithms import (
@@ -13,12 +16,21 @@ from algorithms import (
     GaussianFrankWolfe,
     LabelIHT,
     LabelLasso,
+    LabelPrivateClassifier,
+    LabelSGD,
+    LocalHistogram,
     LocalIHT,
+    LocalMean,
     PrivateLasso,
+    PrivateLinearRegression,
     PrivateLogisticLasso,
+    PrivateLogisticRegression,
+    PrivateMean,
+    PrivateSelection,
     SparseERM,
 )
 from algorithms.base import exact_minimum
+from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
@@ -54,6 +66,83 @@ def test_every_output_says_so(kind):
     assert "non_private=True" in repr(made)
     with pytest.raises(ParameterError):  # a plan file is for what may be released
         to_json(made.plan_)
+
+
+FEW, ROUNDS = X[:60] / 4, {"delta": 1e-6, "rounds": 5}
+# of each estimator that fits without privacy: its settings, its labels, and what else it puts out
+OUTPUTS = {
+    FrankWolfe: ({**ROUNDS, "loss": "squared", "vertices_or_oracle": L1Ball(1.0)}, Y[:60], ()),
+    GaussianFrankWolfe: ({**ROUNDS, "loss": "squared", "convex_set": L2Ball(1.0)}, Y[:60], ()),
+    LabelIHT: (KINDS[LabelIHT], Y[:60], ("predict", "interval")),
+    LabelLasso: (KINDS[LabelLasso], Y[:60], ("predict", "interval")),
+    LabelPrivateClassifier: ({"classes": [0, 1]}, Y[:60] > 0, ("predict",)),
+    LabelSGD: ({"k": 2, "diameter": 1.0}, (Y[:60] > 0).astype(int), ()),
+    LocalHistogram: ({"k": 2}, None, ()),
+    LocalIHT: (KINDS[LocalIHT], Y[:60], ("predict",)),
+    LocalMean: ({"row_bound": 9.0}, None, ("interval",)),
+    PrivateLasso: (KINDS[PrivateLasso], Y[:60], ("predict",)),
+    PrivateLinearRegression: (
+        {"delta": 1e-6, "method": "statistics", "intervals": True}, Y[:60], ("predict", "interval"),
+    ),
+    PrivateLogisticLasso: (
+        {**ROUNDS, "classes": [0, 1], "radius": 0.5}, Y[:60] > 0, ("decision_function",),
+    ),
+    PrivateLogisticRegression: (
+        {"delta": 1e-6, "classes": [0, 1]}, Y[:60] > 0, ("decision_function", "predict"),
+    ),
+    PrivateMean: ({"row_bound": 9.0}, None, ("interval",)),
+    PrivateSelection: ({}, None, ()),
+    SparseERM: (
+        {"delta": 1e-5, "sparsity": 2, "rounds": 3, "classes": [0, 1]}, Y[:60] > 0, ("predict",),
+    ),
+}  # fmt: skip
+
+
+def said_of(call, *arguments):
+    """What a call says of its output, without the name of the class."""
+    with pytest.warns(NotPrivateWarning) as heard:
+        call(*arguments)
+    (words,) = {str(one.message) for one in heard if one.category is NotPrivateWarning}
+    return words
+
+
+@pytest.mark.parametrize("kind", OUTPUTS, ids=lambda one: one.__name__)
+def test_every_output_of_every_estimator_is_named(kind):
+    settings, y, methods = OUTPUTS[kind]
+    made = kind(**{**settings, **OPEN})
+    rows = (np.arange(60) % 2) if kind is LocalHistogram else FEW
+    said = {"fit": said_of(made.fit, rows) if y is None else said_of(made.fit, rows, y)}
+    for method in methods:
+        arguments = () if method == "interval" else (rows,)
+        said[method] = said_of(getattr(made, method), *arguments)
+    for words in said.values():
+        named = rf"{kind.__name__}: (the )?[a-z]+ (is|are) NOT private \(non_private=True\)"
+        assert re.fullmatch(named, words)
+    if "interval" in said:
+        assert "intervals are" in said["interval"]
+    if "predict" in said:
+        assert "predictions are" in said["predict"]
+    assert ("coefficients are" in said["fit"]) == hasattr(made, "coef_")
+
+
+def test_the_table_has_every_estimator_that_fits_without_privacy():
+    public = {getattr(algorithms, name) for name in algorithms.__all__}
+    assert set(OUTPUTS) == {
+        one for one in public if inspect.isclass(one) and issubclass(one, PrivateEstimator)
+        and "non_private" in inspect.signature(one).parameters
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [2.5, [1.0, 2.0], np.eye(2), "word"], ids=repr)
+def test_the_absence_of_a_mechanism_releases_the_value_as_often_as_asked(value):
+    made = NoPrivacy()
+    assert np.array_equal(made.release(value), np.array(value))
+    for size in (0, 1, 3):
+        released = made.release(value, size=size)
+        assert len(released) == size
+        assert all(np.array_equal(one, np.array(value)) for one in released)
+    for output, log in ((value, 0.0), ([9.0], -np.inf)):
+        assert made.log_density(output, value) == log
 
 
 @ALL

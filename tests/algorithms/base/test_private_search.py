@@ -31,7 +31,7 @@ from algorithms import (
     PrivateLogisticRegression,
     PrivateSearchCV,
 )
-from algorithms.base.private_search import draw_tries
+from algorithms.base.private_search import SearchPlan, draw_tries
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::accountant.errors.IdealisedNoiseWarning")
@@ -139,6 +139,18 @@ class Counted(PrivateLasso):
     def fit(self, X, y=None, executor=None, ledger=None):
         Counted.fits[len(X)] += 1
         return super().fit(X, y, executor, ledger)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.25, 0.5, 0.99])
+def test_every_record_fits_or_scores_and_both_have_one(share):
+    search = SearchPlan(LASSO, RADII, 3.0, 1e-6, GeometricTries(0.3), share)
+    for records in (2, 3, 5, 7, 10, 64, 101, 1000):
+        fit_size, score_size = search.sizes((records, 4))
+        assert fit_size + score_size == records
+        assert min(fit_size, score_size) >= 1
+        # no other split has a share that is nearer
+        splits = np.arange(1, records) / records
+        assert abs(score_size / records - share) == np.abs(splits - share).min()
 
 
 def test_fits_see_the_public_part_alone_and_leave_no_trace():

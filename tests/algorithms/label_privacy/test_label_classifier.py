@@ -105,10 +105,14 @@ def test_any_labels_and_classes_that_do_not_occur():
     assert (copy.predict(X) == found.predict(X)).all()
 
 
-def test_a_run_on_a_ledger_of_its_own_plan_is_the_fit():
-    X = np.random.default_rng(0).normal(size=(60, 2))
+@pytest.mark.parametrize("users", [20, 60])
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "one pass"}, {"method": "one pass", "batch": 7}, {"loss": "hinge"}]
+)
+def test_a_run_on_a_ledger_of_its_own_plan_is_the_fit(users, settings):
+    X = np.random.default_rng(0).normal(size=(users, 2))
     y = np.where(X[:, 0] > 0, "yes", "no")
-    model = LabelPrivateClassifier(2.0, classes=["yes", "no"], random_state=5).fit(X, y)
+    model = LabelPrivateClassifier(2.0, classes=["yes", "no"], random_state=5, **settings).fit(X, y)
     plan, codes = model.plan(X.shape), np.searchsorted(model.classes_, y)
     ledger = Ledger(codes, plan, rng=5, public=model.prepared(X))
     assert model.run(ledger).tolist() == model.optimiser_.coef_.tolist()

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import random
+import types
 
 import numpy as np
 import pytest
@@ -109,6 +110,11 @@ def nested(value, levels):
     return value
 
 
+def with_attribute(part, x):
+    part.x = x
+    return part
+
+
 # A maker of results from a number, and the path at which two of them differ.
 RESULTS = {
     "number": (lambda x: x, "the result"),
@@ -136,7 +142,12 @@ RESULTS = {
     "sparse": (lambda x: Convertible("toarray", np.array([x])), "the result[0]"),
     "tensor": (lambda x: Convertible("numpy", np.array([x])), "the result[0]"),
     "method that needs arguments": (NeedsArguments, "value"),
-    "deep": (lambda x: nested(x, DEEPEST), "the result" + DEEPEST * "[0]"),
+    "deep": (lambda x: nested(x, DEEPEST + 1), "the result" + (DEEPEST + 1) * "[0]"),
+    "deep array of objects": (
+        lambda x: nested(np.array([[x]], dtype=object), DEEPEST),
+        "the result" + (DEEPEST + 1) * "[0]",
+    ),
+    "value of a number": (lambda x: {7: x}, "[7]"),
 }  # fmt: skip
 
 
@@ -151,12 +162,13 @@ def test_a_difference_of_results_is_found_where_it_is(name):
 @pytest.mark.parametrize(
     "made",
     [
-        lambda x: nested([x], DEEPEST + 1),
-        lambda x: lambda: x,
+        lambda x: nested(x, DEEPEST + 2),
+        lambda x: with_attribute(lambda: x, x),
+        lambda x: with_attribute(types.ModuleType("part"), x),
         lambda x: {"rng": np.random.default_rng(int(x))},
         lambda x: [np.random.RandomState(int(x)), np.random.PCG64(int(x)), math, print],
         lambda x: Named(method=random.Random(int(x)).random),
-        lambda x: {"kind": type(f"Kind{x}", (), {})},
+        lambda x: {"kind": type("Kind", (), {"x": x})},
     ],
 )
 def test_parts_of_a_program_and_deep_ones_are_left_out(made):
