@@ -153,6 +153,27 @@ def test_a_plan_is_the_analysts_and_setting_it_aside_the_curators():
     assert act_of({"kind": "gift"}) is None
 
 
+@pytest.mark.parametrize("kind", ACTS)
+def test_who_may_not_act_is_told_whose_act_it_is(people, kind):
+    facts = {"kind": "plan", "runs": 2} if kind == SET_ASIDE else {"kind": kind}
+    act, roles = ACTS[kind], people.roles()
+    for name in roles.keys:
+        refused = roles.refusal(name, facts)
+        if act.role in roles.roles_of(name):
+            assert refused == ""
+            continue
+        of_role = ", ".join(one for one in roles.keys if act.role in roles.roles_of(one))
+        article = {CURATOR: "a", ANALYST: "an"}[act.role]
+        assert refused.startswith(f"{name!r} is a")
+        assert refused.endswith(f", and only {article} {act.role} {act.words}: {of_role}")
+
+
+def test_acts_are_told_apart_by_their_words():
+    words = [act.words for act in ACTS.values()]
+    assert len(set(words)) == len(words)
+    assert all(verb.endswith("s") for verb, *_ in (one.split() for one in words))
+
+
 # --- forged entries
 
 

@@ -12,6 +12,8 @@ import mpmath as mp
 import pytest
 
 from accountant import ApproxLoss, Certificate, DiscreteLaplaceLoss, PairLoss, PureLoss, Tight
+from accountant.composition.cgf import exact_cgf
+from accountant.composition.composition import Composition
 from accountant.losses.finite_pair import response_pair
 from mechanisms import BinaryLabel, DiscreteLaplace, Laplace, RandomizedResponse, Staircase
 
@@ -159,3 +161,25 @@ def test_where_delta_is_the_mass_at_infinity_the_ends_are_0_and_the_largest_loss
     assert found.lower == 0.0
     assert 3 * epsilon <= found.upper <= 3 * epsilon * (1 + 1e-9)
     assert found.engine == "mass at infinity"
+
+
+SHARES = [0.0, 1e-12, 0.01, 0.5, 1 - 1e-6, 1.0, 1 + 1e-12, 1.5]  # delta over the mass
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize(("first", "second"), [(1, 0), (3, 0), (2, 5)])
+def test_the_largest_outcome_alone_bounds_epsilon(first, second, share):
+    losses = PairLoss((0.5, 0.5), (0.25, 0.75)), PairLoss((0.125, 0.875), (0.1, 0.9))
+    items = [(loss, n) for loss, n in zip(losses, (first, second), strict=True) if n]
+    composition = Composition(items)
+    log_mass = sum(n * math.log(exact_cgf(loss).max_loss_mass(loss)) for loss, n in items)
+    assert log_mass == pytest.approx(first * math.log(0.5) + second * math.log(0.125))
+    log_delta = log_mass + math.log(share) if share else -math.inf
+    if share == 1.0:
+        log_delta = log_mass
+    found = composition.lower_bound_of_largest_loss(log_delta)
+    largest = first * math.log(2) + second * math.log(1.25)
+    # delta = p_max (1 - e^{epsilon - L}) of the outcome of the largest loss L
+    truth = max(0.0, largest + math.log1p(-share)) if share < 1 else 0.0
+    assert found <= truth
+    assert found == pytest.approx(truth, abs=1e-9)

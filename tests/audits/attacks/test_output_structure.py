@@ -7,7 +7,12 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
-from audits.attacks.output_codes import MIN_PILOT_COUNT, most_informative_code
+from audits.attacks.output_codes import (
+    LEVEL_EDGES,
+    MIN_PILOT_COUNT,
+    _pilot_epsilon_lower,
+    most_informative_code,
+)
 from audits.attacks.output_structure import CODE_NAMES, audit_atoms, listed_outputs, output_parts
 from audits.zoo.catalogue import SPECIMENS
 
@@ -152,6 +157,40 @@ def test_what_is_seen_seldom_is_one_event():
     levels, words = most_informative_code(first, second, ["the output"])
     assert levels(np.array([[7]]))[0] >= 5
     assert words == "the output"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_pilot_runs_promise_is_that_of_the_best_cut_of_scores(seed):
+    rng = np.random.default_rng(seed)
+    lean = rng.choice([-1.0, 0.0, 0.3, 1.0])
+    # tenths are often exactly an edge
+    first, second = (
+        np.round(rng.normal(side * lean, 1.5, rng.integers(1, 80)), 1) for side in (1, -1)
+    )
+    promised = [0.0]
+    for edge in LEVEL_EDGES:
+        right = sum(x >= edge for x in first) + sum(x <= -edge for x in second) + 1
+        wrong = sum(x <= -edge for x in first) + sum(x >= edge for x in second) + 1
+        # the variance of a log-odds is 1 / right + 1 / wrong
+        promised.append(math.log(right / wrong) - 2 * math.sqrt(1 / right + 1 / wrong))
+    assert _pilot_epsilon_lower(first, second) == pytest.approx(max(promised), abs=1e-12)
+
+
+def test_the_code_that_promises_most_is_chosen():
+    rng = np.random.default_rng(4)
+    first, second = rng.integers(0, 2, (2, 400, 3))
+    first[:300, 1], second[:300, 1] = 0, 1  # this code tells more than the others
+    levels, words = most_informative_code(first, second, ["a", "b", "c"])
+    assert words == "b"
+    assert (levels(np.array([[0, 0, 0], [1, 0, 1]])) > 0).all()
+    assert (levels(np.array([[0, 1, 0], [1, 1, 1]])) < 0).all()
+    # three codes that tell little each tell more together
+    for side, codes in ((1, first), (0, second)):
+        codes[:] = np.where(rng.random((400, 3)) < 0.75, side, 1 - side)
+    levels, words = most_informative_code(first, second, ["a", "b", "c"])
+    assert words == "all events together"
+    found = levels(np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]]))
+    assert found[0] > found[1] > 0 > found[2] > found[3]
 
 
 def test_false_alarms_on_a_claim_that_is_exactly_true():

@@ -1,5 +1,7 @@
 """`python -m audits papers`: verdicts of published claims, as their own tests have them."""
 
+import re
+
 import pytest
 
 from audits.claims.findings import Outcome
@@ -40,6 +42,21 @@ def test_what_is_provable_is_what_the_accountant_says(rows):
     for row in rows.values():
         if row.exact_epsilon is not None and row.epsilon_lower is not None:
             assert row.epsilon_lower <= row.exact_epsilon * (1 + 1e-9)
+
+
+def test_a_row_says_its_source_and_its_verdict(rows):
+    for case in cases():
+        row = rows[case.subject]
+        if row.exact_epsilon is None:  # the claim is not about epsilon
+            assert row.evidence in row.witness
+            continue
+        assert re.search(r"\w+ \(\d{4}\), |public MATLAB code", case.about)
+        assert row.witness == f"{case.about}: {row.evidence}"
+        is_false = row.outcome is Outcome.FALSIFIED
+        holds = row.exact_epsilon <= row.claim[0]
+        verdict = "holds" if holds else "false" if is_false else "neither proved nor refuted"
+        assert row.evidence.startswith(f"{verdict}; provable {row.exact_epsilon:.4g}")
+        assert not (holds and is_false)
 
 
 def test_verdicts_hold_together():

@@ -60,6 +60,35 @@ def test_the_best_known_channel_comes_close(checks):
     assert closest["printed I(V; Z)"] < 0.5
 
 
+ROWS = {  # of one claim and one group: exact values and bounds, and which of them is shown
+    "the closest": ([(0.5, 1.0), (0.9, 1.0), (0.7, 1.0)], 1),
+    "the first": ([(0.9, 1.0), (0.5, 1.0)], 0),
+    "one that fails": ([(0.5, 1.0), (1.5, 1.0), (0.99, 1.0)], 1),
+    "the first that fails": ([(1.5, 1.0), (3.0, 1.0), (0.5, 1.0)], 0),
+    "the closest by ratio": ([(1.0, 2.0), (10.0, 11.0), (0.1, 0.15)], 1),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_of_each_claim_and_group_the_closest_row_is_shown(name, monkeypatch):
+    pairs, shown = ROWS[name]
+
+    def rows(rng, largest_p, users):
+        for k, (exact, bound) in enumerate(pairs):
+            yield "claim", "p = 2", f", case {k}", exact, bound
+            yield "claim", "p = 3", f", case {k}", 0.25 - k / 100, 1.0
+            yield "other", "p = 2", f", case {k}", 0.25 + k / 100, 1.0
+
+    monkeypatch.setattr("audits.minimax.checks.enumeration._all_rows", rows)
+    found = [(check.claim, check.case, check.exact, check.bound) for check in enumerate_checks()]
+    last = len(pairs) - 1
+    assert found == [
+        ("claim", f"p = 2, case {shown}", *pairs[shown]),
+        ("claim", "p = 3, case 0", 0.25, 1.0),
+        ("other", f"p = 2, case {last}", 0.25 + last / 100, 1.0),
+    ]
+
+
 # dropped factors, tanh for sinh, a printed constant four times too small
 MUTANTS = {
     "entropy_factor": lambda t: entropy_factor(t) / 2,
