@@ -48,11 +48,15 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def test_a_mechanism_of_tables_in_tables_is_no_proof():
+@pytest.mark.parametrize(("levels", "is_read"), [(197, True), (198, False), (210, False)])
+def test_a_mechanism_of_tables_in_tables_is_read_to_200_levels(levels, is_read):
     tables = {}
-    for _ in range(210):
+    for _ in range(levels):  # the plan, the mechanism and the last table are three more
         tables = {"table": tables}
     claimed = CLAIMED | {"mechanism": CLAIMED["mechanism"] | {"table": tables}}
+    if is_read:
+        assert verify(file_of(claimed)).word == "PROVED"
+        return
     with pytest.raises(ProofError, match="nested at most 50 deep"):
         verify(file_of(claimed))
 

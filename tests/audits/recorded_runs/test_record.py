@@ -51,6 +51,28 @@ def test_an_unrelated_comparison_leaves_an_infinite_loss_infinite():
         )
 
 
+def released_in_two_lines(data, rng):
+    noise = rng.normal(size=2)
+    first = data.sum() + noise.sum()
+    second = 2 * data.sum() + noise.sum()
+    return first, second
+
+
+def released_in_one_line(data, rng):
+    noise, factors = rng.normal(size=2), np.array([1.0, 2.0])
+    return factors * data.sum() + noise.sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "line"), [(released_in_two_lines, 2), (released_in_one_line, 2)]
+)
+def test_an_infinite_loss_of_several_sums_is_where_the_first_of_them_is(function, line):
+    (finding,) = record(function, DATA, FEWER, claim=(1.0, 1e-5)).findings
+    assert finding.sentence == "the loss is infinite: no move of the noise keeps what was released"
+    number = function.__code__.co_firstlineno + line
+    assert finding.site.endswith(f"test_record.py:{number}"), finding
+
+
 def compares_and_releases_two_noises(data, rng):
     total, noise = data.sum(), rng.normal(size=2)
     is_positive = noise[0] + 3 * total > 0
