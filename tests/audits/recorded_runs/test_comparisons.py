@@ -27,6 +27,23 @@ from audits.recorded_runs.runs import Runs
         (np.inf, 1.0, False),
         ({"a": [1, 2]}, {"a": [1, 2]}, True),
         ({"a": [1, 2]}, {"a": [1, 3]}, False),
+        (np.zeros(0), np.zeros(0), True),
+        (np.zeros(0), np.zeros(1), False),
+        (1e-300, 2e-300, False),
+        (0.0, 1e-12, False),
+        (100.0, 100.0 + 1e-8, True),
+        (1e-3, 1e-3 + 1e-10, False),
+        ([np.inf, 0.0], [np.inf, 0.5], False),
+        (np.array([1.0, 1e9]), np.array([1.5, 1e9]), True),  # up to the largest entry
+        (np.nan, 1.0, False),
+        (np.array([np.nan, 1.0]), np.array([1.0, np.nan]), False),
+        (0.5, "a", False),
+        ("a", "a", True),
+        (3, 4, False),
+        ([[1.0], [2.0, 3.0]], [[1.0], [2.0, 3.0]], True),
+        ([[1.0], [2.0, 3.0]], [[1.0], [2.0, 4.0]], False),
+        ({1, 2}, {1, 3}, False),
+        ({1, 2}, {2, 1}, True),
     ],
 )
 def test_floats_are_the_same_up_to_round_off_and_arrays_only_of_one_shape(
@@ -75,6 +92,10 @@ class MoreSlots(OneSlot):
     def __init__(self, total, count):
         super().__init__(total)
         self.count = count
+
+
+class OtherOneSlot(OneSlot):
+    __slots__ = ()
 
 
 class Named:
@@ -128,7 +149,11 @@ RESULTS = {
     "array": (lambda x: {"a": np.array([1.0, x])}, "a"),
     "array of objects": (lambda x: np.array([None, [x]], dtype=object), "the result[1][0]"),
     "attribute": (lambda x: Named(model=Named(x=x)), "model.x"),
-    "class": (lambda x: (OneSlot if x == 1 else Slotted)(7), "the names in the result"),
+    "class": (lambda x: (OneSlot if x == 1 else OtherOneSlot)(7), "class"),
+    "attributes": (lambda x: (OneSlot if x == 1 else Slotted)(7), "the names in the result"),
+    "kind of part": (lambda x: {"a": [0] if x == 1 else {"b": 0}}, "a"),
+    "kind of part, back": (lambda x: {"a": {"b": 0} if x == 1 else [0]}, "a"),
+    "number or part": (lambda x: {"a": 0.5 if x == 1 else [0.5]}, "a"),
     "slot": (OneSlot, "total"),
     "slot of a parent": (lambda x: MoreSlots(x, 5), "total"),
     "slot beside an empty one": (lambda x: MoreSlots(5, x), "count"),
