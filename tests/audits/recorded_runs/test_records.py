@@ -88,6 +88,21 @@ def test_pairs_that_differ_in_more_than_a_record_have_no_other_data(form):
     assert other_data(made(ROWS[:3]), made(ROWS[:2])) is not None
 
 
+def test_the_records_of_a_collection_are_its_items():
+    words = {"b": 2.0, "a": 1.0, "c": 3.0}
+    assert number_of_records(words) == 3
+    assert missing_record(words, {"b": 2.0, "c": 3.0}) == 1
+    assert missing_record({"a", 5, "c"}, {"a", "c"}) == sorted(["'a'", "5", "'c'"]).index("5")
+    assert missing_record(frozenset("abc"), frozenset("ab")) == 2
+    assert missing_record({0: 1, 1: 2}.values(), {0: 1}.values()) == 1
+
+
+@EVERY_FORM
+def test_data_of_one_size_get_the_same_places(form):
+    data, fewer = FORMS[form](ROWS), FORMS[form](ROWS[1:])
+    assert same(other_data(data, fewer), other_data(data, fewer))
+
+
 def test_what_has_no_rows_has_no_other_data():
     assert other_data((ROWS, ROWS[1:]), (ROWS[1:], ROWS[1:])) is None  # parts of two lengths
     assert other_data(set(range(9)), set(range(8))) is None  # no rows that could be taken
