@@ -6,12 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from flint import arb, fmpq
 
 import mechanisms
 from accountant import GaussianLoss, LaplaceLoss
 from accountant.__main__ import main
 from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
 from accountant.verifier import mechanisms as checker
+from accountant.verifier.claimed_laws import is_near
 
 ALL = list(declared_mechanisms())
 PROVED = [one for one in ALL if not one.why_no_formula]
@@ -93,6 +95,22 @@ def test_a_density_that_is_a_millionth_off_is_found(one):
         wrong[row][side] += 1e-6
         word, reason = checker.check(claim | {"densities": wrong})
         assert (word, reason[:11]) == ("NOT PROVED", "the density")
+
+
+@pytest.mark.parametrize(
+    ("log", "density", "near"),
+    [
+        (0.0, 1, True), (2.0**-31, 1, True), (-(2.0**-31), 1, True),
+        (-math.log(3), fmpq(1, 3), True),
+        (1.5 * 2.0**-30, 1, False), (-1.5 * 2.0**-30, 1, False), (-1.0, 1, False), (1.0, 1, False),
+        (-math.inf, 1, False), (math.inf, 1, False), (math.nan, 1, False),
+        (-math.inf, 0, True), (-math.inf, arb(0), True), (math.inf, 0, False), (0.0, 0, False),
+        (-1e300, 0, False), (math.nan, 0, False),
+        (0.0, arb(1, 1e-3), False), (-math.inf, arb(0, 1e-300), False),
+    ],
+)  # fmt: skip
+def test_a_claimed_logarithm_is_that_of_its_density(log, density, near):
+    assert is_near(log, density) is near
 
 
 @pytest.mark.parametrize("one", [one for one in PROVED if one.drawn_tables], ids=repr)
