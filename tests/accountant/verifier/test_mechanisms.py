@@ -1,6 +1,7 @@
 """Mechanisms prove what they claim; a wrong density, claim or weight is found."""
 
 import dataclasses
+import itertools
 import json
 import math
 
@@ -13,7 +14,7 @@ from accountant import GaussianLoss, LaplaceLoss
 from accountant.__main__ import main
 from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
 from accountant.verifier import mechanisms as checker
-from accountant.verifier.claimed_laws import is_near
+from accountant.verifier.claimed_laws import exchanged_law, fraction, is_near
 
 ALL = list(declared_mechanisms())
 PROVED = [one for one in ALL if not one.why_no_formula]
@@ -111,6 +112,20 @@ def test_a_density_that_is_a_millionth_off_is_found(one):
 )  # fmt: skip
 def test_a_claimed_logarithm_is_that_of_its_density(log, density, near):
     assert is_near(log, density) is near
+
+
+@pytest.mark.parametrize("epsilon", [-2.0, -0.25, 0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("p", "q"), [(1, 3), (3, 1), (2, 2)])
+def test_an_exchange_costs_the_sum_over_all_outcomes(p, q, epsilon):
+    law = exchanged_law(2, fmpq(p, 16), fmpq(q, 16), fmpq(1, 32))
+    first, second = [p, p, q, q], [q, q, p, p]
+    exact = sum(max(a - math.exp(epsilon) * b, 0.0) for a, b in zip(first, second, strict=True))
+    for end in law.delta(fraction(epsilon)):
+        assert float(end) == pytest.approx(exact / 16, rel=1e-14)
+    logs = math.log(p / 16), math.log(q / 16), math.log(1 / 32)
+    right = {(logs[0], logs[1]), (logs[1], logs[0]), (logs[2], logs[2])}
+    for pair in itertools.product(logs, repeat=2):
+        assert law.has_density("any", *pair) is (pair in right)
 
 
 @pytest.mark.parametrize("one", [one for one in PROVED if one.drawn_tables], ids=repr)
