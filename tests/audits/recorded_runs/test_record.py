@@ -19,7 +19,7 @@ from audits import Outcome, Primitive, record
 from audits.recorded_runs.draws.declared_calls import recording_call
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
-from audits.recorded_runs.records import other_data, parts_of, rows_of
+from audits.recorded_runs.records import missing_record, other_data, parts_of, rows_of
 from audits.recorded_runs.tape import Tape, running
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
@@ -613,6 +613,18 @@ def test_other_data_are_of_as_many_records_of_the_same_data(name):
 @pytest.mark.parametrize("name", NO_NEIGHBOURS)
 def test_of_data_that_are_no_neighbours_in_one_record_there_are_no_other_data(name):
     assert other_data(*NO_NEIGHBOURS[name]) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "neighbour", "missing"),
+    [
+        (ROWS, ROWS[1:], 0), (ROWS[1:], ROWS, 0), (ROWS, np.delete(ROWS, 7, 0), 7),
+        (ROWS, ROWS[:-1], 29), (NAMES, NAMES[:-1], 29), (ROWS, CHANGED, None), (ROWS, ROWS, None),
+        (ROWS, ROWS[2:], None), (NAMES, 3.0, None), (3.0, NAMES, None), (3.0, 4.0, None),
+    ],
+)  # fmt: skip
+def test_the_missing_record_is_the_first_row_that_differs(data, neighbour, missing):
+    assert missing_record(data, neighbour) == missing
 
 
 def test_a_column_of_few_values_may_have_gaps():
