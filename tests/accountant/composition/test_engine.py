@@ -1,11 +1,13 @@
 """The search for bounds on delta: the cheapest engine first, until an interval is narrow enough."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from accountant import GaussianLoss, LaplaceLoss
+from accountant import ApproxLoss, GaussianLoss, LaplaceLoss
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.composition import Composition, EpsilonProblem, Neighbourhood
 from accountant.composition.engine import (
@@ -22,7 +24,7 @@ from accountant.numerics.rounding import ULP
 
 SINGLE = Composition([(GaussianLoss(0.5), 1)])
 SEVERAL = Composition([(GaussianLoss(0.5), 1), (LaplaceLoss(0.3), 2)])
-EPSILON, WIDTH = 1.0, 1e-6
+EPSILON, WIDTH = 1.25, 1e-6
 
 
 class GivenBounds(EngineNearEpsilon):
@@ -105,7 +107,14 @@ def test_bounds_of_several_attempts_are_intersected_and_begin_with_chernoff_s():
     exact, _ = delta_interval(SEVERAL, EPSILON, WIDTH, ENGINES_NEAR_EPSILON)
     zero, chernoff = delta_interval(SEVERAL, EPSILON, WIDTH, ())
     assert zero == 0.0
-    assert exact < chernoff < 100 * exact
+    # min over a of E e^{aL} e^{-a eps} a^a / (1 + a)^{1 + a}, by the cumulants of the textbook
+    a = np.geomspace(0.1, 100.0, 4001)
+    laplace = ((1 + a) * np.exp(0.3 * a) + a * np.exp(-0.3 * (1 + a))) / (1 + 2 * a)
+    log_moment = a * (a + 1) * 0.5**2 / 2 + 2 * np.log(laplace)
+    log_factor = a * np.log(a) - (1 + a) * np.log1p(a)
+    least = float(np.exp(np.min(log_moment - a * EPSILON + log_factor)))
+    assert least * (1 - 1e-5) <= chernoff <= least * 1.02
+    assert exact < chernoff
     engine = GivenBounds(
         1.0, (5.0, exact * 0.5, exact * 1.2), (6.0, exact * 0.9, 1.0), (7.0, 1e-9, exact * 1.1)
     )
@@ -116,8 +125,29 @@ def test_bounds_of_several_attempts_are_intersected_and_begin_with_chernoff_s():
     assert delta_interval(SEVERAL, EPSILON, WIDTH, (too_high,))[1] == chernoff
 
 
-def test_beyond_the_largest_loss_only_the_mass_at_infinity_is_left():
-    finite = Composition([(LaplaceLoss(0.3), 2)])
+def test_the_mass_at_infinity_is_added_and_alone_is_left_beyond_the_largest_loss():
+    share = Fraction(1e-3)
+    infinity = float(1 - (1 - share) ** 2)
+    approximate = Composition([(ApproxLoss(0.3, 1e-3), 2)])
     engine = GivenBounds(1.0, (5.0, 0.1, 0.2))
-    assert delta_interval(finite, 0.6000001, WIDTH, (engine,)) == (0.0, pytest.approx(0.0, abs=ULP))
+    for epsilon in (approximate.max_loss, 0.7, 50.0):
+        low, high = delta_interval(approximate, epsilon, WIDTH, (engine,))
+        assert infinity * (1 - 40 * ULP) <= low <= infinity <= high <= infinity * (1 + 40 * ULP)
     assert not engine.asked
+    p = math.exp(0.3) / (1 + math.exp(0.3))
+    finite = p**2 * -math.expm1(0.2 - 0.6) * (1 - infinity)
+    low, high = delta_interval(approximate, 0.2, WIDTH, ENGINES_NEAR_EPSILON)
+    assert (low, high) == pytest.approx((infinity + finite, infinity + finite), rel=1e-9)
+    assert low < high
+    given = GivenBounds(1.0, (5.0, finite, finite))
+    low, high = delta_interval(approximate, 0.2, WIDTH, (given,))
+    assert (low, high) == pytest.approx((infinity + finite, infinity + finite), rel=1e-14)
+    assert delta_interval(Composition([]), 0.2, WIDTH, (engine,)) == (0.0, pytest.approx(0.0))
+    assert not engine.asked
+
+
+def test_no_attempt_is_needed_where_delta_is_no_more_than_the_mass_at_infinity():
+    engine = GivenBounds(1.0, (5.0, 0.1, 0.2))
+    composition = Composition([(ApproxLoss(0.3, 1e-3), 2), (GaussianLoss(0.5), 1)])
+    for delta, cost in ((1e-4, 0.0), (composition.infinity, 0.0), (0.1, 5.0)):
+        assert least_cost(EpsilonProblem(composition, delta, WIDTH), (engine,)) == cost
