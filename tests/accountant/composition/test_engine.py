@@ -9,7 +9,12 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss
 from accountant.composition.cgf import saddlepoint
-from accountant.composition.composition import Composition, EpsilonProblem, Neighbourhood
+from accountant.composition.composition import (
+    TILT_FACTORS,
+    Composition,
+    EpsilonProblem,
+    Neighbourhood,
+)
 from accountant.composition.engine import (
     Attempt,
     EngineNearEpsilon,
@@ -108,12 +113,15 @@ def test_bounds_of_several_attempts_are_intersected_and_begin_with_chernoff_s():
     zero, chernoff = delta_interval(SEVERAL, EPSILON, WIDTH, ())
     assert zero == 0.0
     # min over a of E e^{aL} e^{-a eps} a^a / (1 + a)^{1 + a}, by the cumulants of the textbook
-    a = np.geomspace(0.1, 100.0, 4001)
-    laplace = ((1 + a) * np.exp(0.3 * a) + a * np.exp(-0.3 * (1 + a))) / (1 + 2 * a)
-    log_moment = a * (a + 1) * 0.5**2 / 2 + 2 * np.log(laplace)
-    log_factor = a * np.log(a) - (1 + a) * np.log1p(a)
-    least = float(np.exp(np.min(log_moment - a * EPSILON + log_factor)))
-    assert least * (1 - 1e-5) <= chernoff <= least * 1.02
+    tilt = saddlepoint(SEVERAL.cgf, epsilon=EPSILON)
+    for a, room in ((np.geomspace(0.1, 100.0, 4001), 0.02), (tilt * TILT_FACTORS, 2e-12)):
+        laplace = ((1 + a) * np.exp(0.3 * a) + a * np.exp(-0.3 * (1 + a))) / (1 + 2 * a)
+        log_moment = a * (a + 1) * 0.5**2 / 2 + 2 * np.log(laplace)
+        log_factor = a * np.log(a) - (1 + a) * np.log1p(a)
+        exponent = float(np.min(log_moment - a * EPSILON + log_factor))
+        # What round-off could take away is added.
+        added = math.log(chernoff) - exponent
+        assert (5e-13 if room < 1e-9 else -1e-5) <= added / (1 + abs(exponent)) <= room
     assert exact < chernoff
     engine = GivenBounds(
         1.0, (5.0, exact * 0.5, exact * 1.2), (6.0, exact * 0.9, 1.0), (7.0, 1e-9, exact * 1.1)
