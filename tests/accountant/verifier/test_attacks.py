@@ -1,5 +1,7 @@
 """Files that were made to be proved although their claim is false, and files that take long."""
 
+import hashlib
+
 import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
@@ -55,6 +57,50 @@ def test_the_lower_end_is_proved_up_to_where_delta_is_constant():
         delta = 0.5 + 1e-12  # the masses of the outcomes are not exact
         file = proof(plan, delta, (lower, 1.5), above, entry("enumeration"))
         assert verify(file).word == word
+
+
+@pytest.mark.parametrize(
+    ("ends", "has_below", "word", "reason"),
+    [
+        ((0.5, 1.0), True, "PROVED", ""),
+        ((0.0, 1.0), False, "PROVED", ""),
+        ((0.0, 1.0), True, "PROVED", ""),
+        ((0.5, 1.0), False, "PROVED UPPER", "the file does not claim to prove the lower end"),
+        ((1.0, 1.0), True, "PROVED UPPER", "forward, enumeration: delta at the lower end is"),
+        ((0.5, 0.9), True, "NOT PROVED", "forward, enumeration: delta at the upper end is"),
+    ],
+)
+def test_a_verdict_says_what_was_proved_and_of_which_bytes(ends, has_below, word, reason):
+    below = entry("enumeration") if has_below else None
+    file = proof(PURE, 1e-5, ends, [entry("enumeration")], below)
+    found = verify(file)
+    assert found.word == word
+    assert found.reason.startswith(reason)
+    assert bool(found.reason) == bool(reason)
+    assert (found.lower, found.upper, found.delta, found.plan) == (*ends, 1e-5, PURE)
+    assert found.digest == hashlib.sha256(file).hexdigest()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 5.0])
+def test_an_upper_end_needs_no_more_than_delta(epsilon):
+    # Of masses that are exact in binary delta is 1/4 from epsilon 0 on, and its ball has no width.
+    plan = {"kind": "PairLoss", "p": [0.25, 0.75], "q": [0.0, 1.0]}
+    for delta, word in ((0.25, "PROVED"), (0.25 - 2**-54, "NOT PROVED"), (0.25 + 2**-54, "PROVED")):
+        both = [entry("enumeration", one) for one in ("forward", "reversed")]
+        assert verify(proof(plan, delta, (0.0, epsilon), both)).word == word
+
+
+@pytest.mark.parametrize("left_out", ["forward", "reversed"])
+def test_each_direction_of_each_alternative_is_asked_for(left_out):
+    plan = {"kind": "PairLoss", "p": [0.5, 0.5], "q": [0.25, 0.75]}
+    above = [entry("enumeration", one) for one in ("forward", "reversed")]
+    assert verify(proof(plan, 1e-5, (0.0, 1.0), above)).word == "PROVED"
+    rest = [one for one in above if one["direction"] != left_out]
+    for entries in (rest, rest * 2, []):
+        found = verify(proof(plan, 1e-5, (0.0, 1.0), entries))
+        assert (found.word, "no bound from above" in found.reason) == ("NOT PROVED", True)
+    with pytest.raises(ProofError, match="way"):
+        verify(proof(plan, 1e-5, (0.0, 1.0), [*above, {**above[0], "way": 1}]))
 
 
 SAMPLED = {"kind": "PoissonSampled", "part": GAUSSIAN, "rate": 0.1}
