@@ -90,6 +90,55 @@ def test_an_upper_end_needs_no_more_than_delta(epsilon):
         assert verify(proof(plan, delta, (0.0, epsilon), both)).word == word
 
 
+PROOF_OF_PURE = {
+    "proof": 1, "plan": PURE, "delta": 1e-5, "lower": 0.5, "upper": 1.0,
+    "above": [entry("enumeration")], "below": entry("enumeration"),
+}  # fmt: skip
+
+
+def verdict_with(**fields):
+    """The verdict on a proof of which some fields are others; numbers are written as floats are."""
+    changed = {**PROOF_OF_PURE, **fields}
+    return verify(document({
+        name: value.hex() if isinstance(value, float) else value for name, value in changed.items()
+    }))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"proof": 0}, {"proof": 2}, {"proof": True}, {"delta": 1.0}, {"delta": -(2.0**-60)},
+        {"delta": 2.0}, {"upper": 1.5e300}, {"upper": -1.0}, {"lower": -0.5},
+        {"lower": 1.0 + 2**-52},
+        {"above": [entry("enumeration")] * 129}, {"above": {}}, {"above": None}, {"plan": None},
+        {"above": [None]}, {"above": [entry("enumeration", bits=63)]}, {"note": "true"},
+        {"above": [entry("enumeration", bits=4097)]}, {"above": [entry("enumeration", way=-1)]},
+        {"above": [entry("enumeration", way=1)]}, {"above": [entry("enumeration", "backward")]},
+        {"above": [entry("trust")]}, {"above": [entry("enumeration", nodes=3)]},
+        {"below": entry("enumeration", path=3)}, {"below": {}}, {"below": entry("trust")},
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_field_out_of_its_range_is_no_proof(fields):
+    with pytest.raises(ProofError):
+        verdict_with(**fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {}, {"delta": 1 - 2.0**-53, "lower": 0.0}, {"upper": 1e3, "lower": 0.999},
+        {"above": [entry("enumeration")] * 128}, {"above": [entry("enumeration", bits=64)]},
+        {"above": [entry("enumeration", bits=4096)]}, {"below": entry("enumeration", path=[])},
+        {"above": [entry("enumeration"), entry("enumeration", "reversed")]},
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_fields_at_the_ends_of_their_ranges_are_read(fields):
+    assert verdict_with(**fields).word == "PROVED"
+    assert verdict_with(upper=1e300).upper == 1e300
+
+
 @pytest.mark.parametrize("left_out", ["forward", "reversed"])
 def test_each_direction_of_each_alternative_is_asked_for(left_out):
     plan = {"kind": "PairLoss", "p": [0.5, 0.5], "q": [0.25, 0.75]}
