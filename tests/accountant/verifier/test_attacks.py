@@ -239,6 +239,20 @@ def test_the_largest_losses_are_those_of_known_releases_and_of_any_size():
         assert "largest loss" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("delta", "ends", "word"),
+    [
+        (0.0, (0.0, 1.0), "PROVED"),  # ten times 0.1, which as a float is above 1/10
+        (0.0, (0.0, 1.0 - 2**-53), "NOT PROVED"),
+        (0.0, (1.0 - 2**-53, 1.0), "PROVED"),
+        (1e-5, (0.0, 1.0), "NOT PROVED"),  # only at delta 0 the largest loss is epsilon
+    ],
+)
+def test_at_delta_0_numbers_are_taken_as_they_are_printed(delta, ends, word):
+    plan = {**PURE, "epsilon": 0.1, "count": 10}
+    assert verdict_of(plan, delta, ends, roads=("largest losses",)).word == word
+
+
 def test_a_set_of_too_many_parts_is_refused():
     pairs = [{"kind": "PairLoss", "p": [x, 1 - x], "q": [x / 2, 1 - x / 2]}
              for x in (k / 512 for k in range(1, 200))]  # fmt: skip
