@@ -1,6 +1,9 @@
 """Files that were made to be proved although their claim is false, and files that take long."""
 
 import hashlib
+import math
+from collections import Counter
+from fractions import Fraction
 
 import pytest
 
@@ -9,6 +12,7 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from flint import ctx
 
 from accountant.verifier import ProofError, verdict, verify
+from accountant.verifier.verdict import directions, is_mirrored
 from tests.accountant.verifier.written_proofs import document
 
 PURE = {"kind": "PureLoss", "epsilon": 1.0}
@@ -137,6 +141,58 @@ def test_a_field_out_of_its_range_is_no_proof(fields):
 def test_fields_at_the_ends_of_their_ranges_are_read(fields):
     assert verdict_with(**fields).word == "PROVED"
     assert verdict_with(upper=1e300).upper == 1e300
+
+
+def mixture(right, left):
+    """A mixture whose shifts have these chances in tenths."""
+    sides = (tuple((Fraction(w, 10), Fraction(m)) for m, w in one.items()) for one in (right, left))
+    return "mixture", Fraction(1), *sides
+
+
+MIRRORED = [
+    mixture({0: 9, 1: 1}, {0: 9, -1: 1}), mixture({1: 10}, {-1: 10}),
+    mixture({-1: 1, 0: 4, 2: 5}, {1: 1, 0: 4, -2: 5}),
+]  # fmt: skip
+NOT_MIRRORED = [
+    mixture({0: 9, 1: 1}, {0: 10}), mixture({0: 10}, {0: 9, -1: 1}),
+    mixture({0: 9, 1: 1}, {0: 8, -1: 2}), mixture({0: 9, 1: 1}, {0: 9, -2: 1}),
+    mixture({-1: 1, 0: 8, 1: 1}, {0: 10}), mixture({0: 10}, {-1: 1, 0: 8, 1: 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("release", [*MIRRORED, *NOT_MIRRORED])
+def test_a_mixture_is_mirrored_where_both_directions_cost_the_same(release):
+    x = [k / 100 for k in range(-1000, 1001)]
+    p, q = (
+        [sum(float(w) * math.exp(-((y - float(m)) ** 2) / 2) for w, m in side) for y in x]
+        for side in release[2:]
+    )
+    forward, reversed_ = (
+        sum(max(a - math.exp(0.1) * b, 0.0) for a, b in zip(*pair, strict=True)) / 250
+        for pair in ((p, q), (q, p))
+    )
+    is_same = math.isclose(forward, reversed_, rel_tol=1e-6)
+    assert is_mirrored(release) == is_same == (release in MIRRORED)
+
+
+def test_directions_are_left_out_only_where_every_release_is_mirrored():
+    gaussian, one_sided = ("gaussian", Fraction(1)), NOT_MIRRORED[0]
+    single = {(0, False)}
+    both = {(0, False), (0, True)}
+    any_of = ("any of", (((gaussian, 2),), ((MIRRORED[0], 1),)))
+    one_sided_set = ("any of", (((gaussian, 2),), ((gaussian, 1), (one_sided, 1))))
+    for release, expected in (
+        (gaussian, single), (("laplace", Fraction(1), 1, 0), single), (MIRRORED[0], single),
+        (("bound", gaussian, one_sided), single), (("bound", one_sided, gaussian), both),
+        (("pair", ((Fraction(1), Fraction(1)),)), both), (one_sided, both), (any_of, single),
+        (("sampled laplace", Fraction(1), Fraction(1, 2)), both), (one_sided_set, both),
+        (("allocation", Fraction(1), 3), both), (("any of", (((any_of, 1),),)), single),
+        (("any of", (((one_sided_set, 1),),)), both),
+    ):  # fmt: skip
+        assert directions([Counter({release: 1})]) == expected
+        assert directions([Counter({gaussian: 3, release: 2})]) == expected
+    two = [Counter({gaussian: 1}), Counter({gaussian: 1, one_sided: 1})]
+    assert directions(two) == {(0, False), (1, False), (1, True)}
 
 
 @pytest.mark.parametrize("left_out", ["forward", "reversed"])
