@@ -12,6 +12,7 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from flint import ctx
 
 from accountant.verifier import ProofError, verdict, verify
+from accountant.verifier.bounding_pairs import bounding_pair
 from accountant.verifier.verdict import directions, is_mirrored
 from tests.accountant.verifier.written_proofs import document
 
@@ -307,6 +308,41 @@ def test_the_largest_losses_are_those_of_known_releases_and_of_any_size():
 def test_at_delta_0_numbers_are_taken_as_they_are_printed(delta, ends, word):
     plan = {**PURE, "epsilon": 0.1, "count": 10}
     assert verdict_of(plan, delta, ends, roads=("largest losses",)).word == word
+
+
+@pytest.mark.parametrize(("upper", "word"), [(0.5, "NOT PROVED"), (0.7, "PROVED")])
+def test_the_largest_loss_of_each_direction_is_its_own(upper, word):
+    # The largest losses are ln 3/2 forward and ln 2 in reverse.
+    plan = {"kind": "PairLoss", "p": [0.25, 0.75], "q": [0.5, 0.5]}
+    for directions_of_file in (("forward", "reversed"), ("reversed", "forward")):
+        found = verdict_of(
+            plan, 0.0, (0.0, upper), ("largest losses",), directions=directions_of_file
+        )
+        assert found.word == word
+
+
+def test_an_upper_end_is_that_of_the_pair_above_and_a_lower_end_of_the_pair_below():
+    # A record of two responses may be in one or both: Laplace noise of shift 1 is above it.
+    response, laplace = ("response", Fraction(1), Fraction(0)), ("laplace", Fraction(1), 1, 0)
+    bound = ("bound", laplace, response)
+    assert bounding_pair(bound, above=True) == laplace
+    assert bounding_pair(bound, above=False) == response
+    assert bounding_pair(("bound", bound, bound), above=True) == laplace
+    assert bounding_pair(("bound", laplace, None), above=False) is None
+    inside = ("any of", (((bound, 2),), ((response, 1), (bound, 1))))
+    above = ("any of", (((laplace, 2),), ((response, 1), (laplace, 1))))
+    assert bounding_pair(inside, above=True) == above
+    for release in (response, laplace, MIRRORED[0]):
+        assert bounding_pair(release, above=True) == bounding_pair(release, above=False) == release
+
+
+@pytest.mark.parametrize(("road", "delta"), [("largest losses", 0.0), ("enumeration", 1e-5)])
+def test_a_pair_below_proves_no_upper_end(road, delta):
+    # The pair below a bounded range of 1 is a response of epsilon 1/2.
+    plan = {"kind": "BoundedRangeLoss", "epsilon": 1.0}
+    assert verdict_of(plan, delta, (0.0, 0.6), (road,)).word == "NOT PROVED"
+    response = {"kind": "PureLoss", "epsilon": 0.5}
+    assert verdict_of(response, delta, (0.0, 0.6), (road,)).word == "PROVED"
 
 
 def test_a_set_of_too_many_parts_is_refused():
