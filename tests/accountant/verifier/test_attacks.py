@@ -13,7 +13,7 @@ from flint import ctx
 
 from accountant.verifier import ProofError, verdict, verify
 from accountant.verifier.bounding_pairs import bounding_pair
-from accountant.verifier.verdict import directions, is_mirrored
+from accountant.verifier.verdict import directions, is_mirrored, mirrored_mixture
 from tests.accountant.verifier.written_proofs import document
 
 PURE = {"kind": "PureLoss", "epsilon": 1.0}
@@ -176,6 +176,17 @@ def test_a_mixture_is_mirrored_where_both_directions_cost_the_same(release):
     assert is_mirrored(release) == is_same == (release in MIRRORED)
 
 
+@pytest.mark.parametrize("release", [*MIRRORED, *NOT_MIRRORED])
+def test_the_mirror_of_a_mixture_has_both_laws_exchanged_and_negated(release):
+    kind, unit, *mirrored = mirrored_mixture(release)
+    assert (kind, unit) == release[:2]
+    negated = [{(w, -shift) for w, shift in side} for side in mirrored]
+    assert negated == [set(release[3]), set(release[2])]
+    assert mirrored_mixture((kind, unit, *mirrored)) == release
+    gaussian = ("gaussian", Fraction(1))
+    assert mirrored_mixture(gaussian) == gaussian
+
+
 def test_directions_are_left_out_only_where_every_release_is_mirrored():
     gaussian, one_sided = ("gaussian", Fraction(1)), NOT_MIRRORED[0]
     single = {(0, False)}
@@ -310,14 +321,13 @@ def test_at_delta_0_numbers_are_taken_as_they_are_printed(delta, ends, word):
     assert verdict_of(plan, delta, ends, roads=("largest losses",)).word == word
 
 
+@pytest.mark.parametrize(("road", "delta"), [("largest losses", 0.0), ("enumeration", 1e-5)])
 @pytest.mark.parametrize(("upper", "word"), [(0.5, "NOT PROVED"), (0.7, "PROVED")])
-def test_the_largest_loss_of_each_direction_is_its_own(upper, word):
+def test_each_direction_is_proved_by_its_own_losses(upper, word, road, delta):
     # The largest losses are ln 3/2 forward and ln 2 in reverse.
     plan = {"kind": "PairLoss", "p": [0.25, 0.75], "q": [0.5, 0.5]}
     for directions_of_file in (("forward", "reversed"), ("reversed", "forward")):
-        found = verdict_of(
-            plan, 0.0, (0.0, upper), ("largest losses",), directions=directions_of_file
-        )
+        found = verdict_of(plan, delta, (0.0, upper), (road,), directions=directions_of_file)
         assert found.word == word
 
 
