@@ -13,6 +13,7 @@ from flint import ctx
 
 from accountant.verifier import ProofError, verdict, verify
 from accountant.verifier.bounding_pairs import bounding_pair
+from accountant.verifier.document import NoProof
 from accountant.verifier.verdict import directions, is_mirrored, mirrored_mixture
 from tests.accountant.verifier.written_proofs import document
 
@@ -185,6 +186,50 @@ def test_the_mirror_of_a_mixture_has_both_laws_exchanged_and_negated(release):
     assert mirrored_mixture((kind, unit, *mirrored)) == release
     gaussian = ("gaussian", Fraction(1))
     assert mirrored_mixture(gaussian) == gaussian
+
+
+EPOCH = ("allocation", Fraction(1), 3)
+METHODS = {
+    # a method, the releases with their counts, and the function that bounds delta; None: no proof
+    "a lattice": ("lattice", [(NOT_MIRRORED[0], 2)], "composed"),
+    "outcomes": ("enumeration", [(NOT_MIRRORED[0], 2)], "delta_by_enumeration"),
+    "one epoch": ("allocation", [(EPOCH, 1)], "delta_of_epoch"),
+    "one epoch on a contour": ("contour", [(EPOCH, 1)], "delta_by_contour"),
+    "a contour": ("contour", [(NOT_MIRRORED[0], 2), (EPOCH, 1)], "delta_by_contour"),
+    "two epochs": ("allocation", [(EPOCH, 2)], None),
+    "an epoch and more": ("allocation", [(EPOCH, 1), (("gaussian", Fraction(1)), 1)], None),
+    "another release": ("allocation", [(("gaussian", Fraction(1)), 1)], None),
+    "nothing": ("allocation", [], None),
+    "another method": ("largest losses", [(EPOCH, 1)], None),
+}
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_asked_of_the_releases_that_it_has_a_proof_for(name, back, monkeypatch):
+    method, items, function = METHODS[name]
+    asked = []
+    for each in ("composed", "delta_by_enumeration", "delta_of_epoch", "delta_by_contour"):
+        monkeypatch.setattr(
+            verdict, each,
+            lambda *given, each=each, **more: asked.append((each, given, more)) or float,
+        )  # fmt: skip
+    monkeypatch.setattr(verdict.Budget, "remaining", 1e6)
+    fields = object()
+    mirrored = [(mirrored_mixture(one) if back else one, count) for one, count in items]
+    if function is None:
+        with pytest.raises(NoProof, match=f"this plan has no {method}"):
+            verdict.delta_bounds(method, items, back, fields, 0.5, above=True)
+        assert asked == []
+        return
+    verdict.delta_bounds(method, items, back, fields, 0.5, above=True)
+    arguments = {
+        "composed": ((items, back, fields), {"above": True}),
+        "delta_by_enumeration": ((mirrored, back, 0.5), {}),
+        "delta_of_epoch": ((EPOCH, back, fields, 0.5), {}),
+        "delta_by_contour": ((mirrored, back, fields, 0.5), {}),
+    }
+    assert asked == [(function, *arguments[function])]
 
 
 def test_directions_are_left_out_only_where_every_release_is_mirrored():
