@@ -3,10 +3,12 @@
 import math
 from decimal import Decimal
 
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from accountant.formatting import (
     as_displayed,
+    escape_control,
     format_guarantee,
     format_lower,
     format_remaining,
@@ -34,3 +36,20 @@ def test_rounding_keeps_its_side(x):
     assert Decimal(repr(as_displayed(x))) >= Decimal(repr(x))
     assert Decimal(format_lower(x).replace(",", "")) <= Decimal(repr(x))
     assert as_displayed(x) <= x * 1.00101
+
+
+@given(st.text())
+@example("é ε\x1b[0m — ü\u202e\n")
+@example("'\\\"\x00")
+def test_only_characters_that_do_not_print_are_escaped(text):
+    shown = escape_control(text)
+    assert shown.isprintable()
+    assert shown == "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def test_a_value_that_is_no_text_is_shown_as_its_text():
+    assert escape_control(1.5) == "1.5"
+    assert escape_control(ValueError("two\nlines")) == "two\\nlines"

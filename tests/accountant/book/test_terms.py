@@ -323,6 +323,58 @@ def test_terms_are_no_releases_of_a_registry(book):
     assert re.fullmatch(r"expires 2099-01-01T00:00:00.*\(later\)", book.history("d")[-1].what)
 
 
+def test_a_registry_counts_each_spend_wherever_the_terms_change(book):
+    book.dataset("d", Budget(2.0))
+    spend(book)
+    book.expire("d", "2099-01-01", "later")
+    spend(book)
+    spend(book, Laplace(20.0))
+    with book.ledger("d", DATA, 2 * TENTH, run="may") as ledger:
+        ledger.release(TENTH, np.sum)
+    status = book.status("d")
+    first, terms, second, third, plan, step = (
+        line._replace(time=f"2026-01-0{day}") for day, line in enumerate(book.history("d"), 1)
+    )
+    trusted = {"seeded": True, "undeclared": "other.Noise", "executor": "other.Pool"}
+    first, third = first._replace(seeded=True), third._replace(**trusted)
+    early_terms = terms._replace(time="2025-01-01", **trusted)
+    late_terms = terms._replace(time="2027-01-01", **trusted)
+    spends = [first, second, third, plan, step]
+    small = repr(Laplace(20.0))
+    for lines in (
+        [early_terms, *spends, late_terms],
+        [late_terms, *reversed(spends), early_terms],
+        [third, early_terms, step, late_terms, second, plan, first],
+    ):
+        rows = registry_rows(status, lines, None, "none")
+        assert {
+            (row["mechanism"], row["parameters"], row["releases"], row["paid for"]) for row in rows
+        } == {
+            ("Laplace", repr(TENTH), 2, "one by one"),
+            ("Laplace", small, 1, "one by one"),
+            ("Laplace", repr(TENTH), 1, "by a plan"),
+        }
+        for row in rows:
+            assert (row["first release"], row["last release"]) == (first.time, step.time)
+            assert (row["seeded releases"], row["undeclared releases"]) == (2, 1)
+            assert row["releases by trusted workers"] == 1
+            assert (row["data set"], row["epsilon"], row["delta"]) == ("d", 2.0, 0.0)
+            assert row["spent epsilon"] == book.spent("d")
+            assert row["spent"] == "epsilon 0.4500 of 2"
+            assert row["neighbour relation"] == "as the sensitivities state"
+            assert (row["model"], row["post-processing"]) == ("central", "none")
+
+
+def test_a_registry_of_no_release_has_one_row_that_says_so(book):
+    book.dataset("d", Budget(2.0))
+    book.expire("d", "2099-01-01", "later")
+    status = book.status("d")
+    [row] = registry_rows(status, book.history("d"), "replace-one", "none")
+    assert (row["mechanism"], row["releases"], row["paid for"]) == ("none yet", 0, "")
+    assert row["first release"] == row["last release"] == status.opened
+    assert row["neighbour relation"] == "replace-one"
+
+
 def test_the_history_of_a_run_and_until_an_entry(book):
     book.dataset("d", Budget(10.0))
     spend(book)

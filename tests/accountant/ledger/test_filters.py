@@ -2,6 +2,7 @@
 
 import math
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from accountant import (
 )
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.odometer import DivergencesNotion
+from accountant.ledger.totals import Total
 from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
 from tests.strategies import pure_epsilons
@@ -155,8 +157,6 @@ def test_deltas_add_up_too():
 
 @given(pure_epsilons)
 def test_the_pure_sum_is_the_decimal_one(epsilons):
-    from fractions import Fraction
-
     gate = Filter(DATA, Budget(2.0), rng=0)
     total = Fraction(0)
     for epsilon in epsilons:
@@ -258,3 +258,32 @@ def test_a_first_plan_is_charged_its_exact_epsilon_and_pure_releases_beside_it()
 def test_an_odometer_without_releases_has_spent_nothing():
     notion = DivergencesNotion.of(1e-6)
     assert notion.epsilon(notion.zero) == 0.0
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-2])
+def test_the_smallest_filter_of_an_odometer_that_fits_is_what_divergences_convert_to(delta):
+    notion = DivergencesNotion.of(delta)
+    order, filters = notion.orders, np.arange(81)
+    # Canonne, Kamath & Steinke (2020), Proposition 12, with an equal share of delta for each filter
+    converted = notion.limits + np.log1p(-1 / order) - np.log(delta / 81 * order) / (order - 1)
+    assert np.all(notion.guarantees >= converted)
+    np.testing.assert_allclose(notion.guarantees, converted, rtol=1e-9)
+    np.testing.assert_allclose(notion.limits, 2.0 ** (filters / 2 - 20) * order, rtol=1e-12)
+    for k in range(81):
+        fits_from_k = Total(np.where(filters < k, np.inf, notion.limits), 0.0)
+        assert notion.epsilon(fits_from_k) == notion.guarantees[k]
+    assert notion.epsilon(Total(np.nextafter(notion.limits, np.inf), 0.0)) == math.inf
+
+
+def test_the_sums_of_an_odometer_are_rounded_up():
+    notion = DivergencesNotion.of(1e-6)
+    cost = notion.cost(GaussianLoss(0.1))
+    exact = [Fraction(0.1) ** 2 / 2 * Fraction(order) for order in notion.orders.tolist()]
+    total = notion.zero
+    for _ in range(3):
+        total = notion.add(total, cost)
+    for sums, count in ((cost, 1), (total, 3), (notion.times(cost, 10**6), 10**6)):
+        for shown, divergence in zip(sums.spent.tolist(), exact, strict=True):
+            assert (
+                count * divergence <= Fraction(shown) <= count * divergence * (1 + Fraction(1e-14))
+            )

@@ -20,6 +20,7 @@ from accountant import (
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, Side, side
+from tests.laws.error_bounds.quadratures import mixture_violation
 
 THREE = MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.2, 0.6, 0.2))
 PAIRS = {
@@ -79,6 +80,11 @@ def test_cumulants_are_within_their_bounds(name):
         truth, height = moment(pair, z), abs(moment(pair, z.real))
         found = np.exp(value[0])
         assert abs(found - truth) <= error[0] * abs(found) + 1e-14 * height
+
+
+def test_coarse_rules_err_by_no_more_than_they_say():
+    # a few seeds of the law of error bounds
+    assert mixture_violation(range(8)) == ""
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -16,6 +16,7 @@ from accountant import (
     true_positive_rate,
 )
 from accountant.planning import calibration_goals, quick_search
+from accountant.planning.calibration import calibrate_near
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
@@ -176,6 +177,36 @@ def test_a_rough_start_is_near_and_its_slope_is_that_of_the_cost(
     cost, cost_beyond = (Tight().epsilon(plan_of(factor * start), delta) for factor in (1, 1.01))
     assert cost == pytest.approx(target, rel=1e-4)
     assert slope == pytest.approx(math.log(cost_beyond / cost) / math.log(1.01), rel=0.02)
+
+
+NEAR = {
+    "Laplace": lambda s: 30 * Laplace(s),
+    "mixed": lambda s: 5 * Laplace(s) + 3 * Gaussian(s),
+    "Gaussian": lambda s: 10 * Gaussian(s),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_calibration_from_nearby_decides_by_one_certificate_and_from_far_away_as_ever(
+    name, monkeypatch
+):
+    plan_of = NEAR[name]
+    exact = calibrate(plan_of, epsilon=1.0, delta=1e-5)
+    asked, certify = [], Tight.certify
+    monkeypatch.setattr(
+        Tight, "certify", lambda self, *given: asked.append(self.width) or certify(self, *given)
+    )
+    for factor, most in ((1.0, 2), (1.01, 5), (0.7, 8)):
+        asked.clear()
+        scale = calibrate_near(plan_of, factor * exact, 1.0, 1e-5)
+        assert asked[-1] == Tight().width  # that of the default
+        assert all(width < Tight().width for width in asked[:-1])
+        assert len(asked) <= most
+        assert scale == pytest.approx(exact, rel=2e-6)
+        assert 1 - 1e-6 <= Tight().epsilon(plan_of(scale), 1e-5) <= 1.0
+    rough = calibrate_near(plan_of, 1.01 * exact, 1.0, 1e-5, RDP())
+    assert 1 - 1e-6 <= Tight().epsilon(plan_of(rough), 1e-5) <= 1.0
+    assert calibrate_near(plan_of, 1e3 * exact, 1.0, 1e-5) == exact
 
 
 @pytest.mark.parametrize("releases", [1, 2000])

@@ -1,6 +1,7 @@
 """A statement of a training run: its numbers, its forms, and what it refuses."""
 
 import functools
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -24,7 +25,8 @@ from accountant.formatting import format_upper
 from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.training.document import StatementDiffers, check_same, read_document
 from accountant.training.dp_sgd import least_noise, longest_run
-from accountant.training.loaders import LOADERS, PASSES
+from accountant.training.loaders import LOADERS, PASSES, TITLES
+from accountant.training.rows import TrainingCost
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
 from accountant.training.statement import FALSE_POSITIVES, _rates_of_epsilon
@@ -217,6 +219,39 @@ def test_a_removed_record_that_has_no_bound_is_said_with_the_remedy(run, why):
     assert kept.epsilon < math.inf
     with pytest.raises(ParameterError, match="relation must be another than add-remove"):
         dp_sgd(**run, epochs=1, epsilon=1.0, loader="fixed_order")
+
+
+@pytest.mark.parametrize("microbatching", [False, True])
+@pytest.mark.parametrize("examples_per_user", [None, 2])
+def test_the_table_of_a_statement_has_every_number_in_its_place(microbatching, examples_per_user):
+    run = TrainingRun(
+        1000, 10, steps=5, loader="fixed_size", microbatching=microbatching,
+        examples_per_user=examples_per_user,
+    )  # fmt: skip
+    blocks = {"one record, plain": ("record", False), "with microbatches": ("record", True)}
+    if examples_per_user is not None:
+        blocks["one user"] = ("user", microbatching)
+    names = list(itertools.product(blocks, LOADERS, SAMPLING_RELATIONS))
+    numbers = {name: 1 + k / 1000 for k, name in enumerate(names)}  # as many as there are cells
+    rows = tuple(
+        TrainingCost(loader, blocks[block][0], relation, blocks[block][1], epsilon, epsilon)
+        for (block, loader, relation), epsilon in numbers.items()
+    )
+    statement = TrainingStatement(
+        run=run, noise=2.0, delta=1e-6, relation=ADD_REMOVE, rows=rows,
+        advantage=0.5, found_records=0.25,
+    )  # fmt: skip
+    lines = str(statement).splitlines()
+    for block, (_, has_microbatches) in blocks.items():
+        (start,) = (k for k, line in enumerate(lines) if line.startswith(block))
+        assert lines[start].removeprefix(block).split() == list(map(str, SAMPLING_RELATIONS))
+        for loader, line in zip(LOADERS, lines[start + 1 :], strict=False):
+            is_own = loader == "fixed_size" and has_microbatches == microbatching
+            assert line.startswith(f"{'*' if is_own else ' '} {TITLES[loader]} ")
+            shown = [format_upper(numbers[block, loader, one]) for one in SAMPLING_RELATIONS]
+            assert line.split()[-len(shown) :] == shown
+    assert any(line.startswith("one user") for line in lines) == ("one user" in blocks)
+    assert ("without examples_per_user" in str(statement)) == (examples_per_user is None)
 
 
 def test_the_page_asks_for_nothing_and_has_the_numbers(shuffled):

@@ -1,17 +1,20 @@
 """Mechanisms prove what they claim; a wrong density, claim or weight is found."""
 
 import dataclasses
+import itertools
 import json
 import math
 
 import numpy as np
 import pytest
+from flint import arb, fmpq
 
 import mechanisms
 from accountant import GaussianLoss, LaplaceLoss
 from accountant.__main__ import main
 from accountant.proofs.mechanism_claims import claim_of, declared_mechanisms
 from accountant.verifier import mechanisms as checker
+from accountant.verifier.claimed_laws import exchanged_law, fraction, is_near
 
 ALL = list(declared_mechanisms())
 PROVED = [one for one in ALL if not one.why_no_formula]
@@ -93,6 +96,36 @@ def test_a_density_that_is_a_millionth_off_is_found(one):
         wrong[row][side] += 1e-6
         word, reason = checker.check(claim | {"densities": wrong})
         assert (word, reason[:11]) == ("NOT PROVED", "the density")
+
+
+@pytest.mark.parametrize(
+    ("log", "density", "near"),
+    [
+        (0.0, 1, True), (2.0**-31, 1, True), (-(2.0**-31), 1, True),
+        (-math.log(3), fmpq(1, 3), True),
+        (1.5 * 2.0**-30, 1, False), (-1.5 * 2.0**-30, 1, False), (-1.0, 1, False), (1.0, 1, False),
+        (-math.inf, 1, False), (math.inf, 1, False), (math.nan, 1, False),
+        (-math.inf, 0, True), (-math.inf, arb(0), True), (math.inf, 0, False), (0.0, 0, False),
+        (-1e300, 0, False), (math.nan, 0, False),
+        (0.0, arb(1, 1e-3), False), (-math.inf, arb(0, 1e-300), False),
+    ],
+)  # fmt: skip
+def test_a_claimed_logarithm_is_that_of_its_density(log, density, near):
+    assert is_near(log, density) is near
+
+
+@pytest.mark.parametrize("epsilon", [-2.0, -0.25, 0.0, 0.5, 2.0])
+@pytest.mark.parametrize(("p", "q"), [(1, 3), (3, 1), (2, 2)])
+def test_an_exchange_costs_the_sum_over_all_outcomes(p, q, epsilon):
+    law = exchanged_law(2, fmpq(p, 16), fmpq(q, 16), fmpq(1, 32))
+    first, second = [p, p, q, q], [q, q, p, p]
+    exact = sum(max(a - math.exp(epsilon) * b, 0.0) for a, b in zip(first, second, strict=True))
+    for end in law.delta(fraction(epsilon)):
+        assert float(end) == pytest.approx(exact / 16, rel=1e-14)
+    logs = math.log(p / 16), math.log(q / 16), math.log(1 / 32)
+    right = {(logs[0], logs[1]), (logs[1], logs[0]), (logs[2], logs[2])}
+    for pair in itertools.product(logs, repeat=2):
+        assert law.has_density("any", *pair) is (pair in right)
 
 
 @pytest.mark.parametrize("one", [one for one in PROVED if one.drawn_tables], ids=repr)

@@ -16,6 +16,7 @@ SKEW = ("pair", tuple((Fraction(p, 8), Fraction(q, 8)) for p, q in ((1, 3), (2, 
 ONE_SIDED = ("pair", tuple((Fraction(p, 8), Fraction(q, 8)) for p, q in ((1, 0), (6, 5), (1, 3))))
 RESPONSE = ("response", Fraction(1, 2), Fraction(1, 100))
 LAPLACE = ("discrete laplace", Fraction(2), 3)
+GAUSSIAN = ("discrete gaussian", Fraction(3, 2), 2)
 SAMPLED = ("sampled", Fraction(1, 4), (SKEW, ("discrete laplace", Fraction(1), 1)))
 CASES = {
     "one": [(SKEW, 1)],
@@ -25,6 +26,9 @@ CASES = {
     "infinite losses": [(ONE_SIDED, 2), (SKEW, 1)],
     "response": [(RESPONSE, 4)],
     "discrete Laplace": [(LAPLACE, 3), (RESPONSE, 1)],
+    "discrete Gaussian": [(GAUSSIAN, 1)],
+    "discrete Gaussian, repeated": [(GAUSSIAN, 2)],
+    "discrete Gaussian, after another": [(SKEW, 2), (GAUSSIAN, 1)],
     "sampled": [(SAMPLED, 2), (ONE_SIDED, 1)],
 }
 
@@ -38,11 +42,14 @@ def masses(release):
         odds, shown = math.exp(numbers[0]), float(numbers[1])
         keep = (1 - shown) * odds / (1 + odds)
         return [(keep, 1 - shown - keep), (1 - shown - keep, keep), (shown, 0.0), (0.0, shown)]
-    if kind == "discrete laplace":
+    if kind in ("discrete laplace", "discrete gaussian"):
         scale, shift = numbers
-        weights = {k: math.exp(-abs(k) / scale) for k in range(-70, 71)}
+        power, last = (1, 70) if kind == "discrete laplace" else (2, 15)
+        weights = {
+            k: math.exp(-((abs(k) / scale) ** power) / power) for k in range(-last, last + 1)
+        }
         total = sum(weights.values())
-        ks = range(-70 + shift, 71)
+        ks = range(shift - last, last + 1)
         return [(weights[k - shift] / total, weights[k] / total) for k in ks]
     rate, parts = numbers
     sequences = itertools.product(*map(masses, parts))

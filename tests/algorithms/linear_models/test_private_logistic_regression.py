@@ -107,6 +107,57 @@ def test_the_map_makes_one_curvature_of_correlated_features():
     assert mapped.length == pytest.approx(typical, rel=0.25)
 
 
+@pytest.mark.parametrize("shortened_to", [0.5, 0.9, 1.0, 1.2, 3.0])
+@pytest.mark.parametrize(
+    ("curvature", "penalty", "damping", "noise", "longest_constant"),
+    [(0.25, 0.0, 1.0, 0.0, math.inf), (1.0, 0.3, 2.0, 0.01, 0.5), (0.25, 0.01, 1.0, 0.05, 0.0)],
+)
+def test_the_map_is_the_inverse_root_of_the_curvature(
+    shortened_to, curvature, penalty, damping, noise, longest_constant
+):
+    # Rows of one length about the centre: all of them are shortened, or none.
+    rng, square, centre = np.random.default_rng(7), 0.3, np.array([0.4, -0.2, 0.1])
+    deviations = rng.normal(size=(500, 3)) * [1.0, 0.3, 0.1]
+    deviations *= math.sqrt(square) / np.linalg.norm(deviations, axis=1)[:, None]
+    moments = Moments(centre, square)
+    products = BlockProducts(9.0, centre, shortened_to * math.sqrt(square))((deviations + centre,))
+    mapped = mapped_features(
+        moments, products / 500, noise, shortened_to, 9.0, longest_constant, curvature, damping,
+        penalty, row_bound=4.0,
+    )  # fmt: skip
+    covariance = deviations.T @ deviations / 500
+    assert mapped.spread.matrix == pytest.approx(covariance, rel=1e-6)
+    unit = max(shortened_to, 1.0) ** 2 * square
+    assert mapped.spread.noise == pytest.approx(unit * noise)
+    assert mapped.spread.moments is moments
+    ridge = damping * unit * noise * math.sqrt(6) + 1e-3 * square
+    bound = curvature * (covariance + ridge * np.eye(3)) + penalty * np.eye(3)
+    root = mapped.features.root
+    assert root @ bound @ root == pytest.approx(np.eye(3), abs=1e-6)
+    assert root == pytest.approx(root.T)
+    length = math.sqrt(np.square(deviations @ root).sum(axis=1).mean())
+    constant = min(1 / math.sqrt(curvature), longest_constant * length)
+    assert mapped.features.intercept == pytest.approx(constant, rel=1e-6)
+    assert mapped.length == pytest.approx(math.hypot(length, constant), rel=1e-6)
+    assert mapped.longest_step == 1.0
+    assert (mapped.features.centre is centre, mapped.features.row_bound) == (True, 4.0)
+
+
+@pytest.mark.parametrize(("curvature", "penalty"), [(0.25, 0.0), (1.0, 0.5)])
+@pytest.mark.parametrize("longest_constant", [0.0, 0.5, 3.0])
+def test_without_products_the_map_only_centres(curvature, penalty, longest_constant):
+    moments = Moments(np.array([0.4, -0.2]), 0.3)
+    mapped = mapped_features(
+        moments, None, 0.1, 1.2, 9.0, longest_constant, curvature, penalty=penalty
+    )
+    assert mapped.features.root is None
+    assert mapped.spread is None
+    assert mapped.features.centre is moments.centre
+    assert mapped.features.intercept == pytest.approx(min(1.0, longest_constant) * math.sqrt(0.3))
+    assert mapped.length**2 == pytest.approx(0.3 + mapped.features.intercept**2)
+    assert mapped.longest_step == pytest.approx(1 / (curvature * 0.3 + penalty))
+
+
 @pytest.mark.parametrize("rate", [None, 0.2])
 def test_it_learns_two_and_three_classes_dense_sparse_and_in_chunks(rate):
     made = PrivateLogisticRegression(rate=rate, classes=[0, 1], **TARGET)

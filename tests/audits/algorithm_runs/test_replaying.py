@@ -1,11 +1,15 @@
 """Replay: leaks to the last bit, plans that depend on data, and exact privacy losses."""
 
+import math
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat, Tight
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
+from audits.algorithm_runs.fits import published
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import difference
@@ -370,3 +374,73 @@ def test_what_one_result_carries_alone_is_a_difference():
     assert difference(bare, Tagged(1.0)) == ""
     assert difference(bare, tagged) != ""
     assert difference(tagged, bare) != ""
+
+
+class Fitted:
+    """A fit that shows values of every kind."""
+
+    def __init__(self):
+        self.coef_ = np.array([1.0, 2.0])
+        self.named = {1: [2, (3.0, None)], "names": {"b", "a"}, "rows": slice(1, 5, 2)}
+        self.mixed_ = np.array([[1, "x"]], dtype=object)
+        self.tool, self.kind, self.itself = math.sqrt, Laplace, self
+        self.claim = PureLoss(0.5)
+        self._spending = object()
+
+    @property
+    def total_(self):
+        return float(self.coef_.sum())
+
+    @property
+    def unfitted_(self):
+        raise AttributeError
+
+    @property
+    def other(self):
+        raise AssertionError("its name does not end in _")
+
+    @property
+    def _hidden_(self):
+        raise AssertionError("it is not public")
+
+    def summary(self):
+        return f"a fit with total {self.total_}"
+
+
+def test_what_a_fit_shows_is_its_state_its_fitted_properties_and_its_summary():
+    shown = published(Fitted())
+    assert shown.pop("coef_").tolist() == [1.0, 2.0]
+    name, state = shown.pop("itself")
+    assert name == f"{__name__}.Fitted"
+    assert state["itself"] == name  # the nest ends there
+    assert "_spending" not in state
+    assert shown.pop("claim")[0].endswith("PureLoss")
+    assert shown.pop("tool") == "math.sqrt"
+    assert shown.pop("kind") == f"{Laplace.__module__}.Laplace"
+    assert shown == {
+        "named": {"1": [2, [3.0, None]], "names": ["'a'", "'b'"], "rows": [1, 5, 2]},
+        "mixed_": [[1, 2], [1, "x"]],
+        "total_": 3.0,
+        "unfitted_": None,
+        "summary()": "a fit with total 3.0",
+    }
+
+
+def test_a_summary_that_tells_a_record_is_a_leak():
+    class Telling(PrivateMean):
+        first_records: ClassVar[list] = []
+
+        def fit(self, X, y=None, ledger=None):
+            self.first_records[:] = [X[0].tolist()]
+            return super().fit(X, y, ledger=ledger)
+
+        def summary(self):
+            return f"the first record is {self.first_records}"
+
+    rows = np.full((20, 2), 0.25)
+    other = np.where(np.arange(20)[:, None] == 0, 0.5, rows)
+    for kind, is_sound in ((PrivateMean, True), (Telling, False)):
+        found = replay(kind(epsilon=1.0, delta=1e-6), rows, other, rng=1)
+        assert found.leak_free is is_sound
+        assert found.on_plan
+    assert "summary()" in found.witness

@@ -10,10 +10,12 @@ from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss
 from audits import Outcome, audit
 from audits.attacks import wide_outputs
 from audits.attacks.wide_outputs import screening_limits, wide_schedule
+from audits.claims.claims import Sensitivity
 from audits.classifiers.model_candidates import model_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.screening import Reference, screening_sums, worthwhile_runs
 from audits.classifiers.training import best_candidate
+from mechanisms import Laplace
 
 ONE = PureLoss(1.0)
 WIDTH = 100
@@ -166,8 +168,27 @@ def test_what_is_no_score_is_refused(score):
         audit(dense, (0.0, 1.0), ONE, 100, rng=1, score=score)
 
 
-def test_a_mechanism_has_a_score_of_its_own():
-    from mechanisms import Laplace
+SUM = {"release": np.sum, "pair": (np.zeros(2), np.ones(2)), "claim": Sensitivity(2.0)}
+REFUSED = [
+    (
+        {"release": Laplace(1.0), "score": [1.0]},
+        "score",
+        "a score where the release is a mechanism",
+    ),
+    ({**SUM, "score": [1.0]}, "score", "a score where .* or the claim a sensitivity"),
+    ({**SUM, "early": True}, "early", "True"),
+    ({**SUM, "delta": 0.1}, "delta", "0.1"),
+    ({**SUM, "executor": "threads"}, "executor", "'threads'"),
+    ({**SUM, "release": Laplace(1.0)}, "release", "Laplace"),
+]
 
-    with pytest.raises(ParameterError, match="score must be left out"):
-        audit(Laplace(1.0), score=[1.0])
+
+@pytest.mark.parametrize(("arguments", "name", "shown"), REFUSED)
+def test_arguments_that_do_not_go_together_are_refused_by_name(arguments, name, shown):
+    def not_called(value, rng, size):
+        raise AssertionError("called")
+
+    if arguments["release"] is np.sum:
+        arguments = {**arguments, "release": not_called}
+    with pytest.raises(ParameterError, match=f"^{name} must be .*{shown}"):
+        audit(**arguments)

@@ -1,12 +1,13 @@
 """One call for every bound, and the users an error needs."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 
 import audits.minimax
 from accountant.errors import ParameterError
-from audits.minimax import PROBLEMS, LowerBound, lower_bound, sample_size
+from audits.minimax import PROBLEMS, LowerBound, lower_bound, problems, sample_size
 from audits.minimax.problems import bound_function
 
 SETTINGS = {
@@ -66,6 +67,34 @@ def test_sample_size_inverts_the_bound(problem):
     assert lower_bound(problem, n=n, **setting).value <= error
     assert lower_bound(problem, n=n - 1, **setting).value > error
     assert 690 <= n <= 710
+
+
+# The bound of 1, 2, 4, ... users, and the users for an error of 1/2; None where it is refused.
+SHAPES = [
+    ((4.0, 2.0, 1.0, 0.5, 0.25), 8),
+    ((4.0, 4.0, 1.0, 0.5, 0.5), 8),
+    ((4.0, 4.0 * (1 - 5e-7), 1.0, 0.5, 0.25), 8),
+    ((4.0, 4.0 * (1 + 5e-7), 1.0, 0.5, 0.25), 8),  # a rise that a search for the bound may cause
+    ((4.0, 4.0 * (1 + 1e-5), 1.0, 0.5, 0.25), None),
+    ((4.0, 2.0, 1.0, 0.5, 0.6), None),
+    ((4.0, 2.0, 1.0, 0.5, 0.25, 9.0), 8),
+    ((0.5, 0.4), 1),
+    ((0.5, 0.6), None),
+]
+
+
+@pytest.mark.parametrize(("heights", "users"), SHAPES)
+def test_sample_size_refuses_a_bound_that_rises_as_n_doubles(heights, users, monkeypatch):
+    def bound(problem, n):
+        assert problem == "a problem"
+        return SimpleNamespace(value=heights[n.bit_length() - 1])
+
+    monkeypatch.setattr(problems, "lower_bound", bound)
+    if users is None:
+        with pytest.raises(ParameterError, match="one whose bound falls as n doubles"):
+            sample_size("a problem", 0.5)
+    else:
+        assert sample_size("a problem", 0.5) == users
 
 
 def test_sample_size_of_a_lasso_and_at_the_ends():

@@ -19,7 +19,7 @@ from audits import Outcome, Primitive, record
 from audits.recorded_runs.draws.declared_calls import recording_call
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
-from audits.recorded_runs.records import other_data
+from audits.recorded_runs.records import missing_record, other_data, parts_of, rows_of
 from audits.recorded_runs.tape import Tape, running
 from tests.audits.recorded_runs import correct_functions as correct
 from tests.audits.recorded_runs import faulty_functions as faulty
@@ -366,6 +366,35 @@ def test_what_a_module_draws_while_it_is_imported_is_no_part_of_a_run(tmp_path, 
     assert found.draws == 1
 
 
+def noise_in_a_private_place(data, rng):
+    return data.sum() + rng.laplace(size=2)[len(data) % 2]
+
+
+def noises_in_a_private_order(data, rng):
+    return data.sum() + rng.laplace(size=2)[[0, 1] if len(data) % 2 else [1, 0]]
+
+
+def noise_times_a_private_number(data, rng):
+    return data.sum() + len(data) * rng.laplace()
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (noise_in_a_private_place, "which noise is in which number depends on the data"),
+        (noises_in_a_private_order, "which noise is in which number depends on the data"),
+        (
+            noise_times_a_private_number,
+            "the number that noise is multiplied by in multiply depends on the data",
+        ),
+    ],
+)
+def test_noise_that_the_data_choose_or_multiply_is_named(function, sentence):
+    finding = record(function, ONES, ONES[:3], claim=1.0).findings[0]
+    assert (finding.kind, finding.sentence) == ("input", sentence)
+    assert "test_record" in finding.site
+
+
 def test_a_draw_with_a_private_chance_that_costs_more_than_claimed_is_found():
     found = record(lambda x, rng: rng.binomial(1, 0.5 + x[0] / 4), np.zeros(1), np.ones(1),
                    claim=0.1)  # fmt: skip
@@ -551,6 +580,73 @@ def test_other_data_keep_all_values_of_columns_of_names():
         others = other_data(data, data[1:])
         for column, other in zip(data.T, others.T, strict=True):
             np.testing.assert_array_equal(np.unique(column), np.unique(other))
+
+
+ROWS = np.random.default_rng(3).normal(size=(30, 2))
+NAMES = [f"name {k}" for k in range(30)]
+CHANGED = np.where(np.arange(30)[:, None] == 4, 9.0, ROWS)
+
+
+def without(parts, *places):
+    """The parts without the records at these places."""
+    return tuple(
+        np.delete(part, places, 0)
+        if isinstance(part, np.ndarray)
+        else [row for k, row in enumerate(part) if k not in places]
+        for part in parts
+    )
+
+
+NEIGHBOURS = {
+    "one row differs": (ROWS, CHANGED),
+    "one row of one part differs": ((ROWS, NAMES), (CHANGED, NAMES)),
+    "one row of a dict differs": ({"x": ROWS}, {"x": CHANGED}),
+    "three records": (ROWS[:3], ROWS[:2]),
+    **{f"record {k} is missing": ((ROWS, NAMES), without((ROWS, NAMES), k)) for k in (0, 7, 29)},
+}
+NO_NEIGHBOURS = {
+    "no length": (3.0, 4.0),
+    "two records": (ROWS[:2], ROWS[:1]),
+    "no row differs": (ROWS, ROWS.copy()),
+    "two rows differ": (ROWS, np.where(np.arange(30)[:, None] % 20 == 4, 9.0, ROWS)),
+    "a part that is no records": ((ROWS, [0.5, 1.5]), (CHANGED, [0.5, 1.5])),
+    "a part with more rows": ((ROWS, [*NAMES, "name"]), (CHANGED, [*NAMES, "name"])),
+    "two records are missing": ((ROWS, NAMES), without((ROWS, NAMES), 7, 8)),
+    "one record is missing, another differs": (ROWS, np.delete(CHANGED, 7, 0)),
+    "a set, of unknown order": (set(NAMES), set(NAMES[1:])),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_other_data_are_of_as_many_records_of_the_same_data(name):
+    data, neighbour = NEIGHBOURS[name]
+    others = other_data(data, neighbour)
+    assert type(others) is type(data)
+    parts, other_parts = parts_of(data), parts_of(others)
+    assert [len(part) for part in other_parts] == [len(part) for part in parts]
+    records = [str(record_) for record_ in zip(*parts, strict=True)]
+    assert {str(record_) for record_ in zip(*other_parts, strict=True)} <= set(records)
+    # The greatest and the least number of the first column are left out.
+    column = rows_of(parts[0])[:, 0]
+    other_column = rows_of(other_parts[0])[:, 0]
+    assert not {column.min(), column.max()} & set(other_column) or len(column) == 3
+
+
+@pytest.mark.parametrize("name", NO_NEIGHBOURS)
+def test_of_data_that_are_no_neighbours_in_one_record_there_are_no_other_data(name):
+    assert other_data(*NO_NEIGHBOURS[name]) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "neighbour", "missing"),
+    [
+        (ROWS, ROWS[1:], 0), (ROWS[1:], ROWS, 0), (ROWS, np.delete(ROWS, 7, 0), 7),
+        (ROWS, ROWS[:-1], 29), (NAMES, NAMES[:-1], 29), (ROWS, CHANGED, None), (ROWS, ROWS, None),
+        (ROWS, ROWS[2:], None), (NAMES, 3.0, None), (3.0, NAMES, None), (3.0, 4.0, None),
+    ],
+)  # fmt: skip
+def test_the_missing_record_is_the_first_row_that_differs(data, neighbour, missing):
+    assert missing_record(data, neighbour) == missing
 
 
 def test_a_column_of_few_values_may_have_gaps():

@@ -141,6 +141,28 @@ def test_the_largest_factor_lies_between_the_printed_ones():
     assert found.outcome is Outcome.SURVIVED
 
 
+@pytest.mark.parametrize(
+    ("deviation", "search", "least", "most"),
+    [(1e-3, 0, None, None), (30.0, 0, None, None), (3.0, 3, 0.0, 1.0)],
+)
+def test_a_noise_factor_is_only_searched_for_on_request(deviation, search, least, most):
+    def noisy_correlation(x, y, rng, noise=1.0):
+        return x.T @ y / len(y) + noise * deviation * rng.normal(size=x.shape[1])
+
+    found = audit_accuracy(noisy_correlation, 200, 16, 0.1, runs=5, search=search, rng=0)
+    assert (found.outcome is Outcome.FALSIFIED) == (deviation < 1)
+    if search:
+        assert least < found.noise_factor < most
+        assert found.witness.endswith(f"noise times {found.noise_factor:.3g}")
+        smaller = audit_accuracy(
+            noisy_correlation, 200, 16, 0.1, runs=5, noise=found.noise_factor / 4, rng=1
+        )
+        assert smaller.outcome is Outcome.FALSIFIED
+    else:
+        assert found.noise_factor is None
+        assert "noise times" not in found.witness.removeprefix("noisy_correlation (noise times 1)")
+
+
 def test_a_lasso_whose_penalty_follows_the_labels_is_falsified_with_little_noise():
     found = audit_accuracy(LABELS["LabelLasso"], 30, 512, 0.5, 1e-5, search=4, rng=7)
     assert 0.2 < found.noise_factor < 0.8

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from accountant.errors import ParameterError
@@ -15,6 +16,8 @@ from audits.minimax import (
     sparse_regression_rdp,
     sparse_regression_zcdp,
 )
+from audits.minimax.bounds.label_private_regression import _packing as best_packing
+from audits.minimax.families.packings import log_points
 
 # n, p, epsilon; published and sharp: none, sequential, sum (methods.md, section 4)
 GOLDEN = [
@@ -105,6 +108,27 @@ def test_label_regression(setting, published):
     steeper = label_regression(*setting, rip=0.25, slope=2.0)
     assert steeper.published == pytest.approx(bound.published / 5)
     assert steeper.value == pytest.approx(bound.value / 5, rel=1e-6)
+
+
+@pytest.mark.parametrize("cost", [0.0, 0.1, 1.0, 3.0, 10.0, 100.0, 1e4])
+@pytest.mark.parametrize(("p", "s"), [(5, 3), (10, 3), (20, 5), (100, 2), (100, 60), (1000, 300)])
+def test_the_packing_of_label_regression_is_the_best_by_fano_s_bound(p, s, cost):
+    square = np.geomspace(1e-7, 1.0, 4001)  # of the norm of theta
+
+    def fano(signs, distance):
+        size = log_points(p, signs, distance)
+        wrong = 1 - (cost * square + math.log(2)) / size if size > 0 else 0 * square
+        return float(np.max(square * distance / (4 * signs) * wrong))
+
+    signs, distance, size = best_packing(p, s, cost)
+    assert size == log_points(p, signs, distance)
+    assert 1 <= distance <= 2 * signs
+    tried = {2**i for i in range(10) if 2**i <= s} | {s}
+    assert signs in tried
+    greatest = max(
+        fano(other, max(1, round(other * i / 6))) for other in tried for i in range(1, 13)
+    )
+    assert fano(signs, distance) == pytest.approx(greatest, rel=1e-3)
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(10**6, 100, 0.5), (10**6, 100, 2.0)])
