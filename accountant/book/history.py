@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -58,7 +59,7 @@ class Line(NamedTuple):
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
     paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.  ``question``
     is what was asked, in words, where the program said so (`Gate.answering`), and ``cost`` what the
-    release alone costs, as the log states it.
+    release or the plan alone costs, encoded as ``spent`` is.
     """
 
     seq: int
@@ -95,10 +96,8 @@ class Line(NamedTuple):
 
     @property
     def price(self) -> float | None:
-        """Return the epsilon of a release alone, rounded up; None of plans and their steps."""
-        if self.cost is None:
-            return None
-        return self.notion.epsilon(self.notion.decode(self.cost))
+        """Return the epsilon of a release or a plan alone, rounded up; None of steps of a plan."""
+        return None if self.cost is None else _price(self.notion, tuple(self.cost))
 
     @property
     def total(self) -> float:
@@ -121,6 +120,11 @@ class Line(NamedTuple):
         return shown_total(self.notion.budget, self.notion, self.notion.decode(self.spent))
 
 
+@lru_cache(maxsize=1000)  # lines of a history mostly cost what earlier ones do
+def _price(notion: CompositionNotion[Any], cost: tuple[str, ...]) -> float:
+    return notion.epsilon(notion.decode([*cost]))
+
+
 class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
@@ -128,13 +132,15 @@ class History(TableDisplay, list[Line]):
         return f"<History: {sum(line.is_spend for line in self)} spends>"
 
     def _table(self) -> Table:
-        columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
+        columns = (
+            "number", "time", "author", "what", "price", "total", "counts", "epsilon", "outcome",
+        )  # fmt: skip
         rows = [
-            (line.seq, line.time, line.author, line.title, line.total, line.counts, line.epsilon,
-             line.outcome)
+            (line.seq, line.time, line.author, line.title, line.price, line.total, line.counts,
+             line.epsilon, line.outcome)
             for line in self
         ]  # fmt: skip
-        return Table(columns, rows, upper=("total", "epsilon"))
+        return Table(columns, rows, upper=("price", "total", "epsilon"))
 
 
 class Selection(NamedTuple):
@@ -248,6 +254,7 @@ class LineReader:
         self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._printed_forms: dict[str, str] = {}
+        self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
         # The mechanism and the loss of the latest line, with their texts, which later lines share.
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
@@ -358,8 +365,24 @@ class LineReader:
             buckets=tuple(spend.buckets or ()),
             proof="" if spend.proof is None else str(spend.proof.get("sha256")),
             question=spend.question,
-            cost=spend.cost,
+            cost=self._plan_cost(spend) if kind == "plan" else spend.cost,
         )
+
+    def _plan_cost(self, spend: Spend) -> list[str] | None:
+        """Return what a plan alone costs, encoded; None if its class is not installed here."""
+        if spend.paid is not None:  # it was set aside, and paid for, before
+            return self._notion.encode(self._notion.zero)
+        if spend.certified is not None:  # a plan that is charged its exact cost is the first charge
+            return spend.total
+        key = str(spend.plan)
+        if key not in self._plan_costs:
+            try:
+                plan = from_dict(spend.plan)
+                cost = self._notion.encode(self._notion.after(self._notion.zero, plan))
+            except ParameterError:
+                cost = None
+            self._plan_costs[key] = cost
+        return self._plan_costs[key]
 
     def _line_of_change(self, spend: Spend) -> Line:
         """Return the line of a change of the terms, or of a proposal; take the budget of a change.

@@ -305,7 +305,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
     """Yield the lines as a table as wide as a terminal; the details are below each line."""
     from textwrap import wrap
 
-    from accountant.formatting import escape_control, format_upper
+    from accountant.formatting import escape_control
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for line, epsilon in zip(lines, epsilons, strict=True):
@@ -314,8 +314,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
-        price = "" if line.price is None else f"for {format_upper(line.price)} alone"
-        details = escape_control(" ".join(filter(None, [line.title, price, _notes(line)])))
+        details = escape_control(f"{line.title} {_notes(line)}")
         # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
@@ -331,9 +330,12 @@ def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
 
 def _notes(line: Line) -> str:
-    """Return the run, label and buckets of a line, what is trusted, and the digest of its proof."""
+    """Return what a line alone costs, its names, what is trusted, and the digest of its proof."""
+    from accountant.formatting import format_upper
+
     names = [name for name in (line.run, line.label) if name != line.title]
     notes = [
+        "" if line.price is None else f"for {format_upper(line.price)} alone",
         *names,
         ", ".join(line.buckets),
         "seeded" * line.seeded,
