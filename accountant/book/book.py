@@ -810,7 +810,8 @@ class Book(TableDisplay):
         Raises
         ------
         ParameterError
-            If the log's time is not ahead, or came there in steps of at most one day.
+            If the log's time is not ahead, or came there in steps of at most one day; if the clock
+            is before the first entry, and not confirmed.
         LedgerClockAhead
             If the clock is more than one day ahead of what the log was before, and not confirmed.
         """

@@ -97,7 +97,7 @@ class Line(NamedTuple):
     @property
     def price(self) -> float | None:
         """Return the epsilon of a release or a plan alone, rounded up; None of steps of a plan."""
-        return None if self.cost is None else _price(self.notion, tuple(self.cost))
+        return None if self.cost is None else price_of(self.notion, tuple(self.cost))
 
     @property
     def total(self) -> float:
@@ -121,7 +121,8 @@ class Line(NamedTuple):
 
 
 @lru_cache(maxsize=1000)  # lines of a history mostly cost what earlier ones do
-def _price(notion: CompositionNotion[Any], cost: tuple[str, ...]) -> float:
+def price_of(notion: CompositionNotion[Any], cost: tuple[str, ...]) -> float:
+    """Return the epsilon of an encoded cost at the budget's delta, rounded up."""
     return notion.epsilon(notion.decode([*cost]))
 
 
@@ -365,10 +366,10 @@ class LineReader:
             buckets=tuple(spend.buckets or ()),
             proof="" if spend.proof is None else str(spend.proof.get("sha256")),
             question=spend.question,
-            cost=self._plan_cost(spend) if kind == "plan" else spend.cost,
+            cost=self.plan_cost(spend) if kind == "plan" else spend.cost,
         )
 
-    def _plan_cost(self, spend: Spend) -> list[str] | None:
+    def plan_cost(self, spend: Spend) -> list[str] | None:
         """Return what a plan alone costs, encoded; None if its class is not installed here."""
         if spend.paid is not None:  # it was set aside, and paid for, before
             return self._notion.encode(self._notion.zero)

@@ -314,7 +314,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
-        details = escape_control(f"{line.title} {_notes(line)}")
+        details = escape_control(" ".join(_details(line)))
         # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
@@ -326,16 +326,15 @@ def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
     for line, epsilon in zip(lines, epsilons, strict=True):
         text = f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}"
-        yield f"{escape_control(f'{text}  {line.title}  {_notes(line)}'.rstrip())}\n"
+        yield f"{escape_control('  '.join([text, *_details(line)]))}\n"
 
 
-def _notes(line: Line) -> str:
-    """Return what a line alone costs, its names, what is trusted, and the digest of its proof."""
+def _details(line: Line) -> list[str]:
+    """Return what a line is about, what that alone costs, and its names and notes, if any."""
     from accountant.formatting import format_upper
 
     names = [name for name in (line.run, line.label) if name != line.title]
     notes = [
-        "" if line.price is None else f"for {format_upper(line.price)} alone",
         *names,
         ", ".join(line.buckets),
         "seeded" * line.seeded,
@@ -343,7 +342,8 @@ def _notes(line: Line) -> str:
         f"executor {line.executor}" * bool(line.executor),
         f"proof {line.proof}" * bool(line.proof),
     ]
-    return " ".join(filter(None, notes))
+    price = "" if line.price is None else f"for {format_upper(line.price)} alone"
+    return [*filter(None, [line.title, price, " ".join(filter(None, notes))])]
 
 
 def _displayed_epsilons(lines: list[Line]) -> list[str]:
