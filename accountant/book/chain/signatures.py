@@ -136,7 +136,10 @@ class Signatures:
         is_unsigned = not head.roles_after and "mac" not in head.facts
         if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
             why = "is not signed with the key, as the last entry must be; a book that was begun "
-            why += "without a key is signed from the next entry on: Book.open(accept_unsigned=True)"
+            why += (
+                "without a key is signed from the next entry on: Book.open(accept_unsigned=True), "
+            )
+            why += "or --accept-unsigned of `ledger open`, `raise` and others"
             raise LedgerCorrupt(self._book, why, head.seq)
 
     def refuse_other_roles(self, roles_before: int, facts: dict[str, Any]) -> None:
