@@ -985,7 +985,7 @@ class Book(TableDisplay):
         Returns
         -------
         Verified
-            Number of entries, and the head to note.
+            Number of entries, the head to note, and where the book was put back from a backup.
 
         Raises
         ------

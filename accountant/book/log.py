@@ -27,6 +27,7 @@ from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
     FORMAT_WITHOUT_ROLES,
+    RESTORED,
     ROLES,
     TERMS,
     ChainHead,
@@ -176,7 +177,7 @@ class Log:
                 allowed = "None: this book goes on from its pin, so it was not put back"
                 raise ParameterError("accept_restored", reason, allowed)
             last_known = max(head for _, head in lost)
-            self.append("restored", {"reason": reason, "known": str(last_known)})
+            self.append(RESTORED, {"reason": reason, "known": str(last_known)})
         for pin, head in lost:
             pin.advance(self.last_seen_head, instead_of=head)
 

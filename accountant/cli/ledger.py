@@ -157,8 +157,10 @@ def verify(
     with open_book(book, pin, key=key) as opened_book:
         checked = opened_book.verify(against)
     if json:
-        print_json({"entries": checked.entries, "head": checked.head})
+        print_json(checked._asdict())
         return
+    for restored in checked.restored:
+        print(wrapped(f"put back from a backup, {restored}"))
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
