@@ -146,7 +146,8 @@ class Log:
                 if not is_empty:
                     log.signatures.fit(storage.ask(LAST_ENTRIES))
             if is_empty and make is Make.NEVER:
-                raise ParameterError("url", log.name, MAKE_ONE)  # noqa: TRY301
+                allowed = f"{MAKE_ONE}; a login of a server sees only schemas that it may use"
+                raise ParameterError("url", log.name, allowed)  # noqa: TRY301
             if is_empty:
                 with log.writing(first_roles):
                     pass
