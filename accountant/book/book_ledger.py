@@ -240,9 +240,9 @@ class BookLedger(Ledger):
         if charge_facts["mechanism"] != mechanism:
             allowed = "one that no other mechanism was released under"
             raise ParameterError("label", charge_facts["label"], allowed)
-        asked, answered = QUESTION.get(), charge_facts.get("question")
-        if asked and answered is not None and asked != answered:
-            allowed = f"one under which no other question was asked, such as {answered!r}"
+        question, stored_question = QUESTION.get(), charge_facts.get("question")
+        if question and stored_question not in (None, question):
+            allowed = f"one under which no other question was asked, such as {stored_question!r}"
             raise ParameterError("label", charge_facts["label"], allowed)
         try:
             return immutable_output(decode_answer(raw))

@@ -190,16 +190,15 @@ class WindowSums:
             )
             raise ParameterError("book", name, allowed)
         last_before = min([self._time, *jumps_over_now])
-        if now <= self._log.confirmed:
-            return
-        if not last_before:  # no entry tells whether this clock is right
+        if now > self._log.confirmed and (not last_before or is_jump(last_before, now)):
+            if last_before:
+                raise LedgerClockAhead(name, last_before, now)
+            # no entry tells whether a clock is right that is before all of them
             allowed = (
                 f"one that was made before {now[:19]} (UTC), which the clock says; if the clock is "
                 f"right, open the book with clock={now[:DAY]!r}"
             )
             raise ParameterError("book", name, allowed)
-        if is_jump(last_before, now):
-            raise LedgerClockAhead(name, last_before, now)
 
     def corrected(self, account: Account, now: str) -> dict[str, Any]:
         """Return what an entry states of a data set with windows after the correction."""
