@@ -1001,6 +1001,8 @@ class Book(TableDisplay):
         """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key.
 
         With the private key of a person of the book it is a checkpoint, a signed note of lines.
+        With one of another person it is refused.
         """
         with self._log.reading(durable=True):
+            self._log.signatures.refuse_to_sign_head(self._log.head)
             return self._log.signed_head()
