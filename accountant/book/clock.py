@@ -186,7 +186,8 @@ class WindowSums:
         if self._time > now and not jumps_over_now:
             allowed = (
                 f"one whose time jumped ahead of the clock's: from {now[:19]} to "
-                f"{self._time[:19]} (UTC) it went in steps of at most one day"
+                f"{self._time[:19]} (UTC) it went in steps of at most one day, as a right clock "
+                "does; wait until the clock has caught up"
             )
             raise ParameterError("book", name, allowed)
         last_before = min([self._time, *jumps_over_now])
