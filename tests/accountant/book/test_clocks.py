@@ -347,7 +347,7 @@ def test_a_time_that_was_reached_step_by_step_stays(sqlite_book, clock):
             spend(book, loss=PureLoss(0.25))
         clock("2026-11-12T10")
         before = sqlite_book.hash_rows()
-        with pytest.raises(ParameterError, match="in steps of at most one day.*wait until the clock has caught up"):
+        with pytest.raises(ParameterError, match=r"one day.*wait until the clock has caught up"):
             book.correct_clock("a slow clock")
         assert sqlite_book.hash_rows() == before
     with Book.open(sqlite_book.url, clock="trusted") as book:
