@@ -58,8 +58,8 @@ class Line(NamedTuple):
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
     paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.  ``question``
-    is what was asked, in words, where the program said so (`Gate.answering`), and ``cost`` what the
-    release or the plan alone costs, encoded as ``spent`` is.
+    is what was asked, in words, where the program or a fit said so (`Gate.answering`), and ``cost``
+    what the release or the plan alone costs, encoded as ``spent`` is.
     """
 
     seq: int
@@ -253,7 +253,7 @@ class LineReader:
 
     def __init__(self, account: Account, after: int) -> None:
         self._account, self._log = account, account.log
-        self._runs: dict[int, str | None] = {}
+        self._runs: dict[int, tuple[str | None, str]] = {}  # the name and the question of each
         self._printed_forms: dict[str, str] = {}
         self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
         # The mechanism and the loss of the latest line, with their texts, which later lines share.
@@ -328,7 +328,7 @@ class LineReader:
             return self._line_of_change(spend)
         if kind == "plan":
             released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
-            self._runs[spend.seq], run = run, spend.seq
+            self._runs[spend.seq], run = (run, spend.question), spend.seq
         if kind != "step":  # Its plan paid for a step.
             if spend.total is None:
                 raise LedgerCorrupt(self._log.name, "an entry does not say what it must", spend.seq)
@@ -344,7 +344,9 @@ class LineReader:
         if who is not None:
             user_count = len(range(*who)) if isinstance(who, list) else int(who)
         if run is not None and run not in self._runs:  # the entry that opened it was not read here
-            self._runs[run] = self._log.entry(run).facts.get("run")
+            opened = self._log.entry(run).facts
+            self._runs[run] = opened.get("run"), opened.get("question", "")
+        run_name, run_question = (None, "") if run is None else self._runs[run]
         return Line(
             seq=spend.seq,
             time=spend.time,
@@ -356,7 +358,7 @@ class LineReader:
             spent=self._spent,
             who=user_count,
             label=spend.label,
-            run=None if run is None else self._runs[run],
+            run=run_name,
             seeded=spend.seeded,
             outcome=outcome,
             answer=answer,
@@ -365,7 +367,7 @@ class LineReader:
             notion=self._notion,
             buckets=tuple(spend.buckets or ()),
             proof="" if spend.proof is None else str(spend.proof.get("sha256")),
-            question=spend.question,
+            question=spend.question or run_question,
             cost=self.plan_cost(spend) if kind == "plan" else spend.cost,
         )
 
