@@ -810,7 +810,8 @@ class Book(TableDisplay):
         Raises
         ------
         ParameterError
-            If the log's time is not ahead, or came there in steps of at most one day.
+            If the log's time is not ahead, or came there in steps of at most one day; if the clock
+            is before the first entry, and not confirmed.
         LedgerClockAhead
             If the clock is more than one day ahead of what the log was before, and not confirmed.
         """
@@ -984,7 +985,7 @@ class Book(TableDisplay):
         Returns
         -------
         Verified
-            Number of entries, and the head to note.
+            Number of entries, the head to note, and where the book was put back from a backup.
 
         Raises
         ------
@@ -1000,6 +1001,8 @@ class Book(TableDisplay):
         """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key.
 
         With the private key of a person of the book it is a checkpoint, a signed note of lines.
+        With one of another person it is refused.
         """
         with self._log.reading(durable=True):
+            self._log.signatures.refuse_to_sign_head(self._log.head)
             return self._log.signed_head()

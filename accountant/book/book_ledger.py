@@ -232,13 +232,17 @@ class BookLedger(Ledger):
         return self._stored_answer(entry, reserved.entry.facts["mechanism"])
 
     def _stored_answer(self, entry: LogEntry, mechanism: dict[str, Any]) -> Any:
-        """Return the answer of an entry; refuse one that another mechanism than this gave."""
+        """Return the answer of an entry; refuse that of another mechanism or question."""
         log = self._book_meter.account.log
         with log.reading():
             raw = log.attachment(entry, entry.facts["answer"])
             charge_facts = log.entry(entry.facts["of"]).facts
         if charge_facts["mechanism"] != mechanism:
             allowed = "one that no other mechanism was released under"
+            raise ParameterError("label", charge_facts["label"], allowed)
+        question, stored_question = QUESTION.get(), charge_facts.get("question")
+        if question and stored_question not in (None, question):
+            allowed = f"one under which no other question was asked, such as {stored_question!r}"
             raise ParameterError("label", charge_facts["label"], allowed)
         try:
             return immutable_output(decode_answer(raw))

@@ -186,12 +186,20 @@ class WindowSums:
         if self._time > now and not jumps_over_now:
             allowed = (
                 f"one whose time jumped ahead of the clock's: from {now[:19]} to "
-                f"{self._time[:19]} (UTC) it went in steps of at most one day"
+                f"{self._time[:19]} (UTC) it went in steps of at most one day, as a right clock "
+                "does; wait until the clock has caught up"
             )
             raise ParameterError("book", name, allowed)
         last_before = min([self._time, *jumps_over_now])
-        if now > self._log.confirmed and last_before and is_jump(last_before, now):
-            raise LedgerClockAhead(name, last_before, now)
+        if now > self._log.confirmed and (not last_before or is_jump(last_before, now)):
+            if last_before:
+                raise LedgerClockAhead(name, last_before, now)
+            # no entry tells whether a clock is right that is before all of them
+            allowed = (
+                f"one that was made before {now[:19]} (UTC), which the clock says; if the clock is "
+                f"right, open the book with clock={now[:DAY]!r}"
+            )
+            raise ParameterError("book", name, allowed)
 
     def corrected(self, account: Account, now: str) -> dict[str, Any]:
         """Return what an entry states of a data set with windows after the correction."""

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -57,8 +58,8 @@ class Line(NamedTuple):
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.  ``buckets`` are those of people who
     paid.  ``proof`` is the SHA-256 digest of the proof with which a plan was opened.  ``question``
-    is what was asked, in words, where the program said so (`Gate.answering`), and ``cost`` what the
-    release alone costs, as the log states it.
+    is what was asked, in words, where the program or a fit said so (`Gate.answering`), and ``cost``
+    what the release or the plan alone costs, encoded as ``spent`` is.
     """
 
     seq: int
@@ -95,10 +96,8 @@ class Line(NamedTuple):
 
     @property
     def price(self) -> float | None:
-        """Return the epsilon of a release alone, rounded up; None of plans and their steps."""
-        if self.cost is None:
-            return None
-        return self.notion.epsilon(self.notion.decode(self.cost))
+        """Return the epsilon of a release or a plan alone, rounded up; None of steps of a plan."""
+        return None if self.cost is None else price_of(self.notion, tuple(self.cost))
 
     @property
     def total(self) -> float:
@@ -121,6 +120,12 @@ class Line(NamedTuple):
         return shown_total(self.notion.budget, self.notion, self.notion.decode(self.spent))
 
 
+@lru_cache(maxsize=1000)  # lines of a history mostly cost what earlier ones do
+def price_of(notion: CompositionNotion[Any], cost: tuple[str, ...]) -> float:
+    """Return the epsilon of an encoded cost at the budget's delta, rounded up."""
+    return notion.epsilon(notion.decode([*cost]))
+
+
 class History(TableDisplay, list[Line]):
     """The spends of a data set, in order."""
 
@@ -128,13 +133,15 @@ class History(TableDisplay, list[Line]):
         return f"<History: {sum(line.is_spend for line in self)} spends>"
 
     def _table(self) -> Table:
-        columns = ("number", "time", "author", "what", "total", "counts", "epsilon", "outcome")
+        columns = (
+            "number", "time", "author", "what", "price", "total", "counts", "epsilon", "outcome",
+        )  # fmt: skip
         rows = [
-            (line.seq, line.time, line.author, line.title, line.total, line.counts, line.epsilon,
-             line.outcome)
+            (line.seq, line.time, line.author, line.title, line.price, line.total, line.counts,
+             line.epsilon, line.outcome)
             for line in self
         ]  # fmt: skip
-        return Table(columns, rows, upper=("total", "epsilon"))
+        return Table(columns, rows, upper=("price", "total", "epsilon"))
 
 
 class Selection(NamedTuple):
@@ -246,8 +253,9 @@ class LineReader:
 
     def __init__(self, account: Account, after: int) -> None:
         self._account, self._log = account, account.log
-        self._runs: dict[int, str | None] = {}
+        self._runs: dict[int, tuple[str | None, str]] = {}  # the name and the question of each
         self._printed_forms: dict[str, str] = {}
+        self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
         # The mechanism and the loss of the latest line, with their texts, which later lines share.
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
@@ -320,7 +328,7 @@ class LineReader:
             return self._line_of_change(spend)
         if kind == "plan":
             released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
-            self._runs[spend.seq], run = run, spend.seq
+            self._runs[spend.seq], run = (run, spend.question), spend.seq
         if kind != "step":  # Its plan paid for a step.
             if spend.total is None:
                 raise LedgerCorrupt(self._log.name, "an entry does not say what it must", spend.seq)
@@ -336,7 +344,9 @@ class LineReader:
         if who is not None:
             user_count = len(range(*who)) if isinstance(who, list) else int(who)
         if run is not None and run not in self._runs:  # the entry that opened it was not read here
-            self._runs[run] = self._log.entry(run).facts.get("run")
+            opened = self._log.entry(run).facts
+            self._runs[run] = opened.get("run"), opened.get("question", "")
+        run_name, run_question = (None, "") if run is None else self._runs[run]
         return Line(
             seq=spend.seq,
             time=spend.time,
@@ -348,7 +358,7 @@ class LineReader:
             spent=self._spent,
             who=user_count,
             label=spend.label,
-            run=None if run is None else self._runs[run],
+            run=run_name,
             seeded=spend.seeded,
             outcome=outcome,
             answer=answer,
@@ -357,9 +367,25 @@ class LineReader:
             notion=self._notion,
             buckets=tuple(spend.buckets or ()),
             proof="" if spend.proof is None else str(spend.proof.get("sha256")),
-            question=spend.question,
-            cost=spend.cost,
+            question=spend.question or run_question,
+            cost=self.plan_cost(spend) if kind == "plan" else spend.cost,
         )
+
+    def plan_cost(self, spend: Spend) -> list[str] | None:
+        """Return what a plan alone costs, encoded; None if its class is not installed here."""
+        if spend.paid is not None:  # it was set aside, and paid for, before
+            return self._notion.encode(self._notion.zero)
+        if spend.certified is not None:  # a plan that is charged its exact cost is the first charge
+            return spend.total
+        key = str(spend.plan)
+        if key not in self._plan_costs:
+            try:
+                plan = from_dict(spend.plan)
+                cost = self._notion.encode(self._notion.after(self._notion.zero, plan))
+            except ParameterError:
+                cost = None
+            self._plan_costs[key] = cost
+        return self._plan_costs[key]
 
     def _line_of_change(self, spend: Spend) -> Line:
         """Return the line of a change of the terms, or of a proposal; take the budget of a change.

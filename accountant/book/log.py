@@ -27,6 +27,7 @@ from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
     FORMAT_WITHOUT_ROLES,
+    RESTORED,
     ROLES,
     TERMS,
     ChainHead,
@@ -145,7 +146,8 @@ class Log:
                 if not is_empty:
                     log.signatures.fit(storage.ask(LAST_ENTRIES))
             if is_empty and make is Make.NEVER:
-                raise ParameterError("url", log.name, MAKE_ONE)  # noqa: TRY301
+                allowed = f"{MAKE_ONE}; a login of a server sees only schemas that it may use"
+                raise ParameterError("url", log.name, allowed)  # noqa: TRY301
             if is_empty:
                 with log.writing(first_roles):
                     pass
@@ -176,7 +178,7 @@ class Log:
                 allowed = "None: this book goes on from its pin, so it was not put back"
                 raise ParameterError("accept_restored", reason, allowed)
             last_known = max(head for _, head in lost)
-            self.append("restored", {"reason": reason, "known": str(last_known)})
+            self.append(RESTORED, {"reason": reason, "known": str(last_known)})
         for pin, head in lost:
             pin.advance(self.last_seen_head, instead_of=head)
 

@@ -82,6 +82,10 @@ class PlanRun:
             opened = reservations.reserve_plan(plan, facts, key, proof, verified)
         if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
+        questions = [facts["question"] for facts in (opened.facts, stated) if "question" in facts]
+        if len({*questions}) > 1:
+            allowed = f"one under which no other question was asked, such as {questions[0]!r}"
+            raise ParameterError("label", name, allowed)
         paying_buckets = sorted(opened.facts.get("buckets", ()))
         if paying_buckets != stated.get("buckets", []):
             allowed = f"a run that these buckets paid for, not {', '.join(paying_buckets)}"

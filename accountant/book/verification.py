@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from accountant.book.chain.checkpoint import KeptHead, parse_head
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
+    RESTORED,
     ChainHead,
     LogEntry,
     digest,
@@ -33,10 +34,15 @@ BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
 
 class Verified(NamedTuple):
-    """The result for an intact book: the number of entries, and the head to keep."""
+    """The result for an intact book: the number of entries, and the head to keep.
+
+    ``restored`` says in words each time that the book was put back from a backup, which loses the
+    spends since: which entry accepts it, by whom, when, and why.
+    """
 
     entries: int
     head: str
+    restored: tuple[str, ...] = ()
 
 
 def verify_log(log: Log, head: str | None) -> Verified:
@@ -53,12 +59,17 @@ def verify_log(log: Log, head: str | None) -> Verified:
         log.storage.check_integrity()
         log.forget_entries()
         check, index, rows, roles = LogCheck(log), IndexCheck(log), RowCheck(log), RolesCheck(log)
+        restored = []
         try:
             for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR), authors_too=True):
                 check.check_entry(entry)
                 roles.check_entry(entry)
                 index.check_entry(entry)
                 rows.note_entry(entry)
+                if entry.kind == RESTORED:
+                    restored.append(
+                        "entry {seq}, by {author} at {time:.19}: {reason}".format(**entry.facts)
+                    )
             check.check_attachments()
             index.check_end()
             roles.check_end()
@@ -76,7 +87,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             problem = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, problem, check.seq) from None
-        verified = Verified(log.head.seq, log.signed_head())
+        verified = Verified(log.head.seq, log.signed_head(), tuple(restored))
     log.advance_pins()
     return verified
 

@@ -157,8 +157,10 @@ def verify(
     with open_book(book, pin, key=key) as opened_book:
         checked = opened_book.verify(against)
     if json:
-        print_json({"entries": checked.entries, "head": checked.head})
+        print_json(checked._asdict())
         return
+    for restored in checked.restored:
+        print(wrapped(f"put back from a backup, {restored}"))
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
@@ -305,7 +307,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
     """Yield the lines as a table as wide as a terminal; the details are below each line."""
     from textwrap import wrap
 
-    from accountant.formatting import escape_control, format_upper
+    from accountant.formatting import escape_control
 
     yield f"{'entry':>6}  {'time (UTC)':<16}  {'epsilon':>9}  {'outcome':<9}  author\n"
     for line, epsilon in zip(lines, epsilons, strict=True):
@@ -314,8 +316,7 @@ def _table_of(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
             f"{line.seq:>6}  {when}  {epsilon:>9}  {line.outcome:<9}  {escape_control(line.author)}"
         )
         yield f"{row if len(row) <= COLUMNS else row[: COLUMNS - 1] + '…'}\n"
-        price = "" if line.price is None else f"for {format_upper(line.price)} alone"
-        details = escape_control(" ".join(filter(None, [line.title, price, _notes(line)])))
+        details = escape_control(" ".join(_details(line)))
         # details are indented by 8 characters
         for wrapped_line in wrap(details, COLUMNS - 8, break_on_hyphens=False):
             yield f"{'':8}{wrapped_line}\n"
@@ -327,11 +328,13 @@ def _line_an_entry(lines: list[Line], epsilons: list[str]) -> Iterator[str]:
 
     for line, epsilon in zip(lines, epsilons, strict=True):
         text = f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}"
-        yield f"{escape_control(f'{text}  {line.title}  {_notes(line)}'.rstrip())}\n"
+        yield f"{escape_control('  '.join([text, *_details(line)]))}\n"
 
 
-def _notes(line: Line) -> str:
-    """Return the run, label and buckets of a line, what is trusted, and the digest of its proof."""
+def _details(line: Line) -> list[str]:
+    """Return what a line is about, what that alone costs, and its names and notes, if any."""
+    from accountant.formatting import format_upper
+
     names = [name for name in (line.run, line.label) if name != line.title]
     notes = [
         *names,
@@ -341,7 +344,8 @@ def _notes(line: Line) -> str:
         f"executor {line.executor}" * bool(line.executor),
         f"proof {line.proof}" * bool(line.proof),
     ]
-    return " ".join(filter(None, notes))
+    price = "" if line.price is None else f"for {format_upper(line.price)} alone"
+    return [*filter(None, [line.title, price, " ".join(filter(None, notes))])]
 
 
 def _displayed_epsilons(lines: list[Line]) -> list[str]:

@@ -49,6 +49,14 @@ KeyFile = Annotated[
         f"variable {PASSPHRASE_VARIABLE}.",
     ),
 ]
+AcceptUnsigned = Annotated[
+    bool,
+    typer.Option(
+        "--accept-unsigned",
+        help="Sign from now on, with the secret of --key, a book that was begun without one; "
+        "verify it first.",
+    ),
+]
 ClockTime = Annotated[
     str | None,
     typer.Option(
@@ -77,6 +85,7 @@ def open_book(
     accept_restored: str | None = None,
     clock: str | None = None,
     roles: Roles | None = None,
+    accept_unsigned: bool = False,
 ) -> Iterator[Book]:
     """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
@@ -100,7 +109,7 @@ def open_book(
         else:
             book_of_command = Book.open(
                 book_url(book), pin=pin, key=key, passphrase=ask,
-                accept_restored=accept_restored, clock=clock,
+                accept_restored=accept_restored, accept_unsigned=accept_unsigned, clock=clock,
             )  # fmt: skip
         with book_of_command as opened_book:
             yield opened_book

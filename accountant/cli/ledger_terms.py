@@ -14,6 +14,7 @@ import typer
 
 from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
+    AcceptUnsigned,
     BookName,
     ClockTime,
     DatasetName,
@@ -161,6 +162,7 @@ def open_(
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Open a data set with its budget, in a book that is there or, with --new, in a new one.
 
@@ -202,7 +204,9 @@ def open_(
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.
-    with open_book(book, pin, new=new, key=key, clock=clock) as opened_book:
+    with open_book(
+        book, pin, new=new, key=key, clock=clock, accept_unsigned=accept_unsigned
+    ) as opened_book:
         print_statuses([opened_book.dataset(name, **terms._asdict())], json)
 
 
@@ -250,12 +254,13 @@ def close(
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Close a data set for good: nothing more is spent, and stored answers stay readable.
 
     Example: python -m accountant ledger close book.db survey --reason "the study ended"
     """
-    with open_book(book, pin, key=key) as opened_book:
+    with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.close_dataset(name, reason)], json)
 
 
@@ -273,6 +278,7 @@ def raise_(
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Give a data set another budget, which must hold what was spent.
 
@@ -283,7 +289,7 @@ def raise_(
 
     new_epsilon = POSITIVE.check("--epsilon", parse_number(epsilon))
     new_delta = delta_or_none(None, delta)
-    with open_book(book, pin, key=key) as opened_book:
+    with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         if new_delta is None:
             new_delta = opened_book.status(name).budget.delta
         budget = Budget(new_epsilon, new_delta)
@@ -300,12 +306,13 @@ def expire(
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Set the time from which on a data set refuses to spend; a later call can move it.
 
     Example: python -m accountant ledger expire book.db survey --when 2027-01-01 --reason consent
     """
-    with open_book(book, pin, key=key) as opened_book:
+    with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.expire(name, when, reason)], json)
 
 
@@ -354,6 +361,7 @@ def quota(
     json: JsonFlag = False,
     pin: PinFile = None,
     key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Say what each author spent of a data set and may spend, after setting one of the quotas.
 
@@ -366,7 +374,7 @@ def quota(
     if set_ is not None and not author_of_set:
         raise ParameterError("--set", set_, "WHO=E, such as ada=0.25")
     check_reason_goes_with_set(set_, reason)
-    with open_book(book, pin, key=key) as opened_book:
+    with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         if set_ is not None and reason is not None:
             opened_book.set_quota(name, author_of_set, parse_number(epsilon), reason)
         quotas = opened_book.quotas(name)

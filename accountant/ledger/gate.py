@@ -46,6 +46,16 @@ from accountant.plans.plan import Plan, Sampler, Sequential, as_plan
 QUESTION: ContextVar[str] = ContextVar("QUESTION", default="")
 
 
+@contextmanager
+def answering(question: str) -> Iterator[None]:
+    """Name what is charged and released inside the block, at any gate; see `Gate.answering`."""
+    token = QUESTION.set(question)
+    try:
+        yield
+    finally:
+        QUESTION.reset(token)
+
+
 class Gate(ABC):
     """Data, plan, public facts and coins; every gate charges its meter before it reads data.
 
@@ -160,11 +170,8 @@ class Gate(ABC):
         None
             The releases are made through the gate itself.
         """
-        token = QUESTION.set(question)
-        try:
+        with answering(question):
             yield
-        finally:
-            QUESTION.reset(token)
 
     @contextmanager
     def reserving(self, plan: Plan, label: str | None = None) -> Iterator[None]:

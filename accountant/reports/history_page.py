@@ -149,10 +149,13 @@ class HistoryFigures:
             self.seeded |= line.seeded
             self.undeclared |= bool(line.undeclared)
             self.by_trusted |= bool(line.executor)
-            if line.is_spend and line.kind != "plan":
+            if line.kind == "plan" and line.question:
+                self._kinds.setdefault(line.question, ReleaseKind(line)).last_line = line
+            elif line.is_spend and line.kind != "plan":
                 self.released += 1
                 kind = self._kinds.setdefault(line.title, ReleaseKind(line))
-                kind.last_line = line  # it may have more or less noise than those before
+                if line.kind != "step" or not line.question:  # the plan of a question has its price
+                    kind.last_line = line  # it may have more or less noise than those before
                 is_answered = line.outcome == "answered"
                 kind.answered += is_answered
                 kind.failed += not is_answered

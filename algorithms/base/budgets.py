@@ -26,6 +26,7 @@ from accountant.accountants.tight import Tight
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
+from accountant.ledger.gate import QUESTION, answering
 from accountant.ledger.ledger import Ledger, warn_of_large_delta
 from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
@@ -169,15 +170,16 @@ def open_ledger(
         return opened
     # Who is charged learns which neighbours the plan protects.
     stated = Stated(plan, estimator.adjacency(plan))
-    if (dataset := _dataset_of_a_book(ledger)) is not None:
-        book, name = dataset
-        # The gate of a book charges and asks the data; its transcript is always a full one.
-        gate: Ledger = book.ledger(
-            name, data, stated, rng, insecure_seed=rng is not None, public=public
-        )
-        gate.plan = plan  # the fit reads the parts of its own plan
-        return gate
-    charge(estimator, stated, first_array(data).shape[0], ledger)
+    with answering(QUESTION.get() or f"fit of {type(estimator).__name__}"):
+        if (dataset := _dataset_of_a_book(ledger)) is not None:
+            book, name = dataset
+            # The gate of a book charges and asks the data; its transcript is always a full one.
+            gate: Ledger = book.ledger(
+                name, data, stated, rng, insecure_seed=rng is not None, public=public
+            )
+            gate.plan = plan  # the fit reads the parts of its own plan
+            return gate
+        charge(estimator, stated, first_array(data).shape[0], ledger)
     return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
 
 

@@ -59,6 +59,7 @@ FORMAT = 3  # the newest format that this version knows: that of books with role
 FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versions go on with them
 # The kinds of entries that state who may write what, and that propose a change to another person.
 ROLES, PROPOSAL = "roles", "proposal"
+RESTORED = "restored"  # the kind of entries that go on from a book which was put back
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
     {

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from accountant.book.chain.author_keys import AuthorKey, PublicKey, fingerprint
-from accountant.book.chain.entries import CLOCK, PROPOSAL, ROLES, TERMS
+from accountant.book.chain.entries import CLOCK, PROPOSAL, RESTORED, ROLES, TERMS
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.table_display import Table, TableDisplay
@@ -42,7 +42,7 @@ ACTS = {
     PROPOSAL: Act(CURATOR, "proposes a change"),
     ROLES: Act(CURATOR, "changes the roles"),
     CLOCK: Act(CURATOR, "corrects the clock"),
-    "restored": Act(CURATOR, "accepts a book that was put back"),
+    RESTORED: Act(CURATOR, "accepts a book that was put back"),
     "plan": Act(ANALYST, "pays for a plan"),
     "reserve": Act(ANALYST, "spends"),
     "step": Act(ANALYST, "makes a step of a plan"),

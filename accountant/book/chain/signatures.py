@@ -12,7 +12,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from accountant.book.chain.approvals import missing_approval
 from accountant.book.chain.author_keys import (
@@ -136,7 +136,10 @@ class Signatures:
         is_unsigned = not head.roles_after and "mac" not in head.facts
         if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
             why = "is not signed with the key, as the last entry must be; a book that was begun "
-            why += "without a key is signed from the next entry on: Book.open(accept_unsigned=True)"
+            why += (
+                "without a key is signed from the next entry on: Book.open(accept_unsigned=True), "
+            )
+            why += "or --accept-unsigned of `ledger open`, `raise` and others"
             raise LedgerCorrupt(self._book, why, head.seq)
 
     def refuse_other_roles(self, roles_before: int, facts: dict[str, Any]) -> None:
@@ -180,12 +183,20 @@ class Signatures:
         roles, author = self._roles_over(facts), facts["author"]
         if roles.name_of(self._key) != author:
             # `Log` takes the author's name from the roles, so that another name is that of no key.
-            why = f"the roles name no holder of this key, {fingerprint(self._key.public)}"
-            raise RoleRefused(self._book, f"{why}; a curator adds it with Book.set_roles")
+            self._refuse_stranger(self._key)
         why = roles.refusal(author, facts)
         if why:
             raise RoleRefused(self._book, why)
         return self._key
+
+    def refuse_to_sign_head(self, head: LogEntry) -> None:
+        """Refuse a private key that is of no person whom the roles after an entry name."""
+        if head.roles_after and isinstance(self._key, AuthorKey) and not self.author_after(head):
+            self._refuse_stranger(self._key)
+
+    def _refuse_stranger(self, key: AuthorKey) -> NoReturn:
+        why = f"the roles name no holder of this key, {fingerprint(key.public)}"
+        raise RoleRefused(self._book, f"{why}; a curator adds it with Book.set_roles")
 
     def note_right(self, mark: str) -> None:
         """Note that the signature of the entry with this hash is right: it was checked, or made."""

@@ -50,7 +50,8 @@ def checked_path(path: str, create: bool) -> Path:
         if not folder or unfit:
             if folder and not there and not real.is_symlink():
                 raise MissingBook("url", path, MAKE_ONE)
-            raise ParameterError("url", path, "a book that exists, or a new one in a folder")
+            allowed = "a file, in a folder that is there (a disk not mounted, or a wrong name?)"
+            raise ParameterError("url", path, allowed)
         if there and not real.stat().st_size:
             allowed = "a book: this file has no bytes (a disk not mounted, or a copy cut off?); "
             raise ParameterError("url", path, f"{allowed}remove it to make a new book there")

@@ -758,6 +758,27 @@ def test_two_mechanisms_at_once_under_one_label_are_not_mixed_up(any_book):
         one.verify()
 
 
+def test_a_label_is_of_one_question(sqlite_book):
+    def ask(ledger, question, plan):
+        with ledger.answering(question):
+            if plan is None:
+                return ledger.release(TENTH, np.sum, label="june")
+            with ledger.reserving(plan, label="june"):
+                return ledger.release(TENTH, np.sum)
+
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            for plan, spent in ((None, 0.1), (2 * TENTH, 0.3)):
+                answer = ask(ledger, "sum of a", plan)
+                with pytest.raises(ParameterError, match=r"no other question .* 'sum of a'"):
+                    ask(ledger, "sum of b", plan)
+                assert ask(ledger, "sum of a", plan) == answer
+                assert book.spent("d") == spent
+            # a program that names no question, as before questions were named, is answered
+            assert ledger.release(TENTH, np.sum, label="june") is not None
+
+
 def test_a_mechanism_that_is_not_declared_here_is_no_corruption(any_book, monkeypatch):
     from accountant.plans import plan
 

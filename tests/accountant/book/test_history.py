@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, LedgerCorrupt, ParameterError, Repeat
+from accountant import Book, Budget, LedgerCorrupt, ParameterError, Repeat, Tight
 from accountant.book import log
 from accountant.book.export import history_csv, history_json
 from accountant.cli.exit_status import run_app
@@ -26,6 +26,33 @@ def small_pages(monkeypatch):
     """Pages of seven rows: a short history has many."""
     for module in ("log", "history", "entry_pages"):
         monkeypatch.setattr(f"accountant.book.{module}.ROWS_PER_PAGE", 7)
+
+
+def test_a_line_states_what_a_release_or_a_plan_costs_alone(sqlite_book, capsys):
+    fit = 2 * TENTH
+    exact = 40 * Gaussian(20.0, arithmetic="exact")  # its sums exceed the budget
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(10.0), plan=3 * TENTH, runs=2)
+        with book.ledger("d", DATA) as ledger:
+            ledger.release(TENTH, np.sum)
+        with book.ledger("d", DATA, fit) as ledger:
+            ledger.release(TENTH, np.sum)
+        with book.ledger("d", DATA, 3 * TENTH):
+            pass
+        prices = [(line.outcome, line.price) for line in book.history("d")]
+        assert prices == [
+            ("set aside", 0.6), ("answered", 0.1), ("planned", 0.2), ("answered", None),
+            ("planned", 0.0),
+        ]  # fmt: skip
+        epsilon = Tight().epsilon(exact, 1e-6)
+        book.dataset("e", Budget(epsilon, 1e-6), "pure")
+        with book.ledger("e", DATA, exact):
+            pass
+        assert [line.price for line in book.history("e")] == [pytest.approx(epsilon, rel=1e-12)]
+        assert book.history("d").to_records()[1]["price"] == 0.1
+    assert run_app(app, "accountant ledger", ["history", str(sqlite_book.path), "d"]) == 0
+    shown = [text.partition("for ")[2] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["0.6000 alone", "0.1000 alone", "0.2000 alone", "", "0 alone"]
 
 
 def append_spends(book, count, name="d", label=None):

@@ -2,12 +2,14 @@
 
 import fcntl
 import os
+import re
 import shutil
 
 import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
+from accountant.__main__ import main
 from accountant.book.chain.entries import ChainHead
 from accountant.book.chain.head_pin import HeadPin, OwnPin, own_pin
 from mechanisms import Laplace
@@ -104,12 +106,18 @@ def test_a_backup_elsewhere_is_spent_from_there(restored, pins, monkeypatch):
         assert book.verify().entries == 3
 
 
-def test_what_was_put_back_is_accepted_once_with_a_reason(restored):
+def test_what_was_put_back_is_accepted_once_with_a_reason(restored, capsys):
     with pytest.raises(ParameterError, match="accept_restored"):
         Book.open(restored.url, accept_restored="")
-    with Book.open(restored.url, accept_restored="the disk failed") as book:
+    with Book.open(restored.url, author="ada", accept_restored="the disk failed") as book:
         spend(book)
-        assert book.verify().entries == 4
+        checked = book.verify()
+        assert checked.entries == 4
+        [words] = checked.restored
+        assert re.fullmatch(r"entry 3, by ada at \d{4}-\d\d-\d\dT[\d:]{8}: the disk failed", words)
+    assert main(["ledger", "verify", str(restored.path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith(f"put back from a backup, {words} 4 entries, none changed")
     [(facts,)] = restored.fetch("SELECT body FROM entries WHERE kind = 'restored'")
     assert '"reason":"the disk failed"' in facts
     assert '"known":"3:' in facts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accountant import Book, Budget, LedgerCorrupt, RoleRefused
+from accountant import Book, Budget, LedgerCorrupt, ParameterError, RoleRefused
 from accountant.book.chain.roles import ACTS, ANALYST, AUDITOR, CURATOR, LISTS, SET_ASIDE
 from tests.accountant.book.people import DATA, TENTH, spend
 
@@ -130,3 +130,9 @@ def test_an_analyst_who_writes_by_hand_is_found(place):
                '{"dataset":"d","format":2,"key":null,"kind":"seed","seq":3}')  # fmt: skip
     with pytest.raises(LedgerCorrupt), Book.open(place.url) as book:
         book.verify()
+
+
+def test_a_login_without_a_group_hears_that_it_may_not_see_the_book(place):
+    place.execute(f"CREATE ROLE {place.prefix}_other LOGIN")
+    with pytest.raises(ParameterError, match="sees only schemas that it may use"):
+        Book.open(as_login(place, "other"))

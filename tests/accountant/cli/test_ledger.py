@@ -79,6 +79,31 @@ def test_a_signed_head_is_printed_and_checked(any_book, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("open", ["--epsilon", 2]),
+        ("raise", ["--epsilon", 2, "--reason", "more"]),
+        ("expire", ["--when", "2999-01-01", "--reason", "some day"]),
+        ("quota", ["--set", "ada=0.5", "--reason", "half"]),
+        ("close", ["--reason", "the end"]),
+    ],
+)
+def test_a_book_that_was_begun_without_a_key_is_signed_where_that_is_said(
+    command, words, sqlite_book, capsys, tmp_path
+):
+    key = tmp_path / "book.key"
+    key.touch(mode=0o600)
+    key.write_bytes(b"k" * 32)
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    words = [command, sqlite_book.url, "e" if command == "open" else "d", *words, "--key", key]
+    assert run(*words) == 1
+    assert "or --accept-unsigned of `ledger open`" in capsys.readouterr().err
+    assert run(*words, "--accept-unsigned") == 0
+    assert run("verify", sqlite_book.url, "--key", key) == 0
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("open", "BOOK", "d", "--epsilon", "nan"),

@@ -76,6 +76,20 @@ def test_kinds_are_questions_and_room_is_for_more_like_the_last(tmp_path):
     assert "By author" not in html  # there is one, who spent all
 
 
+def test_the_room_and_the_price_of_a_question_of_steps_are_those_of_all_steps(tmp_path):
+    with Book.create(f"sqlite:///{tmp_path}/b.db", author="ann") as book:
+        book.dataset("x", Budget(1.0))
+        ledger = book.ledger("x", [1.0])
+        with ledger.answering("median"), ledger.reserving(4 * Laplace(scale=20.0)):
+            for _ in range(4):
+                ledger.release(Laplace(scale=20.0), lambda rows: 0.0)
+        html = history_page(book.status("x"), book.history("x"), "b.db")
+    cells = [cell.strip() for cell in Checked(html).cells]
+    start = cells.index("median")
+    assert cells[start + 1 : start + 5] == ["4", "4", "0", "4"]  # 0.8 left of 0.2 for a question
+    assert cells[-3:-1] == ["0.2000", "0.2000"]  # the price of the plan, and the total after it
+
+
 def test_totals_by_run_author_and_month_add_up(tmp_path):
     plan = 10 * Gaussian(scale=40.0)
     with Book.create(f"sqlite:///{tmp_path}/b.db", author="ann") as book:

@@ -183,6 +183,7 @@ def test_a_book_keeps_every_release_of_a_fit(book):
     # three vertices, and two selections of the constant
     assert [line.outcome for line in lines] == ["planned"] + ["answered"] * 5
     assert [book.answer(line) for line in lines[1:]] == [one.output for one in made.transcript_]
+    assert {line.title for line in lines} == {f"fit of {type(LASSO).__name__}"}
     assert made.plan_ == made.plan(X.shape)
     spent = book.spent("visits")
     with pytest.raises(BudgetExceeded):
@@ -192,7 +193,11 @@ def test_a_book_keeps_every_release_of_a_fit(book):
     assert book.history("visits", last=1)[0].seeded
     with book.ledger("visits", X) as gate:
         PrivateMean(epsilon=0.1).fit(X, ledger=gate)
-    assert book.spent("visits") == pytest.approx(spent + 0.35)
+        assert book.spent("visits") == pytest.approx(spent + 0.35)
+        with gate.answering("the mean of May"):
+            PrivateMean(epsilon=0.1).fit(X, ledger=gate)
+    titles = [line.title for line in book.history("visits", last=2)]
+    assert titles == ["fit of PrivateMean", "the mean of May"]
 
 
 def test_a_book_of_several_data_sets_wants_a_name(book):
