@@ -131,6 +131,8 @@ def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
 class SampledCGF(ExactCGF[Sampled]):
     """Exact cumulants of sampled losses, and what engines ask of them; see `ExactCGF`."""
 
+    planning_cost_of_a_loss = 5e3  # all losses are evaluated together
+
     def prepared(self, losses: Sequence[Sampled]) -> SampledFamily:
         """Return the losses, sorted once into what is summed together."""
         return losses if isinstance(losses, SampledFamily) else SampledFamily(losses)

@@ -22,9 +22,10 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 
-# The cost of planning a contour, in complex products of about 2 ns: for each loss, for each term of
-# a cumulant (evaluated at some thirty real orders), and for each term at high frequency (bounds).
-PLANNING_COST_OF_A_LOSS, PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 5e5, 1e4, 1e3
+# The cost of planning a contour, in complex products of about 2 ns: for each term of a cumulant
+# (evaluated at some thirty real orders), and for each term at high frequency (bounds).  That of a
+# loss is its family's, `ExactCGF.planning_cost_of_a_loss`.
+PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e4, 1e3
 # The imaginary part of an order at which the terms of a quadrature are counted
 PLANNING_FREQUENCY = 1e4
 # Distance, relative to the saddle point, of orders from which K'' is estimated.
@@ -94,7 +95,7 @@ class Composition:
         """The estimated cost of finding the nodes of a contour, in complex products of 2 ns."""
         _, terms_of_one_loss = self.cgf.quadrature_terms(0.0)
         _, high_terms_of_one_loss = self.cgf.quadrature_terms(PLANNING_FREQUENCY)
-        cost = PLANNING_COST_OF_A_LOSS * len(self.items)
+        cost = sum(exact_cgf(loss).planning_cost_of_a_loss for loss, _ in self.items)
         cost += PLANNING_COST_OF_A_TERM * terms_of_one_loss
         cost += PLANNING_COST_OF_A_HIGH_TERM * high_terms_of_one_loss
         return cost

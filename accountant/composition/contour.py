@@ -45,7 +45,7 @@ FIRST_CUTOFFS, LATER_CUTOFFS = 1.1 * 1.45 ** np.arange(5), 3.0 ** np.arange(1, 6
 CLOSE = 1.1  # the search for a smaller cutoff ends within this factor of one that is too low
 # A contour with a lesser real part may need far fewer nodes.  Those with these multiples of the
 # real part are planned where planning costs at most this share of the contour.
-FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5), 0.1
+FLATTER_TILTS, SHARE_OF_PLANNING = (0.9, 0.75, 0.5, 0.25), 0.1
 MOST_NODES = 2**24  # the search for a higher cutoff ends here: no engine can afford as many nodes
 
 

@@ -31,6 +31,7 @@ from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
 from accountant.composition.composition import EpsilonProblem, Neighbourhood
 from accountant.composition.contour import Contour, quickest_contour
 from accountant.composition.engine import (
+    MAX_COST,
     NOTHING_KNOWN,
     Attempt,
     DeltaBounds,
@@ -42,16 +43,15 @@ from accountant.numerics.logspace import log_interval
 
 MAX_NODES = 2**20  # nodes of a contour: limits its memory
 MAX_OPERATIONS = 4e8  # complex products of a smoothed contour: about a second
-# The smoothed engine proposes at most CONTOURS contours; each has the smoothing of the one before
-# divided by REFINEMENT, and so gives a narrower interval.
+# The smoothed and the truncated engine propose at most CONTOURS contours each.  A smoothed one has
+# the smoothing of the one before divided by REFINEMENT, and so gives a narrower interval; a cut is
+# closer to epsilon than the one before, and soon there is little to gain.
 CONTOURS, REFINEMENT = 4, 4.0
 # A smoothing of 1 or more would make the interval of epsilon wider by more than 1.
 USABLE_SMOOTHING = 1.0
 # The smoothing of a contour that costs too much is multiplied by a factor between these: a smaller
 # one would take many trials, a larger one might smooth far more than is needed.
 LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
-MAX_CUTS = 4  # of a truncated contour: each is closer to epsilon, and soon there is little to gain
-MAX_TERMS = 2e9  # products of its nodes and quadrature points: some seconds
 # The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
 AIMED_AT = 0.8
 ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
@@ -65,12 +65,15 @@ class ContourEngine(EngineNearEpsilon):
     contours_planned = 1  # contours whose nodes are chosen before the cost is known
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
-        """Yield one contour, where it is affordable."""
-        contour = neighbourhood.contour
-        # The contour as it is has no smaller version to fall back on, so it may take five times
-        # as long as a smoothed one.
-        if contour.nodes <= MAX_NODES and contour.operations <= 5 * MAX_OPERATIONS:
-            yield Attempt(contour.operations, contour.integrate)
+        """Yield the quickest contour, then the one through the saddle point; if affordable."""
+        quickest = neighbourhood.contour
+        if quickest.nodes <= MAX_NODES and quickest.operations <= MAX_COST:
+            yield Attempt(quickest.operations, quickest.integrate)
+        if quickest.tilt < neighbourhood.tilt:
+            # It takes more nodes and has less round-off.
+            contour = _with_smoothing(neighbourhood, 0.0)
+            if contour.nodes <= MAX_NODES and contour.operations <= MAX_COST:
+                yield Attempt(contour.operations, contour.integrate)
 
 
 class SmoothedContourEngine(EngineNearEpsilon):
@@ -201,7 +204,7 @@ class TruncatedContour:
     def is_affordable(self) -> bool:
         """Whether the contour is within the limits of memory and time."""
         nodes = self.contour.nodes
-        return nodes <= MAX_NODES and nodes * self._loss.points <= MAX_TERMS
+        return nodes <= MAX_NODES and nodes * self._loss.points <= MAX_COST
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
@@ -243,7 +246,7 @@ class TruncatedContourEngine(Engine):
         # ``floor`` is a cut that was seen to be too low: no later one goes below it.
         cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
         losses, counts = problem.composition.losses_and_counts
-        for _ in range(MAX_CUTS):
+        for _ in range(CONTOURS):
             part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
             if part is None:
                 return

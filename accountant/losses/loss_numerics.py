@@ -59,6 +59,9 @@ class ExactCGF(Generic[Member]):
 
     # The number of different losses of the family from which the cost grows no further.
     distinct_cost_cap = math.inf
+    # The cost of planning a contour for one more different loss, in complex products of about 2 ns;
+    # this is for families that evaluate one loss at a time.
+    planning_cost_of_a_loss = 5e5
 
     def prepared(self, losses: Sequence[Member]) -> Sequence[Member]:
         """Return the losses in the form in which all other methods are quickest."""

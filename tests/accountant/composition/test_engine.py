@@ -15,9 +15,14 @@ from accountant.composition.composition import (
     EpsilonProblem,
     Neighbourhood,
 )
+from accountant.composition.certificate import Certificate
 from accountant.composition.engine import (
+    MAX_COST,
+    USABLE,
     Attempt,
+    Engine,
     EngineNearEpsilon,
+    certify,
     cheapest_first,
     delta_bounds_near,
     delta_interval,
@@ -159,3 +164,35 @@ def test_no_attempt_is_needed_where_delta_is_no_more_than_the_mass_at_infinity()
     composition = Composition([(ApproxLoss(0.3, 1e-3), 2), (GaussianLoss(0.5), 1)])
     for delta, cost in ((1e-4, 0.0), (composition.infinity, 0.0), (0.1, 5.0)):
         assert least_cost(EpsilonProblem(composition, delta, WIDTH), (engine,)) == cost
+
+
+class GivenIntervals(Engine):
+    """Answers with intervals of epsilon of given relative widths, each with its cost."""
+
+    name, planning_cost = "given", 1.0
+
+    def __init__(self, *answers):
+        self.answers, self.asked = answers, []
+
+    def attempts(self, problem):
+        for cost, width in self.answers:
+            yield Attempt(cost, lambda cost=cost, width=width: self.answer(cost, width))
+
+    def answer(self, cost, width):
+        self.asked.append(cost)
+        return Certificate(EPSILON * (1 - width), EPSILON, "given")
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-8])
+def test_a_usable_interval_is_narrowed_by_attempts_of_ten_seconds_at_most(width):
+    usable, unusable, dear = 0.9 * USABLE * width, 1.1 * USABLE * width, 1.1 * MAX_COST
+    for answers, asked in (
+        (((2.0, usable), (MAX_COST, width / 2)), [2.0, MAX_COST]),
+        (((2.0, usable), (dear, width / 2)), [2.0]),
+        (((2.0, unusable), (dear, width / 2)), [2.0, dear]),
+        (((dear, usable), (2 * dear, width / 2)), [dear]),
+    ):
+        engine = GivenIntervals(*answers)
+        interval = certify(EpsilonProblem(SEVERAL, 1e-3, width), (engine,))
+        assert engine.asked == asked
+        assert interval.upper == EPSILON
