@@ -33,8 +33,8 @@ from accountant.composition.composition import (
 )
 from accountant.numerics.rounding import ULP, round_up
 
-# In complex products of about 2 ns: ten seconds.  A contour that costs more is not tried.  Nor is an
-# attempt that costs more made to narrow an interval that is at most USABLE times as wide as wanted.
+# In complex products of about 2 ns: ten seconds.  A contour that costs more is not tried, and an
+# interval that is at most USABLE times as wide as wanted is not narrowed at a higher cost.
 MAX_COST, USABLE = 5e9, 100.0
 NOTHING_KNOWN = Certificate(0.0, math.inf, "nothing known")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss
+from accountant.composition.certificate import Certificate
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.composition import (
     TILT_FACTORS,
@@ -15,7 +16,6 @@ from accountant.composition.composition import (
     EpsilonProblem,
     Neighbourhood,
 )
-from accountant.composition.certificate import Certificate
 from accountant.composition.engine import (
     MAX_COST,
     USABLE,
