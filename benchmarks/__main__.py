@@ -39,14 +39,15 @@ def processor() -> str:
 
 
 def commit() -> str:
-    """Return the commit that is measured, and whether files differ from it."""
+    """Return the commit that is measured, and whether files other than pages differ from it."""
 
     def git(*words: str) -> str:
         done = subprocess.run(["git", *words], cwd=FOLDER, capture_output=True, text=True,
                               check=False)  # fmt: skip
         return done.stdout.strip()
 
-    changed = " with changes" if git("status", "--porcelain", "--untracked-files=no") else ""
+    status = git("status", "--porcelain", "--untracked-files=no", "--", "..", ":(exclude,top)docs")
+    changed = " with changes" if status else ""
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + changed
 
 
