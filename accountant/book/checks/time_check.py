@@ -37,11 +37,15 @@ class TimeCheck:
         if entry.kind == CLOCK:
             self.check_correction(entry)
         elif self._timed and self._before is not None:
+            clock, stated = entry.facts["time"], entry.window_time
             if entry.latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
-            clock, stated = entry.facts["time"], entry.window_time
-            # The writer of the entry may have confirmed the clock, or may have not.
-            if not stated == clock > self._before.window_time and stated not in {
+            if entry.latest != max(self._latest, clock):
+                self._refuse("states a latest time that no clock showed", entry)
+            # The writer of the entry may have confirmed the clock, however far ahead it was, or may
+            # have not.
+            follows_clock = stated == clock > self._before.window_time
+            if not follows_clock and stated not in {
                 times_after(self._before, clock, confirmed).window
                 for confirmed in (EVERY_CLOCK, "")
             }:
