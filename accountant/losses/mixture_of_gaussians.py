@@ -26,6 +26,7 @@ from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
+from accountant.numerics.exponential_sums import sum_with_errors
 from accountant.numerics.rounding import round_up, round_up_square
 
 COMPONENTS = IntegerRange(
@@ -41,11 +42,7 @@ class MixtureCGF(ExactCGF["GaussianMixtureLoss"]):
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Any
     ) -> tuple[Any, Array]:
         """Return the sum of the cumulants, one loss at a time, and a bound on its error."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = loss.pair.cgf(z)
-            total, size = total + count * value, size + count * error
-        return total, size
+        return sum_with_errors((loss.pair.cgf(z) for loss in losses), counts, z)
 
     def cf_ratios(
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Complex

@@ -9,7 +9,7 @@ wanted, the characteristic function (cf) of the law tilted by e^{aL}, of size at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,21 @@ def sum_of_finite_cgfs(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Any
 ) -> tuple[Any, Array]:
     """Return ``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes``: loss and mass."""
+    cumulants = (finite_cgf(loss, np.log(mass), z) for loss, mass in outcomes)
+    return sum_with_errors(cumulants, counts, z)
+
+
+def sum_with_errors(terms: Iterable[tuple[Any, Array]], counts: Array, z: Any) -> tuple[Any, Array]:
+    """Return ``sum_i counts[i] value_i`` at all z, and a bound on its error.
+
+    The terms are pairs of values and their errors.
+    """
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-    for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
-        value, error = finite_cgf(loss, np.log(mass), z)
-        total, size = total + count * value, size + count * error
+    for (value, error), count in zip(terms, counts.tolist(), strict=True):
+        term = count * value
+        total = total + term
+        # A product and a sum err by half an ulp of themselves.
+        size += count * error + ULP / 2 * (np.abs(term) + np.abs(total))
     return total, size
 
 
