@@ -31,11 +31,8 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import (
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import (
-    product_of_cf_ratios,
-    sum_of_finite_cgfs,
-    sum_with_errors,
-)
+from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+from accountant.numerics.ordered_sums import sum_with_errors
 
 # The least number of different sampled Gaussians of one direction for which grids are shared: fewer
 # are integrated one by one, as quickly.

@@ -36,9 +36,9 @@ from accountant.numerics.exponential_sums import (
     complex_power,
     finite_cgf,
     power_round_off,
-    sum_with_errors,
 )
 from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 # The largest half-length of a density in l.  A longer one, of noise with epsilon above 60, has no

@@ -16,7 +16,8 @@ from typing import Any, Generic, Protocol, TypeVar, final
 import numpy as np
 
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import cf_ratios_from_cgf, sum_with_errors
+from accountant.numerics.exponential_sums import cf_ratios_from_cgf
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.rounding import ULP
 
 

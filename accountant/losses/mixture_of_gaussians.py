@@ -26,7 +26,7 @@ from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import sum_with_errors
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.rounding import round_up, round_up_square
 
 COMPONENTS = IntegerRange(

@@ -19,9 +19,8 @@ from accountant.losses.cell_masses import CellMasses
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.exponential_sums import sum_with_errors
 from accountant.numerics.logspace import logsumexp
-from accountant.numerics.ordered_sums import ordered_sum
+from accountant.numerics.ordered_sums import ordered_sum, sum_with_errors
 from accountant.numerics.rounding import ULP
 
 # A bound on the relative error of the chances that are given; it is added to the errors of moments

@@ -17,7 +17,7 @@ from accountant.losses.cell_masses import CellMasses
 from accountant.losses.loss import Loss
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import sum_with_errors
+from accountant.numerics.ordered_sums import sum_with_errors
 
 
 @final

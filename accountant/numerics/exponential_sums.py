@@ -9,14 +9,14 @@ wanted, the characteristic function (cf) of the law tilted by e^{aL}, of size at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p
-from accountant.numerics.ordered_sums import ordered_dot, ordered_product
+from accountant.numerics.ordered_sums import ordered_dot, ordered_product, sum_with_errors
 from accountant.numerics.rounding import ULP
 
 BLOCK_SIZE = 2**18  # complex numbers in memory together: 4 MB
@@ -42,20 +42,6 @@ def sum_of_finite_cgfs(
     """Return ``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes``: loss and mass."""
     cumulants = (finite_cgf(loss, np.log(mass), z) for loss, mass in outcomes)
     return sum_with_errors(cumulants, counts, z)
-
-
-def sum_with_errors(terms: Iterable[tuple[Any, Array]], counts: Array, z: Any) -> tuple[Any, Array]:
-    """Return ``sum_i counts[i] value_i`` at all z, and a bound on its error.
-
-    The terms are pairs of values and their errors.
-    """
-    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-    for (value, error), count in zip(terms, counts.tolist(), strict=True):
-        term = count * value
-        total = total + term
-        # A product and a sum err by half an ulp of themselves.
-        size += count * error + ULP / 2 * (np.abs(term) + np.abs(total))
-    return total, size
 
 
 def product_of_cf_ratios(

@@ -58,7 +58,7 @@ PROOFS = "the writer of proofs"
 FIRST_DISTANCE, MAX_STEPS = 1e-10, 60
 BRACKET = 0.02
 PRECISION = 512  # bits of the numbers of the pairs that bound a release
-LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
+LONG = 2**15  # nodes: a contour with more of them takes longer to check than a lattice
 MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
 MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
 
@@ -146,7 +146,7 @@ class Direction(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An entry, and the end of the interval that it shows; None shows nothing."""
+    """An entry, and the end of the interval that it shows; the entry None shows nothing."""
 
     entry: Entry | None
     end: float
@@ -277,7 +277,7 @@ class Search:
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
             ]
-        return [(item, n) for item, n in items if item]
+        return [(pair, n) for pair, n in items if pair]
 
     def _has_sets(self, direction: Direction) -> bool:
         """Return whether a release of an alternative stands for several pairs."""
@@ -289,13 +289,13 @@ class Search:
         def score(releases: Any) -> float:
             with ctx.workprec(PRECISION):
                 items = [
-                    (x, n)
+                    (pair, n)
                     for release, n in releases.items()
-                    if (x := bounding_pair(release, above=False))
+                    if (pair := bounding_pair(release, above=False))
                 ]
             if self._delta == 0:
-                fraction, ball = largest_sum(items, direction.back, above=False)
-                return float(fraction) + float(ball)
+                rational, irrational = largest_sum(items, direction.back, above=False)
+                return float(rational) + float(irrational)
             with suppress(NoMethod, NoProof):
                 return float_epsilon(items, direction.back, self._delta)
             return 0.0

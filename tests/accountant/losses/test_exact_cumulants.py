@@ -8,7 +8,7 @@ import pytest
 from accountant import GaussianLoss, LaplaceLoss, MixtureOfGaussians, PairLoss, PoissonSampled
 from accountant.composition.cgf import exact_cgf
 from accountant.losses.upper_envelope import UpperEnvelope
-from accountant.numerics.exponential_sums import sum_with_errors
+from accountant.numerics.ordered_sums import sum_with_errors
 
 FAMILIES = {
     "Gaussian": [GaussianLoss(0.5), GaussianLoss(0.3)],
