@@ -63,10 +63,10 @@ class LazyExponential(ScoreMechanism):
     --------
     >>> from mechanisms import LazyExponential
     >>> from mechanisms.families.bounded_scores import ListedScores
-    >>> one = LazyExponential(scale=0.5)
-    >>> int(one.release(ListedScores([0.0, 1.0, 4.0]), rng=0))
+    >>> mechanism = LazyExponential(scale=0.5)
+    >>> int(mechanism.release(ListedScores([0.0, 1.0, 4.0]), rng=0))
     2
-    >>> one.loss
+    >>> mechanism.loss
     BoundedRangeLoss(epsilon=4.0)
     """
 

@@ -32,6 +32,7 @@ from accountant.amplification.sampled_gaussian.schedule_decay import UniformPart
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+from accountant.numerics.ordered_sums import sum_with_errors
 
 # The least number of different sampled Gaussians of one direction for which grids are shared: fewer
 # are integrated one by one, as quickly.
@@ -144,7 +145,7 @@ class SampledCGF(ExactCGF[Sampled]):
         """
         family = self.prepared(losses)
         total, total_error = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        ungrouped: Iterable[int] = range(len(family))
+        ungrouped = list(range(len(family)))
         if not np.iscomplexobj(z):
             ungrouped = family.others.tolist()
             if z.size == 1 and family.groups:
@@ -153,14 +154,15 @@ class SampledCGF(ExactCGF[Sampled]):
             for index, group in family.groups if z.size > 1 else []:
                 value, error = group.cgf(z, counts[index])
                 total, total_error = total + value, total_error + error
-        for i in ungrouped:
+
+        def cumulant(i: int) -> tuple[Any, Array]:
             gaussian = family.gaussians[i]
-            if gaussian is not None:
-                value, error = gaussian.cgf(z)
-            else:
-                value, error = sum_of_finite_cgfs([_pmf(family[i])], np.ones(1), z)
-            total, total_error = total + counts[i] * value, total_error + counts[i] * error
-        return total, total_error
+            if gaussian is None:
+                return sum_of_finite_cgfs([_pmf(family[i])], np.ones(1), z)
+            return gaussian.cgf(z)
+
+        value, error = sum_with_errors(map(cumulant, ungrouped), counts[ungrouped], z)
+        return total + value, total_error + error
 
     def rough_cgf(self, losses: Sequence[Sampled], counts: Array, a: Array) -> Array:
         """Return about the sum of the cumulants: one Gaussian part has a short sum."""

@@ -38,6 +38,7 @@ from accountant.numerics.exponential_sums import (
     power_round_off,
 )
 from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 # The largest half-length of a density in l.  A longer one, of noise with epsilon above 60, has no
@@ -242,11 +243,7 @@ class SampledRatioCGF(ExactCGF[SampledRatio]):
 
     def sum_cgf(self, losses: Sequence[SampledRatio], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants, one loss at a time, and a bound on its error."""
-        total, total_error = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = _law(loss).cgf(z)
-            total, total_error = total + count * value, total_error + count * error
-        return total, total_error
+        return sum_with_errors((_law(loss).cgf(z) for loss in losses), counts, z)
 
     def cf_ratios(
         self, losses: Sequence[SampledRatio], counts: Array, z: Complex

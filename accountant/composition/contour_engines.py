@@ -81,7 +81,7 @@ class SmoothedContourEngine(EngineNearEpsilon):
 
     name = "smoothed contour"
     planning_cost = 4e6  # complex products
-    # about: the contour without smoothing, and smoothed ones until one is affordable
+    # About so many: the contour without smoothing, and smoothed ones until one is affordable.
     contours_planned = 3
 
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
@@ -196,7 +196,8 @@ class TruncatedContour:
     ) -> None:
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        # The largest losses that remain are about epsilon, so the saddle point is near 1 / epsilon.
+        # The largest losses that remain are about epsilon, so the saddle point is sought from
+        # 1 / epsilon on.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
         self.contour = quickest_contour(cgf, tilt, AIMED_AT * epsilon, planning_cost)
 
@@ -247,11 +248,11 @@ class TruncatedContourEngine(Engine):
         cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
         losses, counts = problem.composition.losses_and_counts
         for _ in range(CONTOURS):
-            part = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
-            if part is None:
+            loss = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
+            if loss is None:
                 return
             planning_cost = self.planning_cost_of_a_loss * len(losses)
-            truncated = TruncatedContour(part, problem.log_delta[0], cut, planning_cost)
+            truncated = TruncatedContour(loss, problem.log_delta[0], cut, planning_cost)
             if not truncated.is_affordable:
                 return
             cost = truncated.contour.operations

@@ -99,7 +99,7 @@ class HeldBlocks(NamedTuple):
         loaded_pieces, answers = [loaded(piece) for piece in pieces], []
         for block in self.blocks:
             rows = self.reader.rows(loaded_pieces, block.cuts)
-            users = sum(cut.stop - cut.start for cut in block.cuts)
+            users = sum(cut.users for cut in block.cuts)
             outputs = UserBlock(self.mechanism, self.query, rows, users, block.noise).answer()
             answers.append(
                 Answer(outputs)

@@ -98,7 +98,15 @@ class Chunks:
         Chunks
             Read when asked.
         """
-        mapped_chunks = Chunks(lambda: map(function, self._start_reading()), shape)
+
+        def mapped_piece(piece: Any) -> Any:
+            rows = function(piece)
+            counts = [first_array(part).shape[0] for part in (rows, piece)]
+            if counts[0] != counts[1]:
+                raise ParameterError("function", f"{counts[0]} rows of {counts[1]}", "one a user")
+            return rows
+
+        mapped_chunks = Chunks(lambda: map(mapped_piece, self._start_reading()), shape)
         # it was made from a function, so it would else seem to be readable more than once
         mapped_chunks.restarts = self.restarts
         return mapped_chunks
@@ -112,6 +120,8 @@ class Chunks:
         if isinstance(who, np.ndarray):
             return self._rows_at(who)
         start, stop, step = who.indices(self.shape[0])
+        if step < 0:
+            raise ParameterError("who", who, "a slice in rising order: the pieces are read forward")
         if start < self._position:
             self._reader, self._position, self._unread_rows = None, 0, None
         self._read_to(start)

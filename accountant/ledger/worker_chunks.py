@@ -33,16 +33,21 @@ class Cut(NamedTuple):
 
     def taken(self, piece: Any) -> Any:
         """Return these rows of the piece."""
-        length = first_array(piece).shape[0]
-        if length != self.length:
-            raise ParameterError("piece", f"{length} users", f"the {self.length} of its length")
+        for part in piece if isinstance(piece, tuple) else (piece,):
+            length = first_array(part).shape[0]
+            if length != self.length:
+                raise ParameterError("piece", f"{length} users", f"the {self.length} of its length")
         return take_rows(piece, slice(self.start, self.stop))
 
     @property
     def whole(self) -> Cut:
         """Return the cut that takes all rows of what `taken` returns."""
-        many = self.stop - self.start
-        return Cut(0, many, many)
+        return Cut(0, self.users, self.users)
+
+    @property
+    def users(self) -> int:
+        """Return the number of rows, each of which is a user's."""
+        return self.stop - self.start
 
 
 @final
@@ -113,13 +118,15 @@ class WorkerChunks:
         return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
-        """Return the rows of a slice of users; they are brought here."""
+        """Return the rows of a slice of users, at least one; they are brought here."""
         if not isinstance(who, slice):
             raise ParameterError("who", type(who), "a slice: the data lie on workers, in order")
         start, stop, step = who.indices(self.shape[0])
+        if start >= stop or step < 0:
+            raise ParameterError("who", who, "a slice of one user or more, in rising order")
         pieces, cuts = self.cut_out(self.located(start, stop))
-        here = [piece.result() if is_future(piece) else loaded(piece) for piece in pieces]
-        return take_rows(self.reader.rows(here, cuts), slice(None, None, step))
+        loaded_pieces = [piece.result() if is_future(piece) else loaded(piece) for piece in pieces]
+        return take_rows(self.reader.rows(loaded_pieces, cuts), slice(None, None, step))
 
     @property
     def reader(self) -> RowReader:
@@ -142,9 +149,11 @@ class WorkerChunks:
         first_piece = int(np.searchsorted(self._ends, start, side="right"))
         last_piece = max(first_piece, int(np.searchsorted(self._ends, stop, side="left")))
         cuts = []
-        for at in range(first_piece, last_piece + 1):
-            length, begin = self._lengths[at], int(self._ends[at]) - self._lengths[at]
-            cuts.append((at, Cut(max(start - begin, 0), min(stop - begin, length), length)))
+        for number in range(first_piece, last_piece + 1):
+            length = self._lengths[number]
+            first_user = int(self._ends[number]) - length
+            cut = Cut(max(start - first_user, 0), min(stop - first_user, length), length)
+            cuts.append((number, cut))
         return cuts
 
     def cut_out(self, located: list[tuple[int, Cut]]) -> tuple[list[Any], list[Cut]]:
@@ -164,8 +173,8 @@ class WorkerChunks:
             The pieces, and the rows that are meant in each.
         """
         pieces, cuts = [], []
-        for at, cut in located:
-            piece = self.pieces[at]
+        for number, cut in located:
+            piece = self.pieces[number]
             on_worker = is_future(piece)
             pieces.append(piece.client.submit(cut.taken, piece) if on_worker else piece)
             cuts.append(cut.whole if on_worker else cut)
@@ -185,7 +194,7 @@ class RowReader(NamedTuple):
     functions: tuple[Callable[[Any], Any], ...]
 
     def rows(self, pieces: Sequence[Any], cuts: Sequence[Cut]) -> Any:
-        """Return the checked rows of a block, immutable."""
+        """Return the checked rows of a block, immutable: one for each user of the cuts."""
         # There may be more pieces than cuts: one task may read several blocks, of which only the
         # last has rows in all pieces.
         rows = concatenate_rows(
@@ -193,9 +202,11 @@ class RowReader(NamedTuple):
         )
         for function in self.functions:
             rows = function(rows)
-        array = first_array(rows)
-        if array.shape[1:] != self.width:
-            raise ParameterError("piece", f"of shape {array.shape}", f"rows as in {self.width}")
+        shape = first_array(rows).shape
+        if shape != (sum(cut.users for cut in cuts), *self.width):
+            raise ParameterError(
+                "piece", f"of shape {shape}", f"one a user, rows as in {self.width}"
+            )
         return checked_data("piece", rows)
 
 

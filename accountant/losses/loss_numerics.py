@@ -17,6 +17,7 @@ import numpy as np
 
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.rounding import ULP
 
 
@@ -44,8 +45,9 @@ Member = TypeVar("Member", bound=HasCumulant)
 class ExactCGF(Generic[Member]):
     """The cumulants ``K_i(z) = ln E_P[e^{z L_i}; L_i finite]`` of one family of losses.
 
-    They are closed forms, exact up to round-off.  All methods have a default that is made of
-    `HasCumulant`, so a family overrides only what it can do better, or for many losses at a time.
+    They are closed forms, or integrals with a proved error.  All methods have a default that is
+    made of `HasCumulant`, for closed forms: a family overrides what it can do better, or for many
+    losses at a time.
     A method that is overridden must keep its promise, because proved ends of epsilon rest on it:
 
     - `sum_cgf` and `cf_ratios` return a value and a number that its error does not exceed, for
@@ -68,20 +70,23 @@ class ExactCGF(Generic[Member]):
         return losses
 
     def sum_cgf(self, losses: Sequence[Member], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Return ``sum_i counts[i] K_i(z)``, and a bound on its round-off.
+        """Return ``sum_i counts[i] K_i(z)``, and a bound on its error.
 
         ``z`` is an array, real or complex.
         """
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            term = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
-            total += term
+
+        def with_error(loss: Member) -> tuple[Any, Array]:
+            value = loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real
             # An exponent z L is inexact by ulps of itself, a cumulant by ulps of its value.
-            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(term))
-        return total, size
+            return value, 16 * ULP * (1 + np.abs(z) * loss.max_loss + np.abs(value))
+
+        return sum_with_errors(map(with_error, losses), counts, z)
 
     def rough_cgf(self, losses: Sequence[Member], counts: Array, a: Array) -> Array:
-        """Return about ``sum_i counts[i] K_i(a)``, to start searches from: no bound follows."""
+        """Return about ``sum_i counts[i] K_i(a)``, to start searches from: no bound follows.
+
+        By default the error is added: it is infinite where ``a`` is out of reach.
+        """
         value, error = self.sum_cgf(losses, counts, a)
         cumulant: Array = value + error
         return cumulant
@@ -96,7 +101,7 @@ class ExactCGF(Generic[Member]):
     ) -> tuple[Complex, Array]:
         """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
 
-        ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
+        ``z`` is a matrix with C columns of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
         """
         return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
 
@@ -141,7 +146,8 @@ class ExactCGF(Generic[Member]):
         return float(pmf[1][largest]) if pmf[0][largest] >= loss.max_loss * (1 - 8 * ULP) else 0.0
 
 
-# Values of a finite loss above or below another one: more of them are nearer, and take longer.
+# How many values a finite loss has that bounds another one from above or below.  With more of them
+# the bound is nearer, and takes longer.
 USUAL_POINTS = 4096
 
 
@@ -168,7 +174,7 @@ class LossNumerics:
 
     @property
     def has_exact_cgf(self) -> bool:
-        """Whether the cumulant is a closed form, exact up to round-off."""
+        """Whether the cumulant is known with a proved error."""
         return self.cgf is not None
 
     @property
@@ -179,7 +185,7 @@ class LossNumerics:
     @property
     def is_exact(self) -> bool:
         """Whether the cumulant is exact, and that of a pair which attains the profile."""
-        return not (self.cgf is None or self.is_upper_envelope or self.is_numerical)
+        return self.has_exact_cgf and not (self.is_upper_envelope or self.is_numerical)
 
 
 PROFILE_ONLY = LossNumerics()

@@ -26,9 +26,12 @@ from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
+from accountant.numerics.ordered_sums import sum_with_errors
 from accountant.numerics.rounding import round_up, round_up_square
 
-COMPONENTS = IntegerRange(1, 2_000)  # normal laws of a mixture: each point of a rule sums over all
+COMPONENTS = IntegerRange(
+    1, 2_000
+)  # normal laws in a mixture; each point of a quadrature costs so many
 
 
 @final
@@ -39,11 +42,7 @@ class MixtureCGF(ExactCGF["GaussianMixtureLoss"]):
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Any
     ) -> tuple[Any, Array]:
         """Return the sum of the cumulants, one loss at a time, and a bound on its error."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = loss.pair.cgf(z)
-            total, size = total + count * value, size + count * error
-        return total, size
+        return sum_with_errors((loss.pair.cgf(z) for loss in losses), counts, z)
 
     def cf_ratios(
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Complex
@@ -208,10 +207,11 @@ class MixtureOfGaussians(GaussianMixtureLoss):
         return MixtureOfGaussians(self.scale, self.shifts, self.weights, not self._added)
 
 
-def _numbers(argument: str, values: object) -> tuple[float, ...]:
+def _numbers(argument: str, values: Any) -> tuple[float, ...]:
     """Return a checked sequence of numbers that are at least 0."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, np.ndarray)):
+    is_vector = isinstance(values, np.ndarray) and values.ndim == 1
+    if isinstance(values, (str, bytes)) or not (is_vector or isinstance(values, Sequence)):
         raise ParameterError(argument, values, "a list of numbers")
-    if np.ndim(values) != 1 or not 1 <= len(values) <= COMPONENTS.high:
+    if not 1 <= len(values) <= COMPONENTS.high:
         raise ParameterError(argument, values, f"a list of 1 to {COMPONENTS.high:,} numbers")
     return tuple(NON_NEGATIVE.check(f"{argument}[{i}]", number) for i, number in enumerate(values))

@@ -20,7 +20,7 @@ from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.numerics.ordered_sums import ordered_sum
+from accountant.numerics.ordered_sums import ordered_sum, sum_with_errors
 from accountant.numerics.rounding import ULP
 
 # A bound on the relative error of the chances that are given; it is added to the errors of moments
@@ -34,11 +34,7 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
 
     def sum_cgf(self, losses: Sequence[PublicChoice], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants, and a bound on its error."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = _cgf(loss, z)
-            total, size = total + count * value, size + count * error
-        return total, size
+        return sum_with_errors((_cgf(loss, z) for loss in losses), counts, z)
 
     def log_cf_bounds(
         self, losses: Sequence[PublicChoice], counts: Array, a: float, u: Array

@@ -17,6 +17,7 @@ from accountant.losses.cell_masses import CellMasses
 from accountant.losses.loss import Loss
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array, Complex
+from accountant.numerics.ordered_sums import sum_with_errors
 
 
 @final
@@ -25,11 +26,8 @@ class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
 
     def sum_cgf(self, losses: Sequence[UpperEnvelope], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants of the bounds, and a bound on its round-off."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = _cgf(loss).sum_cgf([loss.bound], np.array([count]), z)
-            total, size = total + value, size + error
-        return total, size
+        bounds = (_cgf(loss).sum_cgf([loss.bound], np.ones(1), z) for loss in losses)
+        return sum_with_errors(bounds, counts, z)
 
     def cf_ratios(
         self, losses: Sequence[UpperEnvelope], counts: Array, z: Complex

@@ -16,7 +16,7 @@ import numpy as np
 
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p
-from accountant.numerics.ordered_sums import ordered_dot, ordered_product
+from accountant.numerics.ordered_sums import ordered_dot, ordered_product, sum_with_errors
 from accountant.numerics.rounding import ULP
 
 BLOCK_SIZE = 2**18  # complex numbers in memory together: 4 MB
@@ -40,11 +40,8 @@ def sum_of_finite_cgfs(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Any
 ) -> tuple[Any, Array]:
     """Return ``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes``: loss and mass."""
-    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-    for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
-        value, error = finite_cgf(loss, np.log(mass), z)
-        total, size = total + count * value, size + count * error
-    return total, size
+    cumulants = (finite_cgf(loss, np.log(mass), z) for loss, mass in outcomes)
+    return sum_with_errors(cumulants, counts, z)
 
 
 def product_of_cf_ratios(

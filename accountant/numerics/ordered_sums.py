@@ -7,11 +7,13 @@ another.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from accountant.numerics import Array, Complex
+from accountant.numerics.rounding import ULP
 
 
 def ordered_dot(values: Any, weights: Any) -> Any:
@@ -22,6 +24,20 @@ def ordered_dot(values: Any, weights: Any) -> Any:
 def ordered_sum(weights: Any, rows: Any) -> Any:
     """Return ``sum_i weights[i] rows[i]``."""
     return np.einsum("i,i...->...", weights, rows)
+
+
+def sum_with_errors(terms: Iterable[tuple[Any, Array]], counts: Array, z: Any) -> tuple[Any, Array]:
+    """Return ``sum_i counts[i] value_i`` at all z, and a bound on its error.
+
+    The terms are pairs of values and their errors.
+    """
+    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+    for (value, error), count in zip(terms, counts.tolist(), strict=True):
+        term = count * value
+        total = total + term
+        # A product and a sum err by half an ulp of themselves.
+        size += count * error + ULP / 2 * (np.abs(term) + np.abs(total))
+    return total, size
 
 
 def discounted_sums(values: Array, rate: float) -> Array:

@@ -54,11 +54,11 @@ PROOFS = "the writer of proofs"
 # A lattice may prove no more than an end outside of the certificate's.  The search for it starts at
 # FIRST_DISTANCE from there, relative to the end, and goes four times as far in each of at most
 # MAX_STEPS steps.  The bracket between the last two is then halved, until its width is below
-# BRACKET of the distance, or FIRST_DISTANCE of the end.
+# BRACKET of the distance and FIRST_DISTANCE of the end together.
 FIRST_DISTANCE, MAX_STEPS = 1e-10, 60
 BRACKET = 0.02
 PRECISION = 512  # bits of the numbers of the pairs that bound a release
-LONG = 2**15  # nodes: a longer contour takes longer to check than a lattice
+LONG = 2**15  # nodes: a contour with more of them takes longer to check than a lattice
 MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
 MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
 
@@ -95,8 +95,8 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     --------
     >>> from accountant import GaussianLoss, Tight
     >>> from accountant.proofs.writer import write_proof
-    >>> found = Tight().certify(GaussianLoss(0.5), delta=1e-6)
-    >>> proof = write_proof(GaussianLoss(0.5), 1e-6, found.lower, found.upper)
+    >>> interval = Tight().certify(GaussianLoss(0.5), delta=1e-6)
+    >>> proof = write_proof(GaussianLoss(0.5), 1e-6, interval.lower, interval.upper)
     >>> from accountant.verifier import verify
     >>> verify(proof).word
     'PROVED'
@@ -146,7 +146,7 @@ class Direction(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An entry, and the end of the interval that it shows; None shows nothing."""
+    """An entry, and the end of the interval that it shows; the entry None shows nothing."""
 
     entry: Entry | None
     end: float
@@ -267,7 +267,8 @@ class Search:
 
         A release of which no pair below is known is left out, which lowers delta.
         """
-        Budget.remaining = verdict.BUDGET  # the work that the checker may do, for all of its code
+        # The checker's code counts its work down from here, and refuses what takes more.
+        Budget.remaining = verdict.BUDGET
         releases = self._alternatives[direction.number]
         if lower:
             # Through JSON, as the checker reads the path from a file: tuples become lists.
@@ -276,7 +277,7 @@ class Search:
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
             ]
-        return [(item, n) for item, n in items if item]
+        return [(pair, n) for pair, n in items if pair]
 
     def _has_sets(self, direction: Direction) -> bool:
         """Return whether a release of an alternative stands for several pairs."""
@@ -288,13 +289,13 @@ class Search:
         def score(releases: Any) -> float:
             with ctx.workprec(PRECISION):
                 items = [
-                    (x, n)
+                    (pair, n)
                     for release, n in releases.items()
-                    if (x := bounding_pair(release, above=False))
+                    if (pair := bounding_pair(release, above=False))
                 ]
             if self._delta == 0:
-                fraction, ball = largest_sum(items, direction.back, above=False)
-                return float(fraction) + float(ball)
+                rational, irrational = largest_sum(items, direction.back, above=False)
+                return float(rational) + float(irrational)
             with suppress(NoMethod, NoProof):
                 return float_epsilon(items, direction.back, self._delta)
             return 0.0
@@ -317,7 +318,8 @@ class Search:
     def _precise(self, direction: Direction, *, lower: bool) -> Iterator[Entry]:
         """Yield entries that may prove the end of the certificate itself."""
         end, items = self._lower if lower else self._upper, self._items(direction, lower=lower)
-        # Contours may err by as much as delta changes over this width, which must not be 0.
+        # Contours may err by as much as delta changes over this width, which is not 0 unless the
+        # upper end is.
         width = max(self._upper - self._lower, 1e-16 * self._upper)
         for entry in method_entries(items, direction.back, self._delta, end, width, lower=lower):
             yield {**self._head(direction, lower=lower), **entry}
@@ -366,7 +368,8 @@ def _nearest(is_shown: Callable[[float], bool], claimed: float, *, upwards: bool
     """Return about the nearest end to the claimed one, on its outer side, that is shown."""
     if is_shown(claimed):
         return claimed
-    fails, distance = claimed, FIRST_DISTANCE * claimed or FIRST_DISTANCE
+    least_distance = FIRST_DISTANCE * claimed or FIRST_DISTANCE
+    fails, distance = claimed, least_distance
     for _ in range(MAX_STEPS):
         holds = claimed + distance if upwards else max(claimed - distance, 0.0)
         if is_shown(holds):
@@ -374,7 +377,7 @@ def _nearest(is_shown: Callable[[float], bool], claimed: float, *, upwards: bool
         fails, distance = holds, 4 * distance
     else:
         raise NoMethod("no end is shown by a lattice")
-    while abs(holds - fails) > FIRST_DISTANCE * claimed + BRACKET * abs(holds - claimed):
+    while abs(holds - fails) > least_distance + BRACKET * abs(holds - claimed):
         middle = (holds + fails) / 2
         holds, fails = (middle, fails) if is_shown(middle) else (holds, middle)
     return holds

@@ -54,8 +54,8 @@ def multinomial_residuals(scores: Array, classes: Array) -> Array:
     """Return the slopes of the multinomial loss, for classes 0, 1, ... and a score for each."""
     residuals: Array = softmax(scores, axis=1)
     # An unknown class counts as the nearest class.
-    at = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
-    residuals[np.arange(len(residuals)), at] -= 1.0
+    nearest_class = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
+    residuals[np.arange(len(residuals)), nearest_class] -= 1.0
     return residuals
 
 

@@ -1,8 +1,9 @@
 """The four randomisers of a label, and the choice of the best for unbiased gradient estimates.
 
-k-ary randomised response, subset selection, unary encoding, and Duchi's vector, which is a point of
-the hemisphere of the label's corner of a regular simplex.  Each costs epsilon; they differ in the
-second moment of the gradient that is estimated from a report.
+k-ary randomised response, subset selection, unary encoding, and Duchi's vector: the labels are the
+corners of a regular simplex, and the vector is drawn mostly from the half of a sphere that lies on
+the label's side.  Each costs epsilon; they differ in the second moment of the gradient that is
+estimated from a report.
 
 References: "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
 """
@@ -59,11 +60,17 @@ def second_moments(k: int, epsilon: float, gradients: Any = None) -> dict[str, f
     decoders = {name: decoder_of(randomizer_of(name, k, epsilon), k) for name in RANDOMIZER_NAMES}
     if gradients is None:
         return {name: decoder.second_moment for name, decoder in decoders.items()}
-    stack = np.asarray(gradients, dtype=float)
+    allowed = f"finite numbers, one row for each of {k} labels"
+    try:
+        stack = np.asarray(gradients, dtype=float)
+    except (TypeError, ValueError):
+        raise ParameterError("gradients", type(gradients), allowed) from None
     stack = stack[None] if stack.ndim == 2 else stack
-    if stack.ndim != 3 or stack.shape[1] != k or not np.isfinite(stack).all():
-        shape = f"shape {stack.shape}"
-        raise ParameterError("gradients", shape, f"finite, one row for each of {k} labels")
+    is_complete = stack.ndim == 3 and stack.shape[1] == k and stack.size > 0
+    if not (is_complete and np.isfinite(stack).all()):
+        raise ParameterError("gradients", f"shape {stack.shape}", allowed)
+    # V does not depend on the unit of the gradients: in this one no square overflows.
+    stack = stack / (np.abs(stack).max() or 1.0)
     grams = stack @ stack.swapaxes(1, 2)
     longest = float(np.einsum("nkk->nk", grams).max()) or 1.0
     return {

@@ -27,32 +27,34 @@ Indices = NDArray[np.intp]
 # Shares of the users: in each round for slopes, products and sizes; the last share is for the
 # slopes of the support, the coordinates that are not 0 in the end.
 ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
-SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
-CANDIDATES = 2  # candidate columns, as a multiple of the sparsity
+SHARES = (*(share for shares in ROUND_SHARES for share in shares), 0.08)
+CANDIDATES = 2  # candidate coordinates, as a multiple of the sparsity
 # Most pairs of candidates whose products are measured, unless the sparsity alone makes more.
 MOST_PRODUCTS = 400
-MOST_LEVELS = 8  # clips to choose from, each half of the one before
+MOST_LEVELS = 8  # clips to choose from; neighbouring ones differ by a factor of at most 2
 BEYOND = 0.2  # largest share of the residuals that a clip may shorten
-# No more users are asked than give a slope in the first round, a product of features and a share of
-# residuals these standard deviations, the second for the last two.
+# So many users are asked at most that the mean report has these standard deviations: the first for
+# each slope of the first round, the second for each product and each size.
 FIRST_DEVIATION = 0.03
 PRODUCT_DEVIATION = 0.03
-# A column counts as explained by noise alone if leaving it out costs at most this many times
+# A coordinate counts as explained by noise alone if leaving it out costs at most this many times
 # ln(features) variances.
 NOISE_ALONE = 3.0
 GRAM_ERROR = 0.1  # error of G theta over the length of theta, assumed where rounds are pooled
 # Features lie in [-1, 1], so the means of their squares lie in [0, 1].  A measured square is
 # averaged with the mean of all of them: with equal weights where its noise has this deviation.
 SQUARES_SPREAD = 0.1
-LEAST_MEAN_SQUARE, LEAST_SQUARE = 0.1, 0.05  # of the mean of all squares, and of each after that
+# Smaller values are raised to these: the mean of all squares, and each square averaged with it.
+LEAST_MEAN_SQUARE, LEAST_SQUARE = 0.1, 0.05
 CLEAR_PRODUCT = 2.0  # a product of two features counts where it is more than so many deviations
 LEAST_EIGENVALUE = 0.1  # of the matrix of products, as a share of the mean square
 
 
 class Asker(Protocol):
-    """Users who report: each one number, of the coordinate or pair that their place stands for.
+    """Users who report one number each, about one of the coordinates, pairs or levels asked for.
 
-    ``stage`` is the number of the stage in `SHARES`, which says which users are asked.
+    ``stage`` is the number of the stage in `SHARES`, which says which users are asked.  They are
+    shared out evenly among what is asked for.
     """
 
     def slopes(
@@ -61,7 +63,10 @@ class Asker(Protocol):
         """Return means of ``x_j r``, residuals clipped to ``clip``, and how many users each had."""
 
     def products(self, stage: int, pairs: Indices) -> tuple[Array, Array]:
-        """Return means of ``x_j x_k`` of the pairs (2, many), and how many users each had."""
+        """Return means of ``x_j x_k``, and how many users each had; row 0 of ``pairs`` has the j.
+
+        Row 1 has the k.
+        """
 
     def beyond(self, stage: int, levels: Array, theta: Array) -> tuple[Array, Array]:
         """Return shares of residuals beyond each level, and how many users each had."""
@@ -81,10 +86,10 @@ class Slopes:
 class NarrowingRounds:
     """The protocol: rounds of slopes, products and sizes, and slopes of the support at last.
 
-    ``variance`` is that of a report on a number of [-1, 1]; ``reach`` bounds the first residuals,
-    and ``noise`` the part of a residual that no theta explains.  ``seen`` has the slopes of all
-    stages so far, and ``pairs`` for each pair of coordinates the sum of its reports and how many
-    users made them.
+    ``variance`` is that of a report on a number of [-1, 1].  ``reach`` bounds the first residuals,
+    and ``noise``, which is below it, the part of a residual that no theta explains.  ``seen`` has
+    the slopes of all stages so far, and ``pairs`` for each pair of coordinates the sum of its
+    reports and how many users made them.
     """
 
     features: int
@@ -96,9 +101,8 @@ class NarrowingRounds:
     pairs: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
 
     def enough(self) -> Array:
-        """Return the numbers of users above which more help little, for all but the last stage."""
-        # The mean of m reports on a number of [-1, 1] has the variance variance / m.  Users of a
-        # stage are shared among the numbers that are asked.
+        """Return for each stage but the last the number of users above which more help little."""
+        # m reports of residuals up to a clip have a mean of variance clip^2 variance / m.
         candidate_count = candidates(self.features, self.sparsity)
         slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
         pairs = candidate_count * (candidate_count + 1) / 2 / PRODUCT_DEVIATION**2
@@ -130,7 +134,8 @@ class NarrowingRounds:
         )
         shares, counts = users.beyond(stage, levels[1:], theta)
         with np.errstate(divide="ignore"):
-            deviations = np.sqrt(self.variance / 4 / counts)  # a share is half of a report
+            # A report is 1 beyond the level and -1 within, so its mean moves by twice the share.
+            deviations = np.sqrt(self.variance / 4 / counts)
         fits = shares + deviations <= BEYOND
         # Levels decrease, and beyond each lie more residuals than beyond the one before.  The last
         # level before the first that fails is taken.
@@ -147,7 +152,7 @@ class NarrowingRounds:
         self.seen.append(slopes)
 
     def _candidates(self) -> Indices:
-        """Return the coordinates that are largest by the slopes of all rounds so far."""
+        """Return the coordinates with the largest estimates by the slopes of all rounds so far."""
         # Where the other features are uncorrelated with x_j, and E x_j^2 = 1, g_j + theta_j is the
         # true coefficient.
         total = sum((slopes.means + slopes.theta) / slopes.variances for slopes in self.seen)
@@ -190,7 +195,8 @@ class NarrowingRounds:
         """Return a sparse theta on the candidates; it is 0 if noise alone explains all slopes.
 
         Theta solves G theta = target on a support, from which coordinates are left out one by one:
-        without coordinate j the weighted sum of squares grows by theta_j^2 / (G^-1)_jj.
+        without coordinate j the least (target - G theta)' G^-1 (target - G theta) grows by
+        theta_j^2 / (G^-1)_jj.
         """
         target, variance = self._pooled(candidate_columns, gram)
         support = np.arange(len(candidate_columns))
@@ -214,8 +220,8 @@ class NarrowingRounds:
         total, weight = np.zeros(len(candidate_columns)), np.zeros(len(candidate_columns))
         for slopes in self.seen:
             theta = slopes.theta[candidate_columns]
-            # g + G theta has an error from G too.  What matters is how much it differs between the
-            # rounds, which is in proportion to the move of theta since then.
+            # g + G theta has an error from G too.  It is the same in rounds of the same theta, and
+            # differs from that of the latest round in proportion to the move of theta since then.
             moved = float(np.sum(np.square(latest - theta))) * GRAM_ERROR**2
             share = 1 / (slopes.variances[candidate_columns] + moved)
             total += share * (slopes.means[candidate_columns] + gram @ theta)

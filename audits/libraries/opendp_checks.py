@@ -28,8 +28,8 @@ from audits.results.rows import Settings
 
 dp: Any = importlib.import_module("opendp.prelude")
 dp.enable_features("contrib")
-# Lower bound of the numbers whose squared deviations are summed: their sum is about 2^60, where
-# floats are 256 apart.
+# Lower bound of 1024 numbers whose squared deviations are summed.  The mean comes from the sum of
+# the numbers, which is about 2^60, where floats are 256 apart.
 LARGE_BOUND = 2.0**50
 # Noise of (1, 1e-5): the least scale of the Gaussian mechanism of Balle & Wang (2018).
 GAUSSIAN_SCALE = 3.7306317
@@ -126,7 +126,11 @@ def compare_with_delta(released: int, runs: int, claim: tuple[float, float]) -> 
 
 
 def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
-    """The check of randomised response on the bits of two neighbouring vectors."""
+    """The check of randomised response on the bits of two neighbouring vectors.
+
+    Neighbours are any two vectors with at most one bit that is 1; each bit flips with a chance that
+    follows from the parameter ``f``.
+    """
 
     def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         measurement = dp.m.make_randomized_response_bitvec(
@@ -161,8 +165,8 @@ def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckR
         )
         for _ in range(ROUNDS)
     ]
-    # Fisher (1925): if no claim is false, -2 sum ln p of independent tests is chi squared at most,
-    # with two degrees of freedom for each test.
+    # Fisher (1925): if time does not depend on the noise, -2 sum ln p of independent tests is at
+    # most chi squared, with two degrees of freedom for each test.
     p = float(
         chi2.sf(-2 * sum(np.log(max(timing.noise_p, 1e-300)) for timing in timings), 2 * ROUNDS)
     )

@@ -9,7 +9,8 @@ of one release, is multiplied by as many as 10^12 releases.  So its errors must 
 its distance from 1.  Where the cumulant is large, the middle sum is scaled by its greatest term
 instead.
 
-An error in ulps is multiplied by `ULP` at the end.  Proof: `docs/proofs/sampled_gaussian.md`.
+Round-off is counted in ulps, and multiplied by `ULP` and a factor of 2 or more at the end.  Proof:
+`docs/proofs/sampled_gaussian.md`.
 """
 
 from __future__ import annotations
@@ -36,25 +37,25 @@ def log_moments(line: Line, s: Any) -> tuple[Any, Array]:
     if is_real:  # Real numbers are a few times quicker than complex ones.
         line = line._replace(loss=line.loss.real, log_mass=line.log_mass.real)
         s = s.real
-    mass, w = np.exp(line.log_mass), s[:, None] * line.loss
+    mass, exponent = np.exp(line.log_mass), s[:, None] * line.loss
     mass_ulps = _mass_ulps(line)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        # ``size`` adds up the ulps of all terms: e^{sl} errs by |s| times those of the loss.
-        exp_minus_one = np.expm1(w)
+        exp_minus_one = np.expm1(exponent)
         excess = ordered_dot(exp_minus_one, mass) - line.lost
         grown = np.abs(exp_minus_one + 1)
-        size = np.abs(s) * ordered_dot(grown, np.abs(mass) * line.loss_error)
-        size += ordered_dot(np.abs(exp_minus_one), mass_ulps * np.abs(mass)) + 4 * line.lost
+        # The ulps of all terms: e^{sl} errs by |s| times those of the loss.
+        ulps = np.abs(s) * ordered_dot(grown, np.abs(mass) * line.loss_error)
+        ulps += ordered_dot(np.abs(exp_minus_one), mass_ulps * np.abs(mass)) + 4 * line.lost
         # Without edges the rule's error is a share of this very sum.
         is_share = is_real and line.edge is None
         missed = line.missed * ordered_dot(grown, mass) if is_share else line.missed_moments(s.real)
-        error = 2 * ULP * size + missed
+        error = 2 * ULP * ulps + missed
         error /= np.abs(1 + excess)
         value = log1p(excess)
     is_large = ~(np.isfinite(value + error) & (value.real < LARGE_CUMULANT))
     if is_large.any():
         value[is_large], error[is_large] = _log_large_moments(line, s[is_large])
-    # Of the logarithm; infinite where the sum is no larger than its error.
+    # The error of the logarithm is infinite where the sum is no larger than its own.
     with np.errstate(divide="ignore"):
         log_error = -np.log1p(-np.minimum(error, 1.0))
     return value, log_error + 4 * ULP * np.abs(value)
@@ -83,7 +84,7 @@ def moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
 
 
 def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
-    """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and its error.
+    """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and the ratio's error.
 
     ``s[i, k]`` is the sum of its row's part v = s[i, 0] and its column's part w = s[0, k] - a, so
     that exponentials are outer products and the sum over the points is a product of matrices:
@@ -98,7 +99,7 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
         with np.errstate(divide="ignore"):
             error /= np.abs(total)
             value = np.log(total)
-        return value - value[0, 0].real, error + error[0, 0]
+        return value - value[0, 0].real, _ratio_error(error)
     # The last row has the masses alone, for the third summand.
     rows = np.vstack([np.expm1(np.outer(row_powers, line.loss)) * mass, mass])
     columns = np.expm1(1j * np.outer(column_powers, line.loss))
@@ -112,7 +113,17 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
     with np.errstate(divide="ignore"):
         error /= np.abs(1 + excess)
         value = log1p(excess)
-    return value - value[0, 0].real, error + error[0, 0]
+    return value - value[0, 0].real, _ratio_error(error)
+
+
+def _ratio_error(error: Array) -> Array:
+    """Return the errors of the moments over the first one, all relative to their size.
+
+    If d and d_0 are the errors of two moments, that of their ratio is (d - d_0) / (1 + d_0).
+    """
+    first = min(float(error[0, 0]), 1.0)
+    with np.errstate(divide="ignore"):
+        return (error + first) / np.float64(1 - first)
 
 
 def scaled_moments(line: Line, s: Complex) -> tuple[Complex, Array]:
@@ -126,16 +137,17 @@ def scaled_moments(line: Line, s: Complex) -> tuple[Complex, Array]:
     rows = np.exp(exponent - top)
     total = ordered_product(rows, np.exp(1j * np.outer((s[0] - power).imag, line.loss)))
     size = np.exp(exponent[0].real - top)
-    fixed = ordered_dot(4 * np.abs(exponent[0]) + 4 * _mass_ulps(line), size)
-    error = ULP * (fixed + np.abs(s) * ordered_dot(4 * line.loss_error, size))
+    ulps = ordered_dot(np.abs(exponent[0]) + _mass_ulps(line), size)
+    error = 4 * ULP * (ulps + np.abs(s) * ordered_dot(line.loss_error, size))
     error += math.exp(min(float(line.log_missed(s[0, :1].real)[0]) - top, 700.0))
     return total, error
 
 
 def _mass_ulps(line: Line, *, summed_in_parts: bool = False) -> Array:
-    """Return the ulps of each mass, of its term, and of the sum of all terms, over four.
+    """Return half the ulps of a mass, its term and the sum of all terms, relative to each mass.
 
-    ``summed_in_parts``: the sum is an `ordered_product`, whose terms are in few additions.
+    A mass errs by half an ulp of its logarithm, or less.  ``summed_in_parts``: the sum is an
+    `ordered_product`, each of whose terms is in few additions.
     """
     terms = line.loss.size
     sum_ulps = product_additions(terms) / 8 if summed_in_parts else terms / 16

@@ -26,14 +26,16 @@ import numpy as np
 from accountant.amplification.sampled_gaussian.sampled_schedule import MAX_SEPARATE_LOSSES
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 CELLS = 16  # on either side of the mode: more bring more mass into uniform parts, and take longer
 # Ends of the cells, in deviations mu from the mode, up to 6.4.  Cells grow outwards: the part
 # that is far to the right is the longest in the loss, so that its transform falls first.
 CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
 NEWTON_STEPS = 8  # steps of Newton's method to the mode; any other centre gives a valid bound too
-# A factor that takes away more than the round-off of what it multiplies: densities, lengths, and
-# the sums of c (1 - |sin| / ...).  The smaller these are, the larger is the bound on the transform.
+# A factor that takes away more than the round-off of few operations on what it multiplies:
+# densities, lengths, and the sums of c (1 - |sin| / ...).  The smaller these are, the larger is the
+# bound on the transform.
 ROUNDED_DOWN = 1 - 1e-9
 LENGTHS_PER_OCTAVE = 16  # classes of lengths, each as long as its shortest: more are sharper
 SIDE_LOBES = 0.21724  # the greatest |sin x / x| beyond its first zero, rounded up
@@ -57,7 +59,8 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
     # starts from the solutions for s = 0 and s = 1; of two modes the higher serves.
     mode = np.array([mean - variance, mean + variance * max(power, 0.0)])
     for _ in range(NEWTON_STEPS):
-        logistic = 1 / (1 + np.exp(-mode))
+        with np.errstate(under="ignore"):
+            logistic = np.exp(-np.logaddexp(0.0, -mode))  # without overflow
         slope = 1 - variance * (power + 1) * logistic * (1 - logistic)
         step = (mode - mean + variance * (1 - (power + 1) * logistic)) / np.maximum(slope, 0.5)
         mode = mode - np.clip(step, -3 * mu, 3 * mu)
@@ -66,20 +69,27 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
     ends = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
     edges = mode[:, None] + mu[:, None] * ends  # the mode is in column CELLS
     loss = np.logaddexp(0.0, edges)
-    log_normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
-    log_normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]
+    deviation = (edges - mean[:, None]) / mu[:, None]
+    log_normal = -(deviation**2) / 2 - np.log(mu * math.sqrt(2 * math.pi))[:, None]
     log_power = (power + 1) * loss
+    # Sums err by ulps of their terms; an ulp of the mean or of an edge moves n by its slope there.
+    slope = np.abs(deviation) / mu[:, None]
+    ulps = slope * np.abs(mean)[:, None] + (1 + slope) * np.abs(edges)
+    ulps += deviation**2 + np.abs(log_power) + np.abs(log_mass)[:, None]
+    round_off = 8 * ULP * np.maximum(ulps[:, 1:], ulps[:, :-1])
     # On a cell a factor of f is at least the smaller of its values at both edges: n has no minimum
     # inside, the others are monotone.
     log_density = np.minimum(log_normal[:, 1:], log_normal[:, :-1]) - edges[:, 1:]
-    log_density -= log_mass[:, None]
+    log_density -= log_mass[:, None] + round_off
     log_density += np.minimum(log_power[:, 1:], log_power[:, :-1])
     with np.errstate(under="ignore"):
-        density = np.exp(log_density) * ROUNDED_DOWN
+        density = np.exp(np.minimum(log_density, MAX_EXPONENT)) * ROUNDED_DOWN
     # Column k: the smaller density of the k-th cells right and left of the mode, counted outwards.
     both_sides = np.minimum(density[:, CELLS:], density[:, CELLS - 1 :: -1])
     height = np.minimum.accumulate(both_sides, axis=1)
-    length = (loss[:, CELLS + 1 :] - loss[:, CELLS - 1 :: -1]) * ROUNDED_DOWN
+    right = loss[:, CELLS + 1 :]
+    length = (right - loss[:, CELLS - 1 :: -1] - 4 * ULP * right) * ROUNDED_DOWN
+    length = np.maximum(length, 0.0)
     return -np.diff(height, axis=1, append=0.0) * length, length
 
 

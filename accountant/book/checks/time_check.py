@@ -1,7 +1,10 @@
 """Verification of times: they never run back but by a correction, and windows follow the clock.
 
-The time by which windows count is that of the clock, or that of the entry before where the clock
-was behind it or far ahead.  A correction sets it back to a time that it has jumped over.
+An entry states the time of its clock; the latest time of all entries so far, by which data sets
+expire; and the time by which windows count.  The last is that of the clock, or that of the entry
+before where the clock was behind it, or more than `BELIEVED_STEP` ahead and not confirmed by the
+writer.  Where a wrong clock was believed, a correction sets the later two back to a time that they
+had jumped over.
 """
 
 from __future__ import annotations
@@ -18,14 +21,15 @@ EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 class TimeCheck:
-    """Reads along the times of a log's entries."""
+    """Reads the times of a log's entries, one entry after another."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._before: LogEntry | None = None
         self._latest = ""
-        self._timed = False  # whether some terms depend on the time
-        # the different times for windows, in microseconds, as later corrections leave them
+        self._timed = False  # whether the terms of any data set depend on the time
+        # The different times for windows so far, in microseconds, rising: a correction removes
+        # those after the time that it sets.
         self._window_times: array[int] = array("q")
         self._corrections: list[LogEntry] = []
 
@@ -37,11 +41,15 @@ class TimeCheck:
         if entry.kind == CLOCK:
             self.check_correction(entry)
         elif self._timed and self._before is not None:
+            clock, stated = entry.facts["time"], entry.window_time
             if entry.latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
-            clock, stated = entry.facts["time"], entry.window_time
-            # The writer of the entry may have confirmed the clock, or may have not.
-            if not stated == clock > self._before.window_time and stated not in {
+            if entry.latest != max(self._latest, clock):
+                self._refuse("states a latest time that no clock showed", entry)
+            # The writer of the entry may have confirmed the clock, however far ahead it was, or may
+            # have not.
+            follows_clock = stated == clock > self._before.window_time
+            if not follows_clock and stated not in {
                 times_after(self._before, clock, confirmed).window
                 for confirmed in (EVERY_CLOCK, "")
             }:
@@ -55,7 +63,10 @@ class TimeCheck:
         self._before = entry
 
     def check_correction(self, entry: LogEntry) -> None:
-        """Check that a correction sets back a time that ran ahead, to where it has jumped over."""
+        """Check that a correction sets a time that ran ahead back to one that it has jumped over.
+
+        Its facts state which latest time "was" wrong, and the number of the "earlier" correction.
+        """
         facts, now = entry.facts, entry.facts["time"]
         if not facts["reason"]:
             self._refuse("corrects the clock without a reason", entry)
@@ -67,6 +78,7 @@ class TimeCheck:
             self._refuse("does not name the correction before it", entry)
         times, moment = self._window_times, _microseconds(now)
         first_later = bisect_right(times, moment)
+        # No step led over a moment before all times, or after them.
         if 0 < first_later < len(times):
             step = times[first_later] - times[first_later - 1]
             if step <= BELIEVED_STEP // MICROSECOND:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 
 Signs = NDArray[np.int8]
 _BATCH = 64  # vectors that are drawn and compared at a time
@@ -41,10 +42,10 @@ def log_points(p: int, s: int, squared: int) -> float:
     """
     log_sizes = _log_ball_sizes(p, s)
     # Vectors are closer if their squared distance, a whole number, is at most squared - 1.
-    log_all, log_closer = log_sizes[-1], log_sizes[min(squared, len(log_sizes) - 1) - 1]
+    log_all, log_closer = log_sizes[-1], log_sizes[min(squared, len(log_sizes)) - 1]
     # A logarithm of the gamma function is right to 15 digits of the largest one, and 1e-13 of that
-    # is taken off.
-    slack = 1e-13 * math.lgamma(p + 1) + 1e-9
+    # is taken off.  Each of at most (s + 1)^2 additions of sizes errs by an ulp of their logarithm.
+    slack = 1e-13 * math.lgamma(p + 1) + 1e-9 + (s + 1) ** 2 * ULP * float(log_all)
     return max(float(log_all - log_closer) - slack, 0.0)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
+from accountant.domains import NON_NEGATIVE
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from audits.recorded_runs.noisy_numbers import use
@@ -61,14 +62,18 @@ def sensitivity_of(primitive: Primitive, arguments: dict[str, Any]) -> float | N
         if sensitivity not in arguments:
             names = ", ".join(map(repr, arguments))
             raise ParameterError("sensitivity", sensitivity, f"a number or one of {names}")
-        sensitivity = use(arguments[sensitivity])
-    return None if sensitivity is None else float(sensitivity)
+        sensitivity = arguments[sensitivity]
+    return None if sensitivity is None else NON_NEGATIVE.check("sensitivity", sensitivity)
 
 
 def loss_of(primitive: Primitive, arguments: dict[str, Any]) -> Loss | None:
     """The loss that a call with these arguments declares."""
     loss = primitive.loss
-    return loss if isinstance(loss, Loss) or loss is None else loss(arguments)
+    if not (isinstance(loss, Loss) or loss is None):
+        loss = loss(arguments)
+        if not isinstance(loss, Loss):
+            raise ParameterError("Primitive.loss", type(loss), "a function that returns a Loss")
+    return loss
 
 
 def primitive_of(declared: Any) -> Primitive:
@@ -102,7 +107,9 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
         tape = current_tape()
         if tape is None:
             return function(*arguments, **options)
-        named = named_arguments(signature, arguments, options)
+        plain_arguments: tuple[Any, ...] = use(arguments)
+        plain_options = {name: use(option) for name, option in options.items()}
+        named = named_arguments(signature, plain_arguments, plain_options)
         named.pop("self", None)
         value = declared.value or next(iter(named), "")
         if value and value not in named:
@@ -110,16 +117,15 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
             raise ParameterError("Primitive.value", value, allowed)
 
         def make() -> Any:
-            plain_options = {name: use(option) for name, option in options.items()}
-            return unrecorded(function, *map(use, arguments), **plain_options)
+            return unrecorded(function, *plain_arguments, **plain_options)
 
         return tape.call(
             function.__name__,
             make,
-            equal={key: use(part) for key, part in named.items() if key != value},
-            private_value=use(named.get(value)),
+            equal={name: argument for name, argument in named.items() if name != value},
+            private_value=named.get(value),
             sensitivity=sensitivity_of(declared, named),
-            declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
+            declared=loss_of(declared, named),
             norm=NORMS[declared.norm],
         )
 

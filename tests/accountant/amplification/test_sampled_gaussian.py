@@ -13,8 +13,14 @@ from accountant.amplification.sampled_gaussian.rules_to_cut import (
     places_to_cut,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
-from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import tilted_range
-from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import log_moments
+from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
+    real_line,
+    tilted_range,
+)
+from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
+    log_moment_ratio,
+    log_moments,
+)
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     TruncatedSampledGaussians,
@@ -259,3 +265,12 @@ def test_a_rule_has_no_more_points_than_are_counted_with(cut, height):
     # No mass is negligible at this power, so that the rule goes on to the last parameter.
     t, _, _ = places_to_cut(1.0, 0.5, cut, height, STRIP, power=1e6)
     assert len(t) == max_points(cut, height)
+
+
+@pytest.mark.parametrize("missed", [0.2, 1.5])
+def test_the_error_of_a_ratio_counts_that_of_its_divisor(missed):
+    line = real_line(1.0, 0.1, 3.0)
+    _, error = log_moment_ratio(line._replace(missed=missed), 3 + 1j * np.array([[0.0, 1e-4]]))
+    # The moment at s may be larger, and that at Re s smaller; a divisor may not be 0.
+    greatest = (1 + missed) / (1 - missed) - 1 if missed < 1 else np.inf
+    assert greatest <= error[0, 1] <= 1.001 * greatest

@@ -16,7 +16,11 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import (
     ContourValues,
     SimilarSampledGaussians,
 )
-from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.sampled_gaussian.schedule_decay import (
+    CELL_ENDS,
+    UniformParts,
+    uniform_parts,
+)
 from accountant.composition.contour_engines import ContourEngine
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 
@@ -135,6 +139,25 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
         assert bound[-1] < -0.1 * copies
         at_zero = UniformParts([(parts, np.ones(copies))]).log_bound(np.zeros(1))
         assert at_zero == pytest.approx(0.0, abs=1e-9 * copies)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.1, 0.5])
+def test_round_off_over_a_small_mu_makes_no_part_larger(rate):
+    mu, power, odds = 1e-9, 2.0, rate / (1 - rate)
+    log_mass = np.array([power * math.log1p(odds)]) + 1e-12
+    mass, length = uniform_parts(np.array([mu]), np.log([odds]), power, log_mass)
+    height = np.cumsum((mass / length)[0, ::-1])[::-1]
+    # The loss is normal but for a share mu of its density, and moves by the rate as y does.
+    normal = np.exp(-(CELL_ENDS[1:] ** 2) / 2) / (math.sqrt(2 * math.pi) * mu * rate)
+    assert np.all(height <= normal * (1 + 5e-8))
+    assert mass.sum() > 0.85
+
+
+def test_densities_that_are_no_floats_make_small_parts():
+    group = similar(np.array([30.0]), np.array([0.1]), added=True)
+    mass, length = uniform_parts(group.mu, group.log_odds, -3.0, group.log_mass(3.0))
+    assert np.isfinite([mass, length]).all()
+    assert 0 <= mass.min() <= mass.sum() < 1
 
 
 def one_by_one(patch):

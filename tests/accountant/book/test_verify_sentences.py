@@ -60,6 +60,7 @@ TOTAL, COST, PAID = (
     "paid",
 )
 NEITHER = "counts windows by neither the clock nor the entry before"
+NO_CLOCK = "states a latest time that no clock showed"
 NOT_AHEAD = "corrects a clock that had not run ahead"
 TERMS_OTHER = "changes other terms than it says"
 PLACE = {"seq", "index", "root", "time", "latest", "key"}  # what belongs to the place of an entry
@@ -195,6 +196,10 @@ CASES = [
          {"time": "2001-01-01T00:00:00.000000+00:00"}),
     Case("its time is before that of the entry before", ("window", "step", 0),
          {"time": "2001-01-01T00:00:00.000000+00:00"}),
+    # else a charge after the end of its data set would count as one before it
+    Case(NO_CLOCK, ("window", "step", 0), lambda forged: {
+        "time": "2999-01-01T00:00:00.000000+00:00",
+        "latest": forged.find("window", "step")["time"]}),
     Case(TERMS_OTHER, ("terms", "terms", 0), {"change": "expires"}),
     Case(TERMS_OTHER, ("terms", "terms", 0), {"change": "all"}),
     Case(TERMS_OTHER, ("terms", "terms", 1), {"epsilon": 3.0}),
@@ -247,7 +252,7 @@ CASES = [
     *(Case(says, where, change, write_corrected) for says, where, change in (
         (NEITHER, ("month", "reserve", 1), {"window_time": "2001-01-01T00:00:00.000000+00:00"}),
         (NEITHER, ("month", "reserve", 1), {"window_time": "2026-11-12T11:00:00.000000+00:00"}),
-        (NEITHER, ("month", "reserve", 1), {"latest": "2999-01-01T00:00:00.000000+00:00"}),
+        (NO_CLOCK, ("month", "reserve", 1), {"latest": "2999-01-01T00:00:00.000000+00:00"}),
         (NEITHER, ("month", "reserve", 4), {"window_time": "2026-11-14T12:00:00.000000+00:00"}),
         ("corrects the clock without a reason", (None, "clock", 0), {"reason": ""}),
         (NOT_AHEAD, (None, "clock", 0), {"was": "2027-04-01T12:00:00.000000+00:00"}),

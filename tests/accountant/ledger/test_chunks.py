@@ -22,6 +22,15 @@ def test_chunks_hand_out_the_users_that_were_charged_in_any_order():
     assert Chunks(lambda: [data], (8,))[np.array([], dtype=int)].shape == (0,)
 
 
+def test_slices_rise_and_a_function_keeps_one_row_for_each_user():
+    chunks = Chunks(lambda: [np.zeros((2, 3)), np.zeros((1, 3))], (3, 3))
+    with pytest.raises(ParameterError, match="in rising order"):
+        chunks[::-1]
+    twice = chunks.mapped(lambda rows: np.vstack([rows, rows]), (3, 3))
+    with pytest.raises(ParameterError, match="one a user, got '4 rows of 2'"):
+        twice[:]
+
+
 def test_a_function_of_pieces_restarts_and_an_iterator_does_not():
     pieces = [np.ones((2, 3)), np.ones((1, 3))]
     for given, restarts in ((lambda: iter(pieces), True), (iter(pieces), False)):

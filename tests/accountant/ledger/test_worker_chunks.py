@@ -31,6 +31,33 @@ def test_a_cut_of_a_piece_is_taken_whole_where_it_was_cut(start, stop):
         cut.taken(np.zeros((8, 2)))
 
 
+def test_every_array_of_a_piece_has_its_length():
+    cut = Cut(0, 3, 3)
+    with pytest.raises(ParameterError, match="got '5 users'"):
+        cut.taken((np.zeros((3, 2)), np.zeros(5)))
+
+
+def two_rows_a_user(rows):
+    return np.vstack([rows, rows])
+
+
+def test_a_function_of_rows_keeps_one_for_each_user():
+    data = WorkerChunks([lambda: np.zeros((3, 2))], lengths=[3], shape=(3, 2))
+    assert data.mapped(np.square, (3, 2))[:].shape == (3, 2)
+    with pytest.raises(ParameterError, match=r"one a user, rows as in .*\(6, 2\)"):
+        data.mapped(two_rows_a_user, (3, 2))[:]
+
+
+@pytest.mark.parametrize(
+    "who", [slice(8, 8), slice(9, None), slice(5, 1), slice(None, None, -1), slice(6, 1, -2)]
+)
+def test_only_slices_in_rising_order_are_read(who):
+    data = WorkerChunks([lambda: np.zeros((3, 1)), lambda: np.ones((5, 1))], [3, 5], (8, 1))
+    with pytest.raises(ParameterError, match="one user or more, in rising order"):
+        data[who]
+    assert data[1:7:4].tolist() == [[0.0], [1.0]]
+
+
 class Workers(Executor):
     """Gets pickled tasks, runs each of them twice, and takes equal ones for one, as Dask does."""
 

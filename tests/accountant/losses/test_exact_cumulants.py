@@ -1,11 +1,14 @@
 """Of every family with exact cumulants, ratios on a contour are those of its cumulants."""
 
+import math
+
 import numpy as np
 import pytest
 
 from accountant import GaussianLoss, LaplaceLoss, MixtureOfGaussians, PairLoss, PoissonSampled
 from accountant.composition.cgf import exact_cgf
 from accountant.losses.upper_envelope import UpperEnvelope
+from accountant.numerics.ordered_sums import sum_with_errors
 
 FAMILIES = {
     "Gaussian": [GaussianLoss(0.5), GaussianLoss(0.3)],
@@ -38,3 +41,11 @@ def test_ratios_on_a_contour_are_those_of_the_cumulants(name):
     assert np.max(np.abs(ratio)) <= 1 + 1e-12
     assert ratio[0, 0] == pytest.approx(1.0)
     assert np.abs(ratio[-1, -1]) < 0.99
+
+
+@pytest.mark.parametrize("factor", [1.0, 1j])
+def test_a_sum_of_many_cumulants_counts_its_own_round_off(factor):
+    terms, counts = [(np.array([0.1 * factor]), np.zeros(1))] * 3000, np.full(3000, 3.0)
+    total, error = sum_with_errors(terms, counts, np.array([factor]))
+    round_off = abs(total[0] / factor - math.fsum([0.1] * 9000))
+    assert 1e-11 < round_off <= error[0] < 1e-9

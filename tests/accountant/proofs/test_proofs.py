@@ -262,6 +262,10 @@ def test_the_nearest_end_that_is_shown_is_near(claimed, distance, upwards):
         _nearest(lambda end: False, claimed, upwards=upwards)
 
 
+def test_an_end_above_0_is_found():
+    assert 0 < _nearest(lambda end: end > 0, 0.0, upwards=True) <= FIRST_DISTANCE
+
+
 def test_the_folder_runs_alone(tmp_path):
     shutil.copytree(Path(accountant.verifier.__file__).parent, tmp_path / "verifier",
                     ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip

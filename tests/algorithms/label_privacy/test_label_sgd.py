@@ -174,6 +174,12 @@ def test_the_best_randomiser():
     gradients = RNG.normal(size=(7, 10, 3))
     moments = second_moments(10, 0.5, gradients)
     assert best_randomizer(10, 0.5, gradients) == min(moments, key=moments.get)
+    # in every unit of the gradients, and they are numbers
+    for unit in (1e-200, 1e200):
+        assert second_moments(10, 0.5, unit * gradients) == pytest.approx(moments, rel=1e-3)
+    for wrong in ("abc", [[1.0], [2.0, 3.0]], np.ones((0, 10, 3)), [[1j]] * 10):
+        with pytest.raises(ParameterError, match="one row for each of 10 labels"):
+            best_randomizer(10, 0.5, wrong)
     # 5.2: subset selection is 1 to 17 % better than unary encoding, response far worse
     for epsilon in (0.5, 1.0, 3.0, 4.6):
         found = second_moments(100, epsilon)

@@ -16,7 +16,7 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
 from audits import Outcome, Primitive, record
-from audits.recorded_runs.draws.declared_calls import recording_call
+from audits.recorded_runs.draws.declared_calls import loss_of, recording_call, sensitivity_of
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
 from audits.recorded_runs.records import missing_record, other_data, parts_of, rows_of
@@ -525,6 +525,17 @@ def test_primitives_are_checked():
     declared = {faulty.selected: Primitive("scores", "no such argument")}
     found = record(faulty.scores_of_two_errors, np.array([0, 1]), np.array([1, 1]), declared)
     assert "ParameterError" in found.unchecked[0]
+
+
+@pytest.mark.parametrize("sensitivity", [-1.0, float("nan"), "1"])
+def test_a_declared_sensitivity_is_a_number_that_is_not_negative(sensitivity):
+    with pytest.raises(ParameterError, match="sensitivity must be"):
+        sensitivity_of(Primitive(sensitivity=sensitivity), {})
+
+
+def test_a_declared_function_of_the_arguments_returns_a_loss():
+    with pytest.raises(ParameterError, match="a function that returns a Loss"):
+        loss_of(Primitive(loss=lambda arguments: arguments["epsilon"]), {"epsilon": 1.0})
 
 
 def test_a_claim_that_is_a_function_is_not_asked_of_a_run_without_a_result():

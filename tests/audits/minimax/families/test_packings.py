@@ -68,6 +68,11 @@ def test_the_count_is_gilberts(p, s):
         assert math.log(len(kept)) >= count
 
 
+@pytest.mark.parametrize(("p", "s"), [(1, 1), (2, 2), (5, 2)])
+def test_no_two_vectors_are_farther_apart_than_a_vector_and_its_negative(p, s):
+    assert log_points(p, s, 4 * s + 1) == 0.0
+
+
 @pytest.mark.parametrize(("p", "s"), [(10, 3), (1000, 5), (100, 60), (400, 100)])
 def test_the_printed_count_is_within_the_true_one(p, s):
     assert 3 * s < 2 * p
