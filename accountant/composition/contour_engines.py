@@ -47,6 +47,8 @@ MAX_OPERATIONS = 4e8  # complex products of a smoothed contour: about a second
 # the smoothing of the one before divided by REFINEMENT, and so gives a narrower interval; a cut is
 # closer to epsilon than the one before, and soon there is little to gain.
 CONTOURS, REFINEMENT = 4, 4.0
+# A contour without smoothing is thousands of times more exact: it may take so many times as long.
+WORTH_OF_EXACT = 2.0
 # A smoothing of 1 or more would make the interval of epsilon wider by more than 1.
 USABLE_SMOOTHING = 1.0
 # The smoothing of a contour that costs too much is multiplied by a factor between these: a smaller
@@ -67,12 +69,12 @@ class ContourEngine(EngineNearEpsilon):
     def near(self, neighbourhood: Neighbourhood) -> Iterator[Attempt[DeltaBounds]]:
         """Yield the quickest contour, then the one through the saddle point; if affordable."""
         quickest = neighbourhood.contour
-        if quickest.nodes <= MAX_NODES and quickest.operations <= MAX_COST:
+        if _is_affordable(quickest, MAX_COST):
             yield Attempt(quickest.operations, quickest.integrate)
         if quickest.tilt < neighbourhood.tilt:
             # It takes more nodes and has less round-off.
             contour = _with_smoothing(neighbourhood, 0.0)
-            if contour.nodes <= MAX_NODES and contour.operations <= MAX_COST:
+            if _is_affordable(contour, MAX_COST):
                 yield Attempt(contour.operations, contour.integrate)
 
 
@@ -88,8 +90,11 @@ class SmoothedContourEngine(EngineNearEpsilon):
         """Yield affordable contours with less and less smoothing."""
         smoothing = neighbourhood.smoothing
         contour = _with_smoothing(neighbourhood, smoothing)
-        if neighbourhood.contour.operations <= contour.operations:
-            return  # `ContourEngine` has a contour that costs no more and needs no correction
+        exact = neighbourhood.contour
+        if exact.operations <= WORTH_OF_EXACT * contour.operations and _is_affordable(
+            exact, MAX_COST
+        ):
+            return  # `ContourEngine` has a contour that needs no correction
         for number in range(CONTOURS):
             if number > 0:
                 smoothing /= REFINEMENT
@@ -113,9 +118,9 @@ def _with_smoothing(neighbourhood: Neighbourhood, smoothing: float) -> Contour:
     return Contour(cgf, neighbourhood.tilt, neighbourhood.epsilon, smoothing)
 
 
-def _is_affordable(contour: Contour) -> bool:
-    """Return whether time and memory suffice for a smoothed contour."""
-    return contour.nodes <= MAX_NODES and contour.operations <= MAX_OPERATIONS
+def _is_affordable(contour: Contour, most_operations: float = MAX_OPERATIONS) -> bool:
+    """Return whether time and memory suffice for a contour."""
+    return contour.nodes <= MAX_NODES and contour.operations <= most_operations
 
 
 class TruncatedLoss(Protocol):

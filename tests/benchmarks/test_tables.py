@@ -75,18 +75,7 @@ QUICK = {
 }  # fmt: skip
 
 
-# `Tight` answers within its width, but less narrowly than when their records were made:
-# `make bench ARGS="bench_proofs bench_sampling_schemes"`
-STALE = {
-    "500 Laplace, noise 128", "64 Laplace, noise 20", "3 sampled Laplace, noise 2, rate .1",
-    "100 Poisson batches of at most 120 of 10,000, rate .01, noise 1",
-    "100 groups of 4 sampled records, rate .01, noise 2", "100 samples of 10 of 1,000, noise 1",
-}  # fmt: skip
-
-
 def marks_of(name):
-    if name in STALE:
-        return pytest.mark.slow, pytest.mark.xfail(reason="an old record", strict=True)
     return () if name in QUICK else pytest.mark.slow
 
 

@@ -296,4 +296,6 @@ def test_corners_are_above_all_rates_of_their_cells(rate):
 def test_a_contour_of_many_small_rates_is_affordable():
     # its products are those of matrices, which take less than half of the time of others
     neighbourhood = Direction(plan(*schedule("small rates", 600)), 1e-8).problem(1e-6).neighbourhood
-    assert len(list(ContourEngine().near(neighbourhood))) == 1
+    # the quickest contour, and the one through the saddle point, which has less round-off
+    quickest, exact = (attempt.cost for attempt in ContourEngine().near(neighbourhood))
+    assert quickest < exact
