@@ -59,18 +59,29 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     result: Any = NotImplemented
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
         result = _arithmetic(tape, ufunc, inputs, followed)
-    if result is NotImplemented and tape is not None and is_noise_alone(*followed):
+    # A second call of ``at`` would change its first operand once more.
+    is_of_noise = method != "at" and ufunc.nout == 1 and is_noise_alone(*followed)
+    if result is NotImplemented and tape is not None and is_of_noise:
         result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:
         harmless = ufunc.__name__ in HARMLESS
         plain_inputs = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*plain_inputs, **options)
-    if out is None or out[0] is None:
+    if out is None:
+        return result
+    if ufunc.nout > 1:
+        return tuple(map(written, result, out))
+    return written(result, out[0])
+
+
+def written(result: Any, target: Any) -> Any:
+    """Write a result to the array ``target``, if any; return what stands for the result then."""
+    if target is None:
         return result
     output = result.output if isinstance(result, NoisyNumber) else plain(result)
-    np.copyto(np.asarray(plain(out[0])), output, casting="unsafe")
+    np.copyto(np.asarray(plain(target)), output, casting="unsafe")
     is_followed = isinstance(result, NoisyNumber) or noisy_of(result) is not None
-    return result if is_followed else out[0]
+    return result if is_followed else target
 
 
 def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any]) -> Any:

@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.followed_steps import choose, compute, linear_step, noise_from_noise
+from audits.recorded_runs.followed_steps import (
+    choose,
+    compute,
+    linear_step,
+    noise_from_noise,
+    written,
+)
 from audits.recorded_runs.noisy_numbers import (
     NoisyNumber,
     is_noise_alone,
@@ -372,14 +378,16 @@ def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
     tape = current_tape()
     if function in ABOUT_SHAPE:
         return function(*map(plain, arguments), **options)
+    out = options.pop("out", None)
     result: Any = NotImplemented
     if tape is not None:
         result = _selection(tape, function, arguments, options)
         if result is NotImplemented:
             result = _function_of_noise(tape, function, arguments, options)
-    if result is not NotImplemented:
-        return result
-    return function(*map(use, arguments), **{name: use(value) for name, value in options.items()})
+    if result is NotImplemented:
+        plain_options = {name: use(value) for name, value in options.items()}
+        result = function(*map(use, arguments), **plain_options)
+    return written(result, out)
 
 
 def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
