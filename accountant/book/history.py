@@ -192,7 +192,7 @@ def _number_or_time(argument: str, value: object) -> tuple[int | None, str | Non
     """Return (number of an entry, None) or (None, time), as the value is one or the other."""
     if value is None:
         return None, None
-    if isinstance(value, int):
+    if hasattr(value, "__index__"):  # an int, or a whole number of numpy
         return NUMBER.check(argument, value), None
     return None, utc_time(argument, value, "the number of an entry, or ")
 
@@ -255,7 +255,9 @@ class LineReader:
         self._account, self._log = account, account.log
         self._runs: dict[int, tuple[str | None, str]] = {}  # the name and the question of each
         self._printed_forms: dict[str, str] = {}
-        self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
+        # The cost of each plan, as the log states it.  No change of the terms changes a cost, and
+        # after a certified plan all costs are epsilons: that plan is the first charge.
+        self._plan_costs: dict[str, list[str] | None] = {}
         # The mechanism and the loss of the latest line, with their texts, which later lines share.
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
@@ -455,7 +457,7 @@ def stored_answer(log: Log, line: Line) -> Any:
     if line.answer is None:
         return None
     entry = log.entry(line.answer)
-    if entry.kind != "release":
+    if entry.kind != "release" or entry.facts["of"] != line.seq:
         raise ParameterError("line", line.answer, "a line of the history of this book")
     try:
         return decode_answer(log.attachment(entry, entry.facts["answer"]))
