@@ -33,7 +33,7 @@ from audits.recorded_runs.noisy_numbers import (
     plain,
     use,
 )
-from audits.recorded_runs.questions import place_of_largest
+from audits.recorded_runs.questions import place_of_extreme
 from audits.recorded_runs.tape import Tape, current_tape
 
 BINARY = {
@@ -330,7 +330,7 @@ def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any)
     """The place of the largest or smallest number; with an axis or options it uses all numbers."""
     tape = current_tape()
     if tape is not None and operand.noisy_number is not None and not (arguments or options):
-        return place_of_largest(tape, operand, smallest)
+        return place_of_extreme(tape, operand, smallest)
     name = "argmin" if smallest else "argmax"
     return getattr(use(operand), name)(*arguments, **options)
 
@@ -397,7 +397,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     pick: Any
     is_followed = noisy_of(operand) is not None
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
-        return place_of_largest(tape, operand, function is np.argmin)
+        return place_of_extreme(tape, operand, function is np.argmin)
     if function is np.diag and np.ndim(plain(operand)) == 1 and is_followed and not options:
         offset = arguments[1:]
         diagonal = np.diag(np.ones(len(operand), dtype=bool), *offset)
