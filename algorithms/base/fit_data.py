@@ -34,12 +34,12 @@ NO_NUMBERS = (
 
 
 def fills_features(estimator: Any) -> bool:
-    """Return whether missing features count as the public number, as for private records."""
-    of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
-    return not _is_open(estimator) and not of_labels
+    """Return whether features are private, so that a public number replaces missing ones."""
+    has_public_features = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
+    return not _is_not_private(estimator) and not has_public_features
 
 
-def _is_open(estimator: Any) -> bool:
+def _is_not_private(estimator: Any) -> bool:
     """Return whether a fit promises no privacy, and so may look at what it likes."""
     return getattr(estimator, "non_private", False) is True
 
@@ -47,8 +47,12 @@ def _is_open(estimator: Any) -> bool:
 def validated_labelled_data(
     estimator: Any, X: Any, y: Any, encode: Encoding
 ) -> tuple[Any, Any, Any]:
-    """Return public classes, checked features, and labels as numbers; y is None of chunks."""
-    declared = estimator.classes, _is_open(estimator)
+    """Return the public classes, checked features, and labels as numbers.
+
+    Chunks are pairs of features and labels.  They are returned as the features, and the labels are
+    None.
+    """
+    declared = estimator.classes, _is_not_private(estimator)
     if not isinstance(X, Chunks):
         if y is None:
             validated_fit_data(estimator, X, y)  # scikit-learn's own error
@@ -90,7 +94,8 @@ def validated_fit_data(
             allowed = "chunks of a function that starts anew: these data are read more than once"
             raise ParameterError("X", X, allowed)
         estimator.n_features_in_ = X.shape[1]
-        fills = fills_features(estimator), not (labels or _is_open(estimator))
+        # whether features, and whether targets, are filled
+        fills = fills_features(estimator), not (labels or _is_not_private(estimator))
         return X.mapped(partial(_pair_of_floats, fills), X.shape), None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
@@ -99,7 +104,7 @@ def validated_fit_data(
 
 
 def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
-    """Return a chunk of users in the types that scikit-learn's check returns, perhaps filled."""
+    """Return a chunk of users as floats; ``fills`` says which of its two arrays are filled."""
     allowed = "a pair of numbers: features, one row a user, and a target for each row"
     if not isinstance(piece, tuple) or len(piece) != 2:
         raise ParameterError("piece", type(piece), allowed)
@@ -124,7 +129,7 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
             "X", data[0], "an array in memory, not chunks: all data are read at once"
         )
     try:
-        if len(data) > 1 and data[1] is not None and not _is_open(estimator):
+        if len(data) > 1 and data[1] is not None and not _is_not_private(estimator):
             data = data[0], filled(data[1]), *data[2:]  # private targets
         if fills_features(estimator):
             # `validate_data` would refuse missing features.  So its two steps are made one by one:
