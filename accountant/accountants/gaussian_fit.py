@@ -41,9 +41,10 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up
 from accountant.plans.plan import Plan, as_plan
 
-TAIL = 1e-10  # error rate: by default a test with a smaller error rate of either kind is left out
+# Tests with an error rate, of either kind, below the tail are left out: what it is by default, and
+# what a caller may choose.
+TAIL, TAILS = 1e-10, Interval(0.0, 0.01)
 ALMOST_SURE = 1 - 64 * ULP  # total variation: above it the difference from 1 is all round-off
-TAILS = Interval(0.0, 0.01)  # error rates that a caller may choose as the tail
 POINTS = 65  # number of epsilons of the first round of the search for mu; the next ones add to them
 # After each round up to three steps of epsilon around the corner with the greatest mu are divided
 # into SPLITS parts; there are at most MAX_ROUNDS rounds.
@@ -79,8 +80,7 @@ class GaussianFit:
         If this is added to both error rates of any test of N(0, 1) against N(mu, 1), the sums are
         a point on or above the plan's trade-off curve.
     tail : float
-        ``mu`` holds for tests both of whose error rates are at least this; for all tests where it
-        is 0.
+        ``mu`` holds for tests with two error rates of at least this; where it is 0, for all tests.
     reason : str
         Why ``mu`` is infinite; empty where it is finite.
 
@@ -156,8 +156,8 @@ def gdp_of(plan: Plan, tail: float = TAIL) -> GaussianFit:
     delta_at_zero = float(profile(np.zeros(1))[0])
     if delta_at_zero == 0:
         return GaussianFit(0.0, 0.0)
-    # a = (1 - delta(0)) / 2 is the level at which the best test has two equal error rates
-    tail = min(tail, ((1 - delta_at_zero) / 2) ** 2)
+    equal_error_rate = (1 - delta_at_zero) / 2  # the best test with two equal error rates has it
+    tail = min(tail, equal_error_rate**2)
     mu, valid_tail = math.inf, tail
     atoms = [np.abs(curve.loss_pmf[0]) for curve in curves if curve.loss_pmf is not None]
     corners = np.concatenate([*atoms, np.empty(0)])
@@ -196,12 +196,12 @@ def _greatest_mu(
     # The tangent at epsilon touches the curve at a level of at most e^-epsilon, so beyond -ln tail
     # all levels are below the tail.
     end = min(max_loss, -math.log(tail) if tail > 0 else math.inf, MAX_EXPONENT)
-    # The first epsilons have nearly equal steps up to ``size``, and growing steps beyond.  For a
-    # Gaussian of small mu, delta(0) is 0.4 mu, so that ``size`` is about mu.
-    size = min(2.5 * float(profile(np.zeros(1))[0]), end)
-    first = size * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(end / size))
+    # The first epsilons have nearly equal steps up to about mu, and growing steps beyond.  For a
+    # Gaussian of small mu, delta(0) is 0.4 mu.
+    rough_mu = min(2.5 * float(profile(np.zeros(1))[0]), end)
+    first = rough_mu * np.sinh(np.linspace(0, 1, POINTS) * np.arcsinh(end / rough_mu))
     epsilon = np.unique(np.clip(np.concatenate([first, corners, [0.0, end]]), 0.0, end))
-    delta = _known_profile(profile, epsilon, max_loss)
+    delta = _profile_bounds(profile, epsilon, max_loss)
     best, previous_best = math.inf, math.inf
     for _ in range(MAX_ROUNDS):
         vertices = _convex(epsilon, delta)
@@ -221,7 +221,7 @@ def _greatest_mu(
         if added.size == 0:
             break
         epsilon = np.append(epsilon, added)
-        delta = np.append(delta, _known_profile(profile, added, max_loss))
+        delta = np.append(delta, _profile_bounds(profile, added, max_loss))
         order = np.argsort(epsilon)
         epsilon, delta = epsilon[order], delta[order]
     # Where no epsilon was left out, the same chain shows whether mu also holds without a tail.
@@ -234,7 +234,7 @@ def _greatest_mu(
     return round_up(max(best, 0.0) + 1e-15, 64), covers_all
 
 
-def _known_profile(profile: Callable[[Array], Array], epsilon: Array, max_loss: float) -> Array:
+def _profile_bounds(profile: Callable[[Array], Array], epsilon: Array, max_loss: float) -> Array:
     """Return upper bounds on delta: at least `LEAST_DELTA` below ``max_loss``, and 0 from it on."""
     return np.where(epsilon < max_loss, np.maximum(profile(epsilon), LEAST_DELTA), 0.0)
 
@@ -288,8 +288,9 @@ def _corner_mus(epsilon: Array, delta: Array, tail: float) -> tuple[Array, NDArr
         )
         lines = np.append(lines[is_above_tail], np.argmin(heights))
     # Both quantiles are taken of logarithms.  The power is raised and the level is lowered by the
-    # round-off of its terms, so that mu is rounded up.
-    size = np.abs(level) + np.max(epsilon) + 1
+    # round-off of its terms, so that mu is rounded up.  The terms of a level are two logarithms, of
+    # which that of the least step may be large, and two epsilons.
+    size = np.abs(level) + np.max(epsilon) + 1 - np.log(min(np.min(np.diff(epsilon)), 1.0))
     log_power = np.minimum(np.log(power) + 8 * ULP, 0.0)
     return ndtri_exp(log_power) - ndtri_exp(level - 8 * ULP * size), lines
 
@@ -321,8 +322,8 @@ def _regret(mu: float, ends: list[ProfileEnds], corners: Array) -> float:
         best = float(np.max(between))
         if best <= np.max(at_points) + REGRET_ENOUGH:
             break
-        i = int(np.argmax(between))
-        added = np.setdiff1d(np.linspace(epsilon[i], epsilon[i + 1], SPLITS + 1), epsilon)
+        worst = int(np.argmax(between))
+        added = np.setdiff1d(np.linspace(epsilon[worst], epsilon[worst + 1], SPLITS + 1), epsilon)
     return min(max(beyond, best, float(np.max(at_points)), 0.0) * (1 + 16 * ULP) + 16 * ULP, 1.0)
 
 

@@ -46,18 +46,20 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
 GRID_DELTA = 1e-12  # a grid that serves all deltas is made for this one
-RAISED = 1e-9  # relative: by how much a delta is raised that may be the mass at infinity itself
+# relative: so much above the mass at infinity a delta is raised that may be this mass itself
+RAISED = 1e-9
 WIDE = 100  # nats: where the bound by rho is above this, the sharper Rényi curve is asked as well
 # nats: added to bounds on the width of the sum, so that a grid also holds narrow sums.  A grid that
 # is too short would only move more mass to infinity.
 ROOM = 1.0
 FARTHEST = 1e6  # nats: the end of a parallel part is cut here
 TAIL_SHARE = 1e-5  # of delta: at most this share is moved to infinity as the tail
-TAIL_FLOOR = 1e-300  # a mass whose logarithm is a float; at a smaller delta no epsilon is found
-FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile, and is bounded otherwise
+TAIL_FLOOR = 1e-300  # the least tail, as its logarithm is taken: deltas below it get no epsilon
+FAR = 30.0  # nats: a larger end of a loss may be round-off of its profile; RDP then bounds it too
 # Share of the error of delta on a grid: upper points with less mass in all are left out of a part.
 NEGLIGIBLE = 1e-2
-MANY_LOSSES = 50  # so many different losses, or more, have laws of few places
+# From so many different losses on, the law of each is taken at few points (`pld_of_many`).
+MANY_LOSSES = 50
 
 
 @final
@@ -110,14 +112,14 @@ class PLD(Accountant):
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         # Epsilon falls with delta, so its lower end at a larger delta is one at this delta.
-        lower, at = 0.0, max(delta, GRID_DELTA)
+        lower, grid_delta = 0.0, max(delta, GRID_DELTA)
         for direction in directions(plan):
-            grid = self._grid(direction, at, upper=False)
-            raised = at + grid.delta_error
+            grid = self._grid(direction, grid_delta, upper=False)
+            raised_delta = grid_delta + grid.delta_error
             # Where round-off decides whether delta is above the mass at infinity, it is raised.
-            if abs(raised - grid.infinity) <= RAISED * raised:
-                raised = grid.infinity * (1 + RAISED)
-            lower = max(lower, grid.epsilon(raised) if raised < 1 else 0.0)
+            if abs(raised_delta - grid.infinity) <= RAISED * raised_delta:
+                raised_delta = grid.infinity * (1 + RAISED)
+            lower = max(lower, grid.epsilon(raised_delta) if raised_delta < 1 else 0.0)
         has_parts = any(
             isinstance(item, Parallel) and len(item.distinct) > 1 for item, _ in plan.losses()
         )
@@ -128,20 +130,20 @@ class PLD(Accountant):
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
         """Return upper bounds on epsilon at many deltas, from the grid the smallest one needs."""
         plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)
-        at_zero = self.epsilon(plan, 0.0) if 0.0 in checked_deltas else math.inf
+        epsilon_at_zero = self.epsilon(plan, 0.0) if 0.0 in checked_deltas else math.inf
         smallest = min((delta for delta in checked_deltas if delta > 0), default=1.0)
         grids = [self._grid(direction, smallest, upper=True) for direction in directions(plan)]
         return np.array(
             [
                 max(round_up(grid.epsilon(delta - grid.delta_error)) for grid in grids)
                 if delta
-                else at_zero
+                else epsilon_at_zero
                 for delta in checked_deltas
             ]
         )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
-        """Return `delta` at each of many epsilons, from one grid."""
+        """Return `delta` at each of many epsilons, from one grid for each direction."""
         grids = [
             self._grid(direction, GRID_DELTA, upper=True) for direction in directions(as_plan(plan))
         ]
@@ -157,8 +159,8 @@ class PLD(Accountant):
         uppers = [self.one_way_epsilon(first_direction, delta)]
         for direction in others:
             # The grid of many different losses takes longer than their Rényi curves.
-            many = delta > 0 and len(list(direction.losses())) >= MANY_LOSSES
-            if not (many and RDP().one_way_epsilon(direction, delta) <= uppers[0]):
+            has_slow_grid = delta > 0 and len(list(direction.losses())) >= MANY_LOSSES
+            if not (has_slow_grid and RDP().one_way_epsilon(direction, delta) <= uppers[0]):
                 uppers.append(self.one_way_epsilon(direction, delta))
         return math.inf if any(map(math.isnan, uppers)) else max(0.0, *uppers)
 
@@ -249,15 +251,15 @@ class PLD(Accountant):
 
 def _greatest(grids: list[PLDGrid], upper: bool) -> Profile:
     """Return the profile of parallel parts: the greatest of the composed parts at each epsilon."""
+    sign = 1 if upper else -1
 
-    def greatest(epsilon: Array) -> Array:
-        sign = 1 if upper else -1
+    def greatest_profile(epsilon: Array) -> Array:
         deltas = [grid.delta(epsilon) + sign * grid.delta_error for grid in grids]
         # Any profile is at least 0 and at least 1 - e^epsilon.
         result: Array = np.maximum.reduce([*deltas, -np.expm1(np.minimum(epsilon, 0.0))])
         return result
 
-    return greatest
+    return greatest_profile
 
 
 def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
@@ -270,10 +272,10 @@ def _reach(grid: PLDGrid, tail: float) -> tuple[float, float]:
 
 
 def step_of_grid(plan: Plan, delta: float) -> float:
-    """Return the step of `PLD` for one direction of a plan at ``delta``."""
+    """Return the step of `PLD` for one direction of a plan of fewer than `MANY_LOSSES` losses."""
     # With the default settings of PLD: its grid is the one that `Tight` must not be worse than.
     accountant = PLD()
-    tail = min(accountant.tail, delta * TAIL_SHARE)
+    tail = min(accountant.tail, max(delta * TAIL_SHARE, TAIL_FLOOR))
     _, step = accountant._ends_and_step(plan, tail)  # noqa: SLF001
     return step
 
@@ -293,7 +295,7 @@ def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
 
 
 def _loss_range(item: Item, tail: float) -> tuple[float, float]:
-    """Return bounds that the loss, and its reverse, exceed with probability ``tail`` at most."""
+    """Return bounds on the loss and on its reverse, beyond which delta is about ``tail``."""
     if isinstance(item, Parallel):
         parts = [(part, part.reversed) for part in item.distinct]
         sides = [
@@ -307,7 +309,7 @@ def _loss_range(item: Item, tail: float) -> tuple[float, float]:
 
 
 def _loss_quantile(loss: Loss, tail: float) -> float:
-    """Return a loss beyond which the mass is about ``tail``.
+    """Return a loss at which delta, without the mass at infinity, is about ``tail``.
 
     It is an end of a grid, and any end gives valid bounds.
     """
@@ -320,7 +322,7 @@ def _loss_quantile(loss: Loss, tail: float) -> float:
 
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:
-    """Return a bound that the finite loss of a plan exceeds with probability ``tail`` at most."""
+    """Return a bound beyond which delta, without the mass at infinity, is ``tail`` at most."""
     # The mass at infinity is counted apart; ``tail`` more may be moved there.
     beyond = min(tail + infinity_mass(plan), 1.0)
     by_rho = ZCDP().one_way_epsilon(plan, beyond)

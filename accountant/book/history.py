@@ -192,7 +192,7 @@ def _number_or_time(argument: str, value: object) -> tuple[int | None, str | Non
     """Return (number of an entry, None) or (None, time), as the value is one or the other."""
     if value is None:
         return None, None
-    if isinstance(value, int):
+    if hasattr(value, "__index__"):  # an int, or a whole number of numpy
         return NUMBER.check(argument, value), None
     return None, utc_time(argument, value, "the number of an entry, or ")
 
@@ -253,28 +253,32 @@ class LineReader:
 
     def __init__(self, account: Account, after: int) -> None:
         self._account, self._log = account, account.log
-        self._runs: dict[int, tuple[str | None, str]] = {}  # the name and the question of each
+        # The name and the question of each run, by the number of the entry that opened its plan.
+        self._runs: dict[int, tuple[str | None, str]] = {}
         self._printed_forms: dict[str, str] = {}
-        self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
-        # The mechanism and the loss of the latest line, with their texts, which later lines share.
-        self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
+        # The cost of each plan, as the log states it.  No change of the terms changes a cost, and
+        # after a certified plan all costs are epsilons: that plan is the first charge.
+        self._plan_costs: dict[str, list[str] | None] = {}
+        # The mechanism or plan and the loss of the latest line, with their texts, which later lines
+        # share.
+        self._described: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
         # The numbers of the spends that have an outcome, and of their answers; 0 for a failure.
         self._spend_numbers, self._answer_numbers = array("q"), array("q")
-        self._counting: str | None = None  # how the notion is named in entries
+        self._counting: str | None = None  # how entries name the notion; None for the usual one
         changed = self._last_until(after, "'terms'") if after else None
         terms = account.opening if changed is None else Terms.of(changed.facts)
         self._budget = terms.budget
         self._change_notion(None)
         self._spent = self._notion.encode(self._notion.zero)
         self._charge = 0  # the number of the last charge
-        stating = "'plan', 'reserve'" if account.window is None else "'plan', 'reserve', 'terms'"
-        before = self._last_until(after, stating) if after else None
-        while before is not None and not before.states_charges:
-            before = self._last_until(before.seq - 1, stating)
-        if before is not None:
-            self._spent, self._charge = before.facts["total"], before.seq
-            self._change_notion(before.facts.get("counting"))
+        charging_kinds = "'plan', 'reserve'" + ("" if account.window is None else ", 'terms'")
+        charge = self._last_until(after, charging_kinds) if after else None
+        while charge is not None and not charge.states_charges:
+            charge = self._last_until(charge.seq - 1, charging_kinds)
+        if charge is not None:
+            self._spent, self._charge = charge.facts["total"], charge.seq
+            self._change_notion(charge.facts.get("counting"))
 
     def _last_until(self, seq: int, kinds: str) -> LogEntry | None:
         """Return the data set's last entry of some kinds, up to this number."""
@@ -295,7 +299,7 @@ class LineReader:
         self._notion = self._account.shown_notion(self._budget, counting is not None)
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Note the outcome of a spend, in a few bytes."""
+        """Note the outcome of a spend, in 16 bytes."""
         self._spend_numbers.append(outcome.of)
         self._answer_numbers.append(outcome.seq if outcome.kind == "release" else 0)
 
@@ -311,23 +315,26 @@ class LineReader:
         """Return the lines of a page; call it in the order of the log, inside a transaction."""
         if not spends:
             return []
-        of_page = slice(
+        in_this_page = slice(
             bisect_left(self._spend_numbers, spends[0].seq),
             bisect_right(self._spend_numbers, spends[-1].seq),
         )
-        numbers = zip(self._spend_numbers[of_page], self._answer_numbers[of_page], strict=True)
         outcomes = {
-            of: ("answered", answer) if answer else ("failed", None) for of, answer in numbers
+            spend_number: ("answered", answer_number) if answer_number else ("failed", None)
+            for spend_number, answer_number in zip(
+                self._spend_numbers[in_this_page], self._answer_numbers[in_this_page], strict=True
+            )
         }
         return [self._line(spend, *outcomes.get(spend.seq, NO_OUTCOME)) for spend in spends]
 
     def _line(self, spend: Spend, outcome: str, answer: int | None) -> Line:
         """Return the line of a spend, and note the total and the notion after it."""
-        kind, run, who, released = spend.kind, spend.run, spend.who, spend.mechanism
+        kind, run, who, described = spend.kind, spend.run, spend.who, spend.mechanism
         if kind in (TERMS, PROPOSAL):
             return self._line_of_change(spend)
         if kind == "plan":
-            released, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
+            described, outcome = spend.plan, "planned" if spend.runs is None else "set aside"
+            # A plan states its run by name, and its steps state it by the number of the plan.
             self._runs[spend.seq], run = (run, spend.question), spend.seq
         if kind != "step":  # Its plan paid for a step.
             if spend.total is None:
@@ -335,12 +342,12 @@ class LineReader:
             self._spent, self._charge = spend.total, spend.seq
             if spend.counting != self._counting:
                 self._change_notion(spend.counting)
-        if released != self._mechanism[0]:
-            self._mechanism = released, self._printed(released)
+        if described != self._described[0]:
+            self._described = described, self._printed(described)
         if spend.loss != self._loss[0]:
             self._loss = spend.loss, self._printed(spend.loss)
-        facts, description = self._mechanism
-        user_count: int | None = None  # of all users
+        facts, description = self._described
+        user_count: int | None = None  # if all users pay
         if who is not None:
             user_count = len(range(*who)) if isinstance(who, list) else int(who)
         if run is not None and run not in self._runs:  # the entry that opened it was not read here
@@ -455,7 +462,7 @@ def stored_answer(log: Log, line: Line) -> Any:
     if line.answer is None:
         return None
     entry = log.entry(line.answer)
-    if entry.kind != "release":
+    if entry.kind != "release" or entry.facts["of"] != line.seq:
         raise ParameterError("line", line.answer, "a line of the history of this book")
     try:
         return decode_answer(log.attachment(entry, entry.facts["answer"]))

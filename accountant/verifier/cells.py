@@ -27,9 +27,10 @@ from .releases import LISTED, ONE, STILL, Release
 
 
 class Cell(NamedTuple):
-    """A part of the outcomes: its masses, and the least and the greatest of its losses.
+    """A part of the outcomes: its masses under P and Q, and bounds on its losses.
 
-    ``low`` is None where the losses have no lower bound, and ``high`` where they have no upper one.
+    ``low`` is None where no finite number is below its losses, or where all of them are infinite;
+    ``high`` is None where no finite number is above them.
     """
 
     p: arb
@@ -39,9 +40,11 @@ class Cell(NamedTuple):
 
 
 def cells(release: Release, back: bool, rules: list[Any]) -> list[Cell]:
-    """Return the parts of all outcomes of a release, by growing loss; with ``back`` of (Q, P).
+    """Return the parts of all outcomes of a release; with ``back`` of (Q, P).
 
-    Each release with continuous noise takes its rule from the front of ``rules``.
+    They come by growing loss, those of each option of a choice apart: another order makes a pair on
+    a lattice looser, never wrong.  Each release with continuous noise takes its rule from the front
+    of ``rules``.
     """
     kind = release[0]
     if kind == "choice":  # the output shows which option was chosen
@@ -89,7 +92,7 @@ def symmetric_cells(release: Release, rules: list[Any]) -> list[Cell]:
     if base[0] in LISTED:  # a sample of one response, which has one loss above 0
         positive = [cell for cell in cells(base, False, []) if cell.low is None or cell.low > 0]
         need(sum(cell.low is not None for cell in positive) == 1, "a loss that may be 0")
-    else:
+    else:  # the first part, before the output of loss 0, is left out
         positive = cells_between_points(base, rules, is_half=True)[1:]
     middle = 1 - sum((cell.p + cell.q for cell in positive), arb(0))
     return [*mirrored(positive), Cell(middle, middle, arb(0), arb(0)), *positive]
@@ -97,11 +100,11 @@ def symmetric_cells(release: Release, rules: list[Any]) -> list[Cell]:
 
 def cells_between_points(release: Release, rules: list[Any], *, is_half: bool) -> list[Cell]:
     """Return the parts before, between and after the points of a rule."""
-    points = tails(release, Fields(rules and rules.pop(0), "a rule"), is_half=is_half)
+    at_points = tails(release, Fields(rules and rules.pop(0), "a rule"), is_half=is_half)
     # The losses of Laplace noise are constant beyond the outermost points, 0 and its shift.
     is_bounded = "laplace" in release[0]
-    lowest, highest = (points[0][2], points[-1][2]) if is_bounded else (None, None)
-    with_ends = [(arb(1), arb(1), lowest), *points, (arb(0), arb(0), highest)]
+    lowest, highest = (at_points[0][2], at_points[-1][2]) if is_bounded else (None, None)
+    with_ends = [(arb(1), arb(1), lowest), *at_points, (arb(0), arb(0), highest)]
     return [
         Cell(p - p_next, q - q_next, low, high)
         for (p, q, low), (p_next, q_next, high) in pairwise(with_ends)
@@ -109,7 +112,10 @@ def cells_between_points(release: Release, rules: list[Any], *, is_half: bool) -
 
 
 def tails(release: Release, rule: Fields, *, is_half: bool) -> list[Tail]:
-    """Return P(X > x), Q(X > x) and the loss at x, for the points x of a rule."""
+    """Return P(X > x), Q(X > x) and the loss at x, for the points x of a rule.
+
+    With ``is_half`` the points are distances from the output of loss 0, which is the first one.
+    """
     kind = release[0]
     if kind == "allocation":
         return epoch_tails(release, rule)
@@ -127,13 +133,14 @@ def range_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail
     """Return the tails of the pair above all pairs whose losses have a range e.
 
     Theorems (`bounded_range`, `tails_of_a_range`: Dong, Durfee & Rogers 2020, Lemma 3.2): with
-    s = e^{eps/2}, r = e^{e/2} and u = (1 - s/r) / (1 - 1/r^2), delta is at most u (1 - s/r).  Its
-    slope in -e^eps is Q's tail, u / (s r), and P's tail is delta plus e^eps of that.
+    s = e^{eps/2}, r = e^{e/2} and u = (1 - s/r) / (1 - 1/r^2), delta is at most u (1 - s/r).  The
+    negative of its slope in e^eps = s^2 is Q's tail, u / (s r).  P's tail is delta plus s^2 times
+    that, which is u.
     """
     r = (exact(release[1]) / 2).exp()
-    at_points = [(t / 2).exp().min(r) for t in points]
-    scaled = [((1 - s / r) / (1 - 1 / r**2), s) for s in at_points]
-    return [(u * (1 - s / r) + s * u / r, u / (s * r), 2 * s.log()) for u, s in scaled]
+    roots = [(t / 2).exp().min(r) for t in points]
+    scaled = [((1 - s / r) / (1 - 1 / r**2), s) for s in roots]
+    return [(u, u / (s * r), 2 * s.log()) for u, s in scaled]
 
 
 def laplace_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail]:
@@ -166,7 +173,8 @@ def greatest_tails(release: Release, points: list[arb], is_half: bool) -> list[T
 
     Theorem (`greatest_batch`: docs/proofs/shuffled_epoch.md): one of them has the mean (s + 1) mu
     under P and s mu under Q, the others 0.  The losses within a part are not known, and 0 stands
-    for them: this release only has a pair below it, which is made of the masses of the parts.
+    for them: this release is only the lower pair of a "bound" (`shuffled_epoch`), and a pair below
+    is made of the masses of the parts alone.
     """
     _, mu_squared, s, n = release
     mu = exact(mu_squared).sqrt()

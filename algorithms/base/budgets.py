@@ -13,6 +13,7 @@ References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earl
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import uuid
@@ -253,10 +254,14 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
     total = total_epsilon(plan, fits, budget.delta)
     remedy = (
         f"{repetition} of {type(estimator).__name__} by {repeats.routine} cost that much at delta "
-        f"{budget.delta:g}: PrivateSearchCV tunes for less; to spend it, give every fit "
-        f"ledger=Budget({total:.6g}, {budget.delta:g}) (params={{'ledger': ...}} of "
-        "cross_val_score, a keyword of GridSearchCV.fit), or (book, name)"
+        f"{budget.delta:g}: PrivateSearchCV tunes for less"
     )
+    shared = shared_budget(plan, fits, total, budget.delta)
+    if shared is not None:
+        remedy += (
+            f"; to spend it, give every fit ledger={shared} (params={{'ledger': ...}} of "
+            "cross_val_score, a keyword of GridSearchCV.fit), or (book, name)"
+        )
     raise BudgetExceeded(0.0, total, budget, limit=budget.epsilon, remedy=remedy)
 
 
@@ -269,3 +274,21 @@ def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
         return Tight().epsilon(Repeat(plan, fits), delta)
     except UnsupportedPlan:
         return fits * Tight().epsilon(plan, delta / fits)
+
+
+def shared_budget(plan: Plan, fits: int, total: float, delta: float) -> Budget | None:
+    """Return a budget that pays for all fits, each charged by itself; None where none is found.
+
+    Each fit may follow from answers of earlier ones.  So it needs more than the ``total`` epsilon
+    of a plan that is fixed in advance.
+    """
+    try:
+        for step in range(100):  # up to 2.7 times the total
+            budget = Budget(math.ceil(1000 * total * 1.01**step) / 1000, delta)
+            notion = notion_of(name=None, budget=budget)
+            cost = notion.after(notion.zero, plan)
+            if not notion.refuses(notion.zero, notion.times(cost, fits)):
+                return budget
+    except (OverflowError, UnsupportedPlan):  # an infinite total, or costs that do not add up
+        pass
+    return None

@@ -27,16 +27,19 @@ from accountant.randomness import Rng, generator
 
 Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
 # What the names of types of columns begin with, in lower case, that hold no numbers.
-TEXT = ("str", "cat", "enum", "date", "time", "large_string")
+NO_NUMBERS = (
+    "str", "large_string", "binary", "cat", "enum", "list", "date", "time", "period", "interval",
+    "duration",
+)  # fmt: skip
 
 
 def fills_features(estimator: Any) -> bool:
-    """Return whether missing features count as the public number, as for private records."""
-    of_labels = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
-    return not _is_open(estimator) and not of_labels
+    """Return whether features are private, so that a public number replaces missing ones."""
+    has_public_features = getattr(estimator, "neighbours", None) == Adjacency.LABEL_REPLACE
+    return not _is_not_private(estimator) and not has_public_features
 
 
-def _is_open(estimator: Any) -> bool:
+def _is_not_private(estimator: Any) -> bool:
     """Return whether a fit promises no privacy, and so may look at what it likes."""
     return getattr(estimator, "non_private", False) is True
 
@@ -44,8 +47,12 @@ def _is_open(estimator: Any) -> bool:
 def validated_labelled_data(
     estimator: Any, X: Any, y: Any, encode: Encoding
 ) -> tuple[Any, Any, Any]:
-    """Return public classes, checked features, and labels as numbers; y is None of chunks."""
-    declared = estimator.classes, _is_open(estimator)
+    """Return the public classes, checked features, and labels as numbers.
+
+    Chunks are pairs of features and labels.  They are returned as the features, and the labels are
+    None.
+    """
+    declared = estimator.classes, _is_not_private(estimator)
     if not isinstance(X, Chunks):
         if y is None:
             validated_fit_data(estimator, X, y)  # scikit-learn's own error
@@ -87,7 +94,8 @@ def validated_fit_data(
             allowed = "chunks of a function that starts anew: these data are read more than once"
             raise ParameterError("X", X, allowed)
         estimator.n_features_in_ = X.shape[1]
-        fills = fills_features(estimator), not (labels or _is_open(estimator))
+        # whether features, and whether targets, are filled
+        fills = fills_features(estimator), not (labels or _is_not_private(estimator))
         return X.mapped(partial(_pair_of_floats, fills), X.shape), None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
@@ -96,20 +104,16 @@ def validated_fit_data(
 
 
 def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
-    """Return a chunk of users in the types that scikit-learn's check returns, perhaps filled."""
+    """Return a chunk of users as floats; ``fills`` says which of its two arrays are filled."""
     allowed = "a pair of numbers: features, one row a user, and a target for each row"
     if not isinstance(piece, tuple) or len(piece) != 2:
         raise ParameterError("piece", type(piece), allowed)
-    x, y = piece
+    x, y = (filled(array) if fill else array for array, fill in zip(piece, fills, strict=True))
     x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
         shapes = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
         raise ParameterError("piece", shapes, allowed)
-    pair = x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-    filled_pair = [
-        filled(array) if fill else array for array, fill in zip(pair, fills, strict=True)
-    ]
-    return filled_pair[0], filled_pair[1]
+    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
@@ -125,7 +129,7 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
             "X", data[0], "an array in memory, not chunks: all data are read at once"
         )
     try:
-        if len(data) > 1 and data[1] is not None and not _is_open(estimator):
+        if len(data) > 1 and data[1] is not None and not _is_not_private(estimator):
             data = data[0], filled(data[1]), *data[2:]  # private targets
         if fills_features(estimator):
             # `validate_data` would refuse missing features.  So its two steps are made one by one:
@@ -191,29 +195,35 @@ def filled(data: Any) -> Any:
     """
     if hasattr(data, "tocsr"):
         rows = data.tocsr()
-        if _is_finite(rows.data):
+        finite_numbers = _finite(rows.data)
+        if finite_numbers is rows.data:
             return data
         rows = rows.copy()
-        rows.data = np.nan_to_num(rows.data, nan=0.0)
+        rows.data = finite_numbers
         return rows
     cells, types = cells_of(data), getattr(data, "dtypes", ())
     columns = types if hasattr(types, "__iter__") else (types,)
     if cells.dtype.kind not in "biufO" or any(
-        str(dtype).lower().startswith(TEXT) for dtype in columns
+        str(dtype).lower().startswith(NO_NUMBERS) for dtype in columns
     ):
         reason = "Complex data not supported" if cells.dtype.kind == "c" else "encode text first"
         raise ParameterError("X, y", cells.dtype, f"numbers. {reason}")
-    if cells.dtype.kind == "O":
-        cells = numbers_of(cells)
-    return cells if _is_finite(cells) else np.nan_to_num(cells, nan=0.0)
+    return _finite(numbers_of(cells) if cells.dtype.kind == "O" else cells)
 
 
-def _is_finite(cells: Array) -> bool:
-    """Return whether all cells are finite; each is looked at only if their sum is not finite."""
+def _finite(cells: Array) -> Array:
+    """Return numbers with 0 for each NaN, and the largest float of its sign for an infinite one.
+
+    Each is looked at only if their sum is not finite.
+    """
     if cells.dtype.kind != "f":
-        return True
+        return cells
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(cells.sum())) or bool(np.isfinite(cells).all())
+        if cells.dtype.itemsize > np.dtype(float).itemsize:  # it holds numbers beyond all floats
+            cells = cells.astype(float)
+        if np.isfinite(cells.sum()) or np.isfinite(cells).all():
+            return cells
+    return np.nan_to_num(cells, nan=0.0)
 
 
 def numbers_of(cells: Any) -> Array:

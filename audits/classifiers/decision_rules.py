@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
+from audits.classifiers.output_walk import as_float
 
 ScoreFunction = Callable[[NDArray[Any]], Array]
 # up to this number of intervals, comparisons are faster than a binary search
@@ -190,9 +191,17 @@ def as_numbers(outputs: NDArray[Any]) -> NDArray[Any]:
     """Outputs of a release of single numbers; an output of another kind counts as NaN."""
     if single_numbers(outputs):
         return outputs
-    return np.array(
-        [output if isinstance(output, (int, float)) else np.nan for output in outputs], float
-    )
+    numbers = [
+        as_float(output) if isinstance(output, int) else output if _is_number(output) else np.nan
+        for output in outputs
+    ]
+    return np.array(numbers, float)
+
+
+def _is_number(output: Any) -> bool:
+    """Whether an array of such outputs has one of the types of `single_numbers`."""
+    is_span = isinstance(output, np.timedelta64)  # a subclass of np.integer
+    return isinstance(output, (float, np.integer, np.floating, np.bool_)) and not is_span
 
 
 def merge_intervals(

@@ -36,21 +36,20 @@ class FeatureSchema:
     structure, and of the output as a whole, its category.
     """
 
-    is_array: bool  # as arrays of one type and shape, or else as objects
     width: int  # the number of numbers in an output
     structures: Codes  # the codes of frequent structures; none if all outputs have the same
 
     def numbers(self, outputs: Outputs) -> Array:
         """The numbers of each output, in ``width`` columns; see `padded`."""
-        return self.padded(self.features_of(outputs))
+        return self.padded(extract_features(outputs))
 
     def categories(self, outputs: Outputs) -> Codes:
         """A code of each output as a whole."""
-        return self.features_of(outputs).category
+        return extract_features(outputs).category
 
     def feature_matrix(self, outputs: Outputs) -> Array:
         """Columns to learn from: numbers, their summaries, frequent structures."""
-        return self.columns(self.features_of(outputs))
+        return self.columns(extract_features(outputs))
 
     def columns(self, features: Features) -> Array:
         """The columns to learn from, of features that were extracted before."""
@@ -73,30 +72,14 @@ class FeatureSchema:
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers
 
-    def features_of(self, outputs: Outputs) -> Features:
-        """Features of a chunk, read as the learning runs were."""
-        is_array = outputs.dtype != object
-        if is_array and not self.is_array and len(outputs):
-            # All objects of this chunk happened to be of one type: they are made objects again.
-            boxed = np.empty(len(outputs), dtype=object)
-            for index, output in enumerate(outputs):
-                boxed[index] = output
-            outputs = boxed
-        return extract_features(outputs)
 
-
-def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
-    """The schema of the learning runs of both values."""
-    # One array type and shape for both values (a value without runs has none), and no objects.
-    kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
-    is_array = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
-    no_structures = np.empty(0, np.uint64)
-    # To read features it takes only this; width and structures follow from them.
-    unfinished = FeatureSchema(is_array, width=0, structures=no_structures)
-    features = [unfinished.features_of(side) for side in (first, second)]
+def infer_schema(first: Features, second: Features) -> FeatureSchema:
+    """The schema of the learning runs on the first and on the second value, by their features."""
     structures, counts = np.unique(
-        np.concatenate([side.structure for side in features]), return_counts=True
+        np.concatenate([first.structure, second.structure]), return_counts=True
     )
-    width = max(side.numbers.shape[1] for side in features)
     frequent = structures[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
-    return FeatureSchema(is_array, width, frequent if structures.size > 1 else no_structures)
+    return FeatureSchema(
+        max(first.numbers.shape[1], second.numbers.shape[1]),
+        frequent if structures.size > 1 else structures[:0],
+    )

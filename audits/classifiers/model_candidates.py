@@ -38,7 +38,7 @@ from audits.classifiers.linear_scores import (
     fit_spline_basis,
     mean_difference_weights,
 )
-from audits.classifiers.output_features import RAW_COLUMNS, Features
+from audits.classifiers.output_features import RAW_COLUMNS, Features, extract_features
 from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
 from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
@@ -201,7 +201,7 @@ class ReducedOutputs:
 
     def __call__(self, outputs: Outputs) -> Array:
         """The rows."""
-        features = self.schema.features_of(outputs)
+        features = extract_features(outputs)
         numbers = self.reduction(self.schema.padded(features))
         return np.hstack([numbers, self.schema.shapes(features)])
 
@@ -212,8 +212,8 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     These are a table of whole outputs if they repeat, and candidates from the numbers in them:
     screened ones if there are more than `RAW_COLUMNS`, else sums over them and an additive model.
     """
-    schema = infer_schema(first, second)
-    features = [schema.features_of(side) for side in (first, second)]
+    features = [extract_features(side) for side in (first, second)]
+    schema = infer_schema(*features)
     first_codes, second_codes = (side_features.category for side_features in features)
     runs = len(first_codes) + len(second_codes)
     distinct = np.unique(np.concatenate([first_codes, second_codes])).size

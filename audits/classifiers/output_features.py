@@ -8,7 +8,6 @@ a claim about the release holds for its features.
 from __future__ import annotations
 
 import functools
-import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
 from audits.classifiers.python_readers import reader_of
-from audits.classifiers.uniform_outputs import uniform_block
+from audits.classifiers.uniform_outputs import UniformBlock, array_block, uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
 # An output of at most this many numbers has a column for each of them; of a wider one, the numbers
@@ -124,14 +123,15 @@ def output_features(output: Any) -> OutputFeatures:
 
 
 def extract_features(outputs: NDArray[Any]) -> Features:
-    """The features of outputs, one row per run."""
-    kind, count = outputs.dtype.kind, len(outputs)
-    if kind in "biufcmM":
-        flat = outputs.reshape(count, math.prod(outputs.shape[1:]))[:, :MAX_NUMBERS]
-        if kind == "c":
-            flat = np.hstack([flat.real, flat.imag])
-        flat = flat.astype(np.int64) if kind in "mM" else flat
-        return Features(flat.astype(float), np.zeros(count, np.uint64), row_codes(flat))
+    """The features of outputs, one row per run; each depends on its own output alone.
+
+    An array is read as a list of its elements or rows would be, since one output of another kind
+    makes a list of what would else be an array.
+    """
+    block = array_block(outputs) if outputs.dtype.kind in "biuf" else None
+    if block is not None:
+        table, structure, codes = _table_and_codes(block, len(outputs))
+        return Features(table, np.full(len(outputs), structure, np.uint64), codes)
     items = list(read_outputs(outputs))
     plain = [index for index, item in enumerate(items) if not isinstance(item, OutputFeatures)]
     new_features = _features_of_each([items[index] for index in plain])
@@ -223,11 +223,16 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     block = uniform_block(outputs)
     if block is None:
         return None
-    count = len(outputs)
+    table, structure, codes = _table_and_codes(block, len(outputs))
+    pairs = zip(codes.tolist(), table, strict=True)
+    return [OutputFeatures(structure, code, row) for code, row in pairs]
+
+
+def _table_and_codes(block: UniformBlock, count: int) -> tuple[Array, int, Codes]:
+    """The numbers of ``count`` outputs, the code of their structure, and those of each output."""
     table = np.hstack([np.empty((count, 0)), *block.columns])
     structure = structure_code(block.words)
-    codes = combined_codes(structure, block.exact, table).tolist()
-    return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
+    return table, structure, combined_codes(structure, block.exact, table)
 
 
 def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatures]:

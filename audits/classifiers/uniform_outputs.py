@@ -68,6 +68,16 @@ def uniform_block(values: Sequence[Any]) -> UniformBlock | None:
     return block if sum(column.shape[1] for column in block.columns) <= MAX_NUMBERS else None
 
 
+def array_block(outputs: NDArray[Any]) -> UniformBlock | None:
+    """Numbers or rows of an array as a block, read as the objects of a list of them would be."""
+    if not outputs.size or outputs[0].size > MAX_NUMBERS:
+        return None
+    if outputs.ndim == 1:
+        return _numbers(outputs, type(outputs[0])) if type(outputs[0]) in NUMBERS else None
+    block = UniformBlock([array_word(outputs[0])])
+    return block if block.append_array(outputs) else None
+
+
 def _block(values: Sequence[Any], depth: int) -> UniformBlock | None:
     """The block of the same part of all outputs; ``depth`` is how deeply it is nested."""
     kinds = set(map(type, values))
@@ -92,7 +102,7 @@ def _block(values: Sequence[Any], depth: int) -> UniformBlock | None:
     return None
 
 
-def _numbers(values: Sequence[Any], kind: type) -> UniformBlock | None:
+def _numbers(values: Sequence[Any] | NDArray[Any], kind: type) -> UniformBlock | None:
     block = UniformBlock([type_name(values[0])])
     try:
         numbers = np.array(values, np.int64 if kind in {int, np.int64} else float)

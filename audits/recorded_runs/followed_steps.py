@@ -33,11 +33,11 @@ from audits.recorded_runs.noisy_numbers import (
     use,
     view_of,
 )
-from audits.recorded_runs.questions import GREATER, compared
+from audits.recorded_runs.questions import COMPARISON_SIGNS, compared
 from audits.recorded_runs.tape import Tape, current_tape
 from audits.recorded_runs.views import View, add, fits, join, linear_map, scale, select
 
-# ufuncs that are linear in either operand
+# ufuncs that are linear in each of their two operands
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
@@ -48,8 +48,7 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
 
     Three ways are tried in turn: arithmetic or a comparison that can be followed, a function of
     noise alone, and the call with plain numbers.  By the last the inputs count as released, but
-    not by the functions in `HARMLESS`.  ``NotImplemented`` is the sign between these functions that
-    the next way is to be tried.
+    not by the functions in `HARMLESS`.  A way that does not apply returns ``NotImplemented``.
     """
     out = options.pop("out", None)
     tape = current_tape()
@@ -59,27 +58,38 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     result: Any = NotImplemented
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
         result = _arithmetic(tape, ufunc, inputs, followed)
-    if result is NotImplemented and tape is not None and is_noise_alone(*followed):
+    # A second call of ``at`` would change its first operand once more.
+    is_of_noise = method != "at" and ufunc.nout == 1 and is_noise_alone(*followed)
+    if result is NotImplemented and tape is not None and is_of_noise:
         result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:
         harmless = ufunc.__name__ in HARMLESS
         plain_inputs = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*plain_inputs, **options)
-    if out is None or out[0] is None:
+    if out is None:
+        return result
+    if ufunc.nout > 1:
+        return tuple(map(written, result, out))
+    return written(result, out[0])
+
+
+def written(result: Any, target: Any) -> Any:
+    """Write a result to the array ``target``, if any; return what stands for the result then."""
+    if target is None:
         return result
     output = result.output if isinstance(result, NoisyNumber) else plain(result)
-    np.copyto(np.asarray(plain(out[0])), output, casting="unsafe")
+    np.copyto(np.asarray(plain(target)), output, casting="unsafe")
     is_followed = isinstance(result, NoisyNumber) or noisy_of(result) is not None
-    return result if is_followed else out[0]
+    return result if is_followed else target
 
 
 def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any]) -> Any:
     """The followed result of arithmetic on numbers; NotImplemented if the noise is not followed.
 
-    ``followed`` are those of the ``inputs`` that are followed.
+    ``followed`` are those of the ``inputs`` that are followed.  A comparison has a plain answer.
     """
     name = ufunc.__name__
-    if name in GREATER:
+    if name in COMPARISON_SIGNS:
         return compared(tape, ufunc, inputs)
     if name in ("log", "absolute", "sign", "copysign"):
         is_pure = is_noise_alone(*followed)
@@ -94,7 +104,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
         noisy = followed[0]
         # A product of two noises, and a number divided by noise, are not followed.
         at_divisor = name != "multiply" and noisy is not inputs[0]
-        if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
+        if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _result_shape(inputs)):
             return NotImplemented
         factor = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
         with np.errstate(all="ignore"):
@@ -111,7 +121,7 @@ def _arithmetic(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: 
     return _step(tape, name, lambda: ufunc(*map(plain, inputs)), view, still_followed, pure)
 
 
-def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
+def _result_shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape of the result of arithmetic with these inputs."""
     return np.broadcast_shapes(*(np.shape(plain(x)) for x in inputs))
 
@@ -134,7 +144,7 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     A noisy number stays followed if pure noise is added to it and the result has its shape, or
     within the line that made it; both are released if the view of the sum would be too large.
     """
-    shape = _shape(inputs)
+    shape = _result_shape(inputs)
     is_small_enough = fits([view_of(x) for x in inputs], shape)
     first, second = inputs
     operands = []
@@ -203,8 +213,8 @@ def choose(tape: Tape, name: str, operands: list[Any], pick: Callable[..., Any])
 
 def _function_of_noise(tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any) -> Any:
     """Record a function of noise alone; unless it is linear, its noise is of an unknown law."""
-    sums = ufunc is np.add and method in LINEAR_SUMS
-    if sums or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
+    is_sum = ufunc is np.add and method in LINEAR_SUMS
+    if is_sum or (ufunc.__name__ in LINEAR_PRODUCTS and method == "__call__"):
         result = linear_step(tape, ufunc.__name__, getattr(ufunc, method), inputs, options)
         if result is not NotImplemented:
             return result
@@ -229,13 +239,13 @@ def linear_step(
     (position,) = followed_positions
     noise = arguments[position]
 
-    def of(values: Any) -> Any:
+    def image(values: Any) -> Any:
         return function(*arguments[:position], values, *arguments[position + 1 :], **options)
 
-    view = linear_map(view_of(noise), of)
+    view = linear_map(view_of(noise), image)
     if view is None:
         return NotImplemented
-    return _step(tape, name, lambda: of(plain(noise)), view, [noise], True)
+    return _step(tape, name, lambda: image(plain(noise)), view, [noise], True)
 
 
 def noise_from_noise(

@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.followed_steps import choose, compute, linear_step, noise_from_noise
+from audits.recorded_runs.followed_steps import (
+    choose,
+    compute,
+    linear_step,
+    noise_from_noise,
+    written,
+)
 from audits.recorded_runs.noisy_numbers import (
     NoisyNumber,
     is_noise_alone,
@@ -27,7 +33,7 @@ from audits.recorded_runs.noisy_numbers import (
     plain,
     use,
 )
-from audits.recorded_runs.questions import place_of_largest
+from audits.recorded_runs.questions import place_of_extreme
 from audits.recorded_runs.tape import Tape, current_tape
 
 BINARY = {
@@ -324,7 +330,7 @@ def _place(operand: FollowedArray, smallest: bool, arguments: Any, options: Any)
     """The place of the largest or smallest number; with an axis or options it uses all numbers."""
     tape = current_tape()
     if tape is not None and operand.noisy_number is not None and not (arguments or options):
-        return place_of_largest(tape, operand, smallest)
+        return place_of_extreme(tape, operand, smallest)
     name = "argmin" if smallest else "argmax"
     return getattr(use(operand), name)(*arguments, **options)
 
@@ -372,14 +378,16 @@ def _call_array_function(function: Any, arguments: Any, options: Any) -> Any:
     tape = current_tape()
     if function in ABOUT_SHAPE:
         return function(*map(plain, arguments), **options)
+    out = options.pop("out", None)
     result: Any = NotImplemented
     if tape is not None:
         result = _selection(tape, function, arguments, options)
         if result is NotImplemented:
             result = _function_of_noise(tape, function, arguments, options)
-    if result is not NotImplemented:
-        return result
-    return function(*map(use, arguments), **{name: use(value) for name, value in options.items()})
+    if result is NotImplemented:
+        plain_options = {name: use(value) for name, value in options.items()}
+        result = function(*map(use, arguments), **plain_options)
+    return written(result, out)
 
 
 def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
@@ -389,7 +397,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     pick: Any
     is_followed = noisy_of(operand) is not None
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
-        return place_of_largest(tape, operand, function is np.argmin)
+        return place_of_extreme(tape, operand, function is np.argmin)
     if function is np.diag and np.ndim(plain(operand)) == 1 and is_followed and not options:
         offset = arguments[1:]
         diagonal = np.diag(np.ones(len(operand), dtype=bool), *offset)

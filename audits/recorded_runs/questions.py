@@ -26,25 +26,25 @@ from audits.recorded_runs.noisy_numbers import (
 from audits.recorded_runs.tape import Tape
 from audits.recorded_runs.views import broadcast, select
 
-# the sign of (first - second) for which the comparison is true
-GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
+# For each comparison, the sign of (first - second) for which it is true.
+COMPARISON_SIGNS = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 ROUND_OFF = 1e-9  # absolute: by how much sums of probabilities may be wrong by rounding
 
 
 def compared(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     """The answer to a comparison, which is recorded; NotImplemented if no operand is followed.
 
-    A random threshold counts as released.  So does a noisy value that is compared with a plain
-    number which differs between the runs, and is therefore private.
+    A random threshold counts as released.  So does a noisy value, but not noise alone, that is
+    compared with a plain number which differs between the runs, and is therefore private.
     """
-    for operand, threshold in (inputs, inputs[::-1]):
-        if _is_random_threshold(tape, operand, threshold):
+    for operand, other in (inputs, inputs[::-1]):
+        if _is_random_threshold(tape, operand, other):
             use(operand)
     if not any(map(is_unused, inputs)):
         return NotImplemented
     outcome = ufunc(*map(plain, inputs))
     greater, smaller = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
-    if GREATER[ufunc.__name__] < 0:
+    if COMPARISON_SIGNS[ufunc.__name__] < 0:
         greater, smaller = smaller, greater
     earlier_question = tape.expected()  # the recorded event at this place, in the second run
     answer = tape.ask(COMPARISON, outcome, np.shape(outcome), (greater, smaller))
@@ -66,38 +66,41 @@ def compared(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     return answer
 
 
-def _is_random_threshold(tape: Tape, operand: Any, threshold: Any) -> bool:
-    """Whether a uniform number is compared with more plain ones than it has elements.
+def _is_random_threshold(tape: Tape, operand: Any, other: Any) -> bool:
+    """Whether uniform noise is compared with more plain numbers than it has elements.
 
-    It is then a random threshold and no coin, unless the plain numbers are cumulative
-    probabilities, as in a draw by inversion: these rise to 1.
+    It is then a random threshold, and no coin for each number.  It is none if the plain numbers are
+    cumulative probabilities, which rise to 1, as in a draw by inversion.
     """
-    if not is_noise_alone(operand) or noisy_of(threshold) is not None:
+    if not is_noise_alone(operand) or noisy_of(other) is not None:
         return False
     view = view_of(operand)
-    compared_with = np.asarray(threshold, dtype=float)
+    plain_numbers = np.asarray(other, dtype=float)
     is_one_for_each = (
-        compared_with.size <= view.value.size and compared_with.ndim <= view.value.ndim
+        plain_numbers.size <= view.value.size and plain_numbers.ndim <= view.value.ndim
     )
     if is_one_for_each or tape.laws_of(view) != {"uniform"}:
         return False
-    if view.noises.shape[-1] != 1 or not compared_with.size:
+    if view.noises.shape[-1] != 1 or not plain_numbers.size:
         return True
     with np.errstate(all="ignore"):
         # The level of the uniform number U at which value + factor U is the plain number.
-        uniform_levels = np.atleast_1d((compared_with - view.value) / view.factors[..., 0])
+        uniform_levels = np.atleast_1d((plain_numbers - view.value) / view.factors[..., 0])
     rises = np.all(np.diff(uniform_levels) >= -ROUND_OFF)
     return not (rises and np.all(np.abs(uniform_levels[..., -1] - 1) < ROUND_OFF))
 
 
-def place_of_largest(tape: Tape, operand: Any, smallest: bool = False) -> Any:
-    """Record that code learned the position of the largest number, and return that position."""
+def place_of_extreme(tape: Tape, operand: Any, smallest: bool = False) -> Any:
+    """Record that code learned where the largest or smallest number is, and return this place.
+
+    It is the answer to one comparison of this number with each of all numbers.
+    """
     flat = np.ravel(operand.as_plain())
-    best = np.argmin(flat) if smallest else np.argmax(flat)
+    place_in_this_run = np.argmin(flat) if smallest else np.argmax(flat)
     view = view_of(operand)
     all_numbers = select(view, np.arange(flat.size))
-    winner = select(view, np.full(flat.size, int(best)))
-    sides = (all_numbers, winner) if smallest else (winner, all_numbers)
-    place = tape.ask("argmin" if smallest else "argmax", best, (flat.size,), sides)
+    extreme = select(view, np.full(flat.size, int(place_in_this_run)))
+    sides = (all_numbers, extreme) if smallest else (extreme, all_numbers)
+    place = tape.ask("argmin" if smallest else "argmax", place_in_this_run, (flat.size,), sides)
     operand.noisy_number.questions += 1
     return place

@@ -23,7 +23,10 @@ GENERATORS = ("rng", "generator", "random_state")  # arguments that get a record
 
 @final
 class Run(NamedTuple):
-    """The tape of a run, and its plain result; None if the run left the recorded one."""
+    """The tape of a run, and its plain result; without a meaning if the run left the recorded one.
+
+    ``tape.parted`` says whether it left it.
+    """
 
     tape: Tape
     result: Any
@@ -31,13 +34,13 @@ class Run(NamedTuple):
 
 @final
 class Runs(NamedTuple):
-    """What is run, on which data, and which draws are public."""
+    """The audited function with its two data sets, and how each run of it is made."""
 
     function: Callable[..., Any]
     data: Any
     neighbour: Any
     seed: int
-    public: frozenset[DrawSite]  # call sites of draws that are no noise, and the same in both runs
+    public: frozenset[DrawSite]  # where public randomness is drawn: it hides nothing, as no noise
 
     def run(
         self,
@@ -45,23 +48,25 @@ class Runs(NamedTuple):
         of_neighbour: bool = False,
         redraw: Redraw | None = None,
     ) -> Run:
-        """Run the function once on a copy of the data; an exception is a result too."""
+        """Run the function once on a copy of the data; an exception is a result too.
+
+        The run follows the ``recorded`` tape, if there is one; `Tape` explains ``redraw``.
+        """
         data = self.neighbour if of_neighbour else self.data
-        sizes = number_of_records(self.data), number_of_records(self.neighbour)
         tape = Tape(
             self.seed,
-            sizes[of_neighbour],
+            number_of_records(data),
             missing_record(self.data, self.neighbour),
             recorded,
             public=self.public,
             redraw=redraw,
         )
-        arguments = copy.deepcopy(data)
-        options = _generator_for(self.function, self.seed)
+        copied_data = copy.deepcopy(data)
+        generator_argument = _generator_for(self.function, self.seed)
         result: Any = None
         with running(tape):
             try:
-                result = plain_result(self.function(arguments, **options))
+                result = plain_result(self.function(copied_data, **generator_argument))
             except Parted:
                 pass
             except Exception as error:  # An exception is an outcome like any other.
@@ -70,7 +75,10 @@ class Runs(NamedTuple):
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
-    """Return a recording generator under the name by which the function takes one, if it does."""
+    """Return a recording generator under the name of the argument that takes one, if any does.
+
+    The first argument takes the data, whatever its name.
+    """
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -20,8 +20,9 @@ Result = TypeVar("Result")
 def without_values(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The function, whose `ParameterError` is raised from a frame that holds no argument.
 
-    The traceback starts anew in this frame, so those of the function itself are dropped.  Those of
-    the errors that led to this one are dropped too, and this frame forgets its own arguments.
+    The traceback starts anew in this frame, so that the frames of the function itself are dropped.
+    The tracebacks of the errors that led to this one are dropped too, and this frame forgets its
+    own arguments.  Other errors are faults of a program, and keep theirs.
     """
 
     @functools.wraps(function)
@@ -30,10 +31,13 @@ def without_values(function: Callable[Arguments, Result]) -> Callable[Arguments,
         try:
             return function(*arguments, **options)
         except ParameterError as error:
-            cause = error.__cause__ or error.__context__
-            while cause is not None:
-                cause.__traceback__, cause = None, cause.__cause__ or cause.__context__
-            del arguments, options
+            chain: list[BaseException] = [error]
+            for later in chain:
+                for earlier in (later.__cause__, later.__context__):
+                    if earlier is not None and earlier not in chain:
+                        chain.append(earlier)
+                later.__traceback__ = None
+            del arguments, options, chain, later, earlier
             raise error.with_traceback(None)  # noqa: B904
 
     return called

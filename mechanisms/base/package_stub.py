@@ -11,9 +11,12 @@ from mechanisms.base.mechanism import registry
 
 STUB = Path(__file__).parents[1] / "__init__.pyi"
 HEAD = '"""The types of the public names: made by `make table`."""\n\n'
-# The modules and names of the other exports, in the order of sorted imports.
-BASE_NAMES = (
-    *(("base.mechanism", one) for one in ("EXACT", "IDEALISED", "Arithmetic", "Mechanism")),
+# The module and the name of each export that is no mechanism, in the order of sorted imports.
+BASE_EXPORTS = (
+    ("base.mechanism", "EXACT"),
+    ("base.mechanism", "IDEALISED"),
+    ("base.mechanism", "Arithmetic"),
+    ("base.mechanism", "Mechanism"),
     ("base.mechanism", "registry"),
     ("base.parameters", "declare"),
     ("base.parameters", "param"),
@@ -22,10 +25,13 @@ BASE_NAMES = (
 
 def package_stub() -> str:
     """Return the text of the stub: an import of each public name of the package."""
-    inside = [cls for cls in registry() if cls.__module__.startswith("mechanisms.")]
-    ours = ((cls.__module__.removeprefix("mechanisms."), cls.__name__) for cls in inside)
-    names = sorted([*BASE_NAMES, *ours], key=lambda entry: entry[0])
-    return HEAD + "".join(f"from .{home} import {name} as {name}\n" for home, name in names)
+    mechanisms = [
+        (cls.__module__.removeprefix("mechanisms."), cls.__name__)
+        for cls in registry()
+        if cls.__module__.startswith("mechanisms.")  # not one that a test or a user registered
+    ]
+    exports = sorted([*BASE_EXPORTS, *mechanisms], key=lambda export: export[0])
+    return HEAD + "".join(f"from .{module} import {name} as {name}\n" for module, name in exports)
 
 
 def write_stub() -> None:

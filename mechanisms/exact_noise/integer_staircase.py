@@ -32,7 +32,7 @@ class IntegerStaircase:
     """
 
     stair: int  # cells of each level but the first
-    upper: int  # cells of the first level, on each side of 0
+    upper: int  # cells of the first level, on each side of 0: the upper part of a stair
     width: float  # 1 / width is the logarithm of the factor from each level to the next
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:

@@ -19,21 +19,24 @@ from audits.minimax.information.bernoulli_kl import (
 )
 from audits.minimax.information.contraction import fano_information, le_cam_divergence
 
+ROUND_OFF = 1e-12  # by how much a sharp bound is lowered: more than the round-off of its formula
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class DecodingErrorBound:
     """A lower bound on the probability of a wrong decode: our own, and the published one."""
 
-    sharp: float
-    published: float
+    sharp: float  # rounded down
+    published: float  # the formula of the papers, not rounded
 
 
 def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
-    """Bound the probability of a wrong decode of a uniform point, reports all at once.
+    """Bound the probability of a wrong decode of a uniform point from reports made all at once.
 
-    Ours inverts ``kl(s || 1 / M) <= I`` for M points; the paper's is ``1 - (I + ln 2) / ln M`` of
-    its own I.
+    A decode is right with probability s at most.  For M points, ours is the largest s with
+    ``kl(s || 1 / M) <= I``, for the information I of the reports about the point in nats; the
+    paper's error is ``1 - (I + ln 2) / ln M``, of its own bound on I.
 
     Parameters
     ----------
@@ -68,7 +71,7 @@ def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBo
     information = fano_information(family, n, epsilon)
     right = most_right_given_information(information.sharp, family.points)
     printed = 1 - (information.published + math.log(2)) / math.log(family.points)
-    return DecodingErrorBound(sharp=1 - right, published=max(printed, 0.0))
+    return DecodingErrorBound(sharp=_below(1 - right), published=max(printed, 0.0))
 
 
 def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
@@ -89,7 +92,7 @@ def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingError
     Returns
     -------
     DecodingErrorBound
-        Lower bounds on the sum of both error probabilities.
+        Lower bounds on the sum of both error probabilities; ``sharp`` is rounded down.
 
     Raises
     ------
@@ -109,19 +112,25 @@ def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingError
     """
     divergence = le_cam_divergence(family, n, epsilon)
 
-    def error_sum(nats: float) -> float:
-        return max(1 - math.sqrt(nats / 2), 0.0)  # TV <= sqrt(KL / 2)
-
-    return DecodingErrorBound(
-        sharp=error_sum(divergence.sharp), published=error_sum(divergence.published)
+    sharp, published = (
+        1 - math.sqrt(nats / 2)  # TV <= sqrt(KL / 2)
+        for nats in (divergence.sharp, divergence.published)
     )
+    return DecodingErrorBound(sharp=_below(sharp), published=max(published, 0.0))
+
+
+def _below(error: float) -> float:
+    """Return a bound on an error probability, rounded down; at least 0."""
+    return max(error - ROUND_OFF, 0.0)
 
 
 def private_many_points(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
-    """Bound the probability of a wrong decode of a uniform point, reports one after another.
+    """Bound the probability of a wrong decode of a uniform point; users report one by one.
 
-    Ours inverts ``kl(1 / M || s) <= mean KL(M_0 || M_v)`` for M points.  The papers test two
-    hypotheses: ``published`` is half of the sum of both errors of `private_le_cam`.
+    Each user knows the reports before.  For M points, the probability s of a right decode is at
+    most the largest one with ``kl(1 / M || s) <= mean KL(M_0 || M_v)``, the divergence from the
+    reports at theta = 0 to those at the point v.  The papers test two hypotheses: ``published`` is
+    half of the sum of both errors of `private_le_cam`.
 
     Parameters
     ----------
@@ -156,4 +165,4 @@ def private_many_points(family: SignedBasis, n: int, epsilon: float) -> Decoding
     divergence = le_cam_divergence(family, n, epsilon)
     right = most_right_given_divergence(divergence.sharp, family.points)
     published = private_le_cam(family, n, epsilon).published / 2
-    return DecodingErrorBound(sharp=1 - right, published=published)
+    return DecodingErrorBound(sharp=_below(1 - right), published=published)

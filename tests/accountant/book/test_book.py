@@ -46,9 +46,11 @@ def test_a_line_that_is_none_has_no_answer(any_book):
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.release(TENTH, np.sum)
-        [line] = book.history("d")
-        with pytest.raises(ParameterError, match="line must be"):
-            book.answer(line._replace(answer=line.seq))
+            ledger.release(TENTH, np.sum)
+        line, next_line = book.history("d")
+        for answer in (line.seq, next_line.answer):  # of a spend, and of another line
+            with pytest.raises(ParameterError, match="line must be"):
+                book.answer(line._replace(answer=answer))
 
 
 @pytest.mark.parametrize("run", ["june", ""])

@@ -101,7 +101,7 @@ def test_pages_and_selections_are_parts_of_the_whole_history(stored_book, monkey
             assert book.history("d", last=k + 1) == whole[-(k + 1) :]
             since = whole[k - 1].seq if k else 0
             assert book.history("d", since=since) == whole[k:]
-            assert book.history("d", since=since, last=3) == whole[k:][-3:]
+            assert book.history("d", since=np.int64(since), last=3) == whole[k:][-3:]
         bobs = [line for line in whole if line.author == "bob"]
         assert len(bobs) == 13
         assert book.history("d", author="bob") == bobs

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 
 from accountant import (
+    ApproxLoss,
     Book,
     Budget,
     BudgetExceeded,
@@ -235,6 +236,8 @@ def test_cross_validation_is_refused_with_the_sum_it_would_cost():
         assert f"{fits} fits of PrivateLasso by" in said
         assert f"needs epsilon {total:.6g}" in said
         assert "PrivateSearchCV tunes for less" in said
+        budget = budgets.shared_budget(folds, fits, total, 1e-6)
+        assert f"give every fit ledger={budget} (params={{'ledger': ...}} of" in said
     for name in ("PrivateLinearRegression", "PrivateLogisticRegression"):
         model, data = FITS[name]
         said = said_by(lambda m=model, d=data: GridSearchCV(m, {"rounds": [2, 3]}, cv=3).fit(*d))
@@ -242,6 +245,23 @@ def test_cross_validation_is_refused_with_the_sum_it_would_cost():
     assert "two fits, and there may be more, of PrivateLasso by BaggingRegressor" in said_by(
         lambda: BaggingRegressor(LASSO, n_estimators=2).fit(X, Y)
     )
+
+
+@pytest.mark.parametrize("name", ["PrivateLasso", "PrivateLinearRegression"])
+def test_the_budget_that_a_refusal_names_pays_for_all_fits_and_no_more(name):
+    plan, spending = FITS[name][0].plan((80, 3)), budgets.Spending()
+    total = budgets.total_epsilon(plan, 7, 1e-6)
+    budget = budgets.shared_budget(plan, 7, total, 1e-6)
+    assert total < budget.epsilon < 1.1 * total
+    for _ in range(7):
+        spending.charge(budget, plan)
+    with pytest.raises(BudgetExceeded):
+        spending.charge(budget, plan)
+
+
+def test_no_budget_pays_for_more_failures_than_its_delta():
+    assert budgets.shared_budget(ApproxLoss(1.0, 1e-6), 3, np.inf, 2e-6) is None
+    assert budgets.shared_budget(ApproxLoss(1.0, 1e-6), 3, 3.0, 2e-6) is None
 
 
 @pytest.mark.filterwarnings("ignore::accountant.errors.IdealisedNoiseWarning")

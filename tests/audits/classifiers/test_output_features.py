@@ -12,6 +12,7 @@ import pytest
 from accountant import ParameterError, PureLoss
 from audits import Outcome, audit
 from audits.classifiers.feature_schema import infer_schema
+from audits.classifiers.model_candidates import model_candidates
 from audits.classifiers.output_features import (
     extract_features,
     output_features,
@@ -164,11 +165,42 @@ def test_summaries_of_a_vector():
     assert (first, there, ties) == (2.0, -3.0, 2.0)
 
 
-def test_a_chunk_that_happens_to_be_of_one_type_is_read_like_the_others():
-    mixed, plain = as_output_array([1.0, None, 2.0]), as_output_array([1.0, 2.0])
-    layout = infer_schema(mixed, mixed)
-    assert layout.categories(plain).tolist() == layout.categories(mixed)[[0, 2]].tolist()
-    assert layout.feature_matrix(plain).tolist() == layout.feature_matrix(mixed)[[0, 2]].tolist()
+@pytest.mark.parametrize(
+    "outputs",
+    [np.array([1.0, 2.0, -0.0]), np.array([True, False]), np.arange(6).reshape(2, 3),
+     np.array([2**60, 2**60 + 1]), np.eye(2, dtype=np.float32), np.array([1j, 2j]),
+     np.array([[1.0, np.nan]]), np.zeros((2, 0))],
+    ids=repr,
+)  # fmt: skip
+def test_features_of_an_output_do_not_depend_on_the_others(outputs):
+    mixed = as_output_array([*outputs, None])
+    assert mixed.dtype == object
+    alone, beside = extract_features(outputs), extract_features(mixed)
+    assert alone.category.tolist() == beside.category[:-1].tolist()
+    assert alone.structure.tolist() == beside.structure[:-1].tolist()
+    for features in (alone, beside):
+        schema = infer_schema(features, features)
+        matrices = schema.feature_matrix(outputs), schema.feature_matrix(mixed)[:-1]
+        assert np.array_equal(*matrices, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda rng, n: rng.integers(0, 2, (n, 2)), lambda rng, n: rng.integers(0, 2, n),
+     lambda rng, n: rng.random(n) < 0.5, lambda rng, n: rng.random(n).astype(np.float32),
+     lambda rng, n: rng.normal(size=n) + 1j],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "odd", [None, RaisedOutcome("ValueError"), 10**400], ids=["none", "error", "great"]
+)
+def test_a_score_of_an_output_does_not_depend_on_the_others(draw, odd):
+    rng = np.random.default_rng(0)
+    first, second, outputs = draw(rng, 60), draw(rng, 60), draw(rng, 8)
+    mixed = as_output_array([*outputs, odd])
+    for candidate in model_candidates(first, second):
+        score = candidate.train([*range(len(candidate.folds))])
+        alone, beside = (score(candidate.extract(each)) for each in (outputs, mixed))
+        assert np.array_equal(alone, beside[:-1])
 
 
 def test_draws_of_different_kinds_are_joined_as_objects():

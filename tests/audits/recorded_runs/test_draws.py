@@ -341,6 +341,9 @@ OF_ARRAYS = [
     "changed(z, lambda a: a.__iadd__(1.0))", "changed(z, lambda a: a.__isub__(1.0))",
     "changed(z, lambda a: a.__imul__(2.0))", "changed(z, lambda a: a.__itruediv__(2.0))",
     "changed(z, lambda a: a.sort())", "str(z)", "repr(z)", "written(z)",
+    "changed(z, lambda a: np.add.at(a, [0, 0], 2.0))", "np.modf(z)", "np.divmod(z, 0.5)",
+    "into(1, lambda a: np.add.at(a, range(6), z))", "into(1, lambda a: np.cumsum(z, out=a))",
+    "into(2, lambda *two: np.modf(z, out=two))", "into(1, lambda a: np.take(z, range(6), out=a))",
 ]  # fmt: skip
 
 
@@ -355,6 +358,11 @@ def written(array):
     for k, number in enumerate(array):
         sums[k % 3] += number
     return sums
+
+
+def into(count, write):
+    arrays = [np.ones(6) for _ in range(count)]
+    return write(*arrays), arrays
 
 
 def compare(plain, recorded, words):

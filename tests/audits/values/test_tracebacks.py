@@ -7,6 +7,7 @@ import pytest
 
 from accountant import ParameterError
 from audits import assert_private, audit, audit_timing, record, watch
+from audits.values.tracebacks import without_values
 
 SECRET = np.array([31337.25, 4.0])
 
@@ -46,6 +47,27 @@ def test_no_frame_of_ours_holds_the_pair(call):
             and "/tests/" not in frame.f_code.co_filename]  # fmt: skip
     assert ours
     assert not any("31337" in repr(frame.f_locals) for frame in ours)
+
+
+@without_values
+def raised_beside_another(secret):
+    cause = None
+    try:
+        float("x")
+    except ValueError as error:
+        cause = error
+    try:
+        int("x")
+    except ValueError:
+        raise ParameterError("secret", "it", "another") from cause
+
+
+def test_an_error_keeps_no_frame_of_its_cause_nor_of_what_was_handled_then():
+    with pytest.raises(ParameterError) as caught:
+        raised_beside_another(SECRET)
+    causes = caught.value.__cause__, caught.value.__context__
+    assert len(set(causes)) == 2
+    assert [error.__traceback__ for error in causes] == [None, None]
 
 
 def test_a_wrapped_audit_keeps_its_name_and_its_arguments():

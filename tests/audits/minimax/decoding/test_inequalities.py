@@ -1,6 +1,7 @@
 """The inequalities check what they are given."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -12,8 +13,11 @@ from audits.minimax import (
     enumerate_checks,
     fano_information,
     le_cam_divergence,
+    private_fano,
+    private_le_cam,
 )
 from audits.minimax.families.paired_shares import PairedShares
+from audits.minimax.information.bernoulli_kl import most_right_given_information
 
 
 @pytest.mark.parametrize("wrong", [True, math.nan, math.inf, -1, "1", None])
@@ -37,3 +41,14 @@ def test_the_inequalities_check_what_they_are_given(wrong):
         enumerate_checks(largest_p=wrong)
     with pytest.raises(ParameterError):
         enumerate_checks(largest_p=2, users=wrong)
+
+
+@pytest.mark.parametrize("points", [1, 10, 20_000])
+def test_errors_of_a_decode_are_rounded_down(points):
+    for k in range(1, 30):
+        family = SignedBasis(points, k / 40)
+        nats = Fraction(le_cam_divergence(family, k, 0.1).sharp)
+        assert (1 - Fraction(private_le_cam(family, k, 0.1).sharp)) ** 2 >= nats / 2
+        information = fano_information(family, k, 0.1).sharp
+        right = most_right_given_information(information, family.points)
+        assert Fraction(private_fano(family, k, 0.1).sharp) <= 1 - Fraction(right)
