@@ -120,8 +120,10 @@ def test_beyond_the_last_node_the_transform_is_bounded():
                 assert abs(phi(LINE["a"] + 1j * v, 1.0)) <= float(found.size) + 1e-12
 
 
-SIZES = [{}, {"nodes": 12}, {"a": 0.125}, {"a": 0.0625, "h": 0.5, "nodes": 60}, {"turn": 1.0, "nodes": 60},
-         {"a": 1.5, "nodes": 90}, {"h": 1.25, "nodes": 40}]  # fmt: skip
+SIZES = [
+    {}, {"nodes": 12}, {"a": 0.125}, {"a": 0.0625, "h": 0.5, "nodes": 60},
+    {"turn": 1.0, "nodes": 60}, {"a": 1.5, "nodes": 90}, {"h": 1.25, "nodes": 40},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("changes", SIZES, ids=repr)
@@ -139,19 +141,17 @@ def test_integrals_leave_out_what_is_stated_and_no_more(steps, changes):
         "excesses": top * x / (1 - x) + period * x / (1 - x) ** 2,
         "masses_below": x / (1 - x),
     }
-    for name in cut:
-        # one point is summed alone; the points of a Fourier transform lie T / length apart
-        alone = [getattr(transform([k], steps=steps, **changes), name)()[0] for k in POINTS[-1:]]
-        low, high = interval(alone[0])
-        assert high - low == pytest.approx(2 * cut[name] + aliases[name], rel=1e-4, abs=1e-12)
-        s = a + 1j * h * np.arange(line["nodes"])
-        terms = np.array([phi(one, 1.0) for one in s]) ** steps * np.exp(top * s)
-        terms /= s**2 if name == "excesses" else s
+    s = a + 1j * h * np.arange(line["nodes"])
+    alone = transform([top], steps=steps, **changes)
+    for name, power, mean in (("excesses", 2, put), ("masses_below", 1, below)):
+        low, high = interval(getattr(alone, name)()[0])
+        width = 2 * cut[name] + aliases[name]
+        assert high - low == pytest.approx(width, rel=1e-4, abs=1e-12)
+        terms = np.array([phi(one, 1.0) for one in s]) ** steps * np.exp(top * s) / s**power
         total = h / math.pi * (terms.real.sum() - terms[0].real / 2)
         assert high == pytest.approx(total + cut[name], rel=1e-6, abs=1e-9)
         if steps == 2:
-            truth = of_two(put if name == "excesses" else below, top)
-            assert low - 1e-9 <= truth <= high + 1e-9
+            assert low - 1e-9 <= of_two(mean, top) <= high + 1e-9
 
 
 def test_points_of_a_transform_are_those_of_each_alone():
