@@ -91,13 +91,17 @@ def test_the_transform_is_the_mean_of_an_exponential():
 
 
 @pytest.mark.parametrize(
-    ("y", "step"), [(1.0, 0.5), (0.5, 1.0), (1.0, 0.0625), (0.75, 1.5), (1.0, 2**-5)]
+    ("y", "step"), [(1.0, 0.5), (0.5, 1.0), (1.0, 0.0625), (0.75, 1.5), (1.0, 5.0), (1.0, 2**-5)]
 )
 def test_the_error_of_the_rule_is_that_of_a_strip_and_of_what_lies_beyond_18(y, step):
     strip = (1 + math.exp(2 * y * y)) / math.expm1(2 * math.pi * y / step)
     beyond = 2 * math.exp(y * y / 2) * ndtr(-18.0)
     found = transform(y=y, step=step, nodes=31)
-    assert float(found.rule_error) == pytest.approx(strip + beyond, rel=1e-9)
+    assert len(found.weights) == len(found.minus_v)
+    outermost = [abs(complex(found.weights[end])) for end in (0, -1)]
+    assert outermost[0] == pytest.approx(outermost[1], rel=1e-9, abs=0)
+    assert len(found.weights) // 2 * step >= 18
+    assert float(found.rule_error) == pytest.approx(strip + beyond, rel=1e-9, abs=0)
     for j in (0, 3, 30):  # and no number is farther from the truth
         s = LINE["a"] + 1j * LINE["h"] * j
         weights, minus_v = (np.array(list(map(complex, x))) for x in (found.weights, found.minus_v))
