@@ -491,3 +491,5 @@ def test_as_many_releases_are_read_as_a_limit_allows():
     assert released(largest) == {DOUBLE: 10**18}
     with pytest.raises(NoProof, match="too many"):
         released(node("Repeat", {**LAPLACE, "count": 1001}, count=10**15))
+    many = [node("PureLoss", epsilon=k / 8) for k in range(300)]
+    assert len(released(node("Sequential", parts=many))) == 300
