@@ -91,7 +91,8 @@ def test_the_transform_is_the_mean_of_an_exponential():
 
 
 @pytest.mark.parametrize(
-    ("y", "step"), [(1.0, 0.5), (0.5, 1.0), (1.0, 0.0625), (0.75, 1.5), (1.0, 5.0), (1.0, 2**-5)]
+    ("y", "step"),
+    [(1.0, 0.5), (0.5, 1.0), (1.0, 0.0625), (0.75, 1.5), (1.0, 5.0), (1.0, 2**-5), (0.75, 0.025)],
 )
 def test_the_error_of_the_rule_is_that_of_a_strip_and_of_what_lies_beyond_18(y, step):
     strip = (1 + math.exp(2 * y * y)) / math.expm1(2 * math.pi * y / step)
