@@ -105,7 +105,9 @@ def test_thin_ends_are_cut_off_to_larger_losses():
     nothing = both_above(lattice_pair(3, [thin]), one)
     assert (nothing.first, len(nothing.masses)) == (7, 1)
     assert float(nothing.masses[0]) == thin
-    assert both_above(lattice_pair(3, [0.0], 1.0), one).infinite == 1
+    assert nothing.infinite == 0
+    nothing = both_above(lattice_pair(3, [0.0], 1.0), one)
+    assert (nothing.infinite, nothing.masses) == (1, [0])
 
 
 @pytest.mark.parametrize("pair", [A, B, C])
@@ -202,6 +204,9 @@ def test_parts_of_a_set_are_bounded_by_one_pair(back):
         found = sum_above(part, back, [], arb(H), 0.01)
         assert (deltas(found) >= truth - ROUND_OFF).all()
         assert (deltas(found) - truth).max() < H
+    alone = pair_of(SKEW, back, [], arb(H), 0.01, above=True)
+    found = sum_above(((SKEW, 1),), back, [], arb(H), 0.01)
+    assert deltas(found) == pytest.approx(deltas(alone), abs=ROUND_OFF)
     found = pair_of(("any of", parts), back, [], arb(H), 0.01, above=True)
     most = np.max(truths, axis=0)
     assert (deltas(found) >= most - ROUND_OFF).all()
