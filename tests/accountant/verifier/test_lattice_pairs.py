@@ -115,6 +115,15 @@ def test_losses_without_ends_move_up_and_those_of_q_alone_are_left_out(moved):
     assert (delta_on_points(only_q, 0.5) == 0).all()
 
 
+def test_a_loss_on_a_point_stays_there_above():
+    for point in (-2, 0, 3):
+        loss = arb(point) / 2
+        part = Cell(arb(0.5), arb(0.5) * (-loss).exp(), loss, loss)
+        found = on_points([part], arb(0), arb(0.5), above=True)
+        truth = delta([(0.5, 0.5 * math.exp(-point / 2))])
+        assert delta_on_points(found, 0.5) == pytest.approx(truth, abs=ROUND_OFF)
+
+
 def test_a_part_of_unknown_mass_proves_nothing_below():
     unsure = Cell(arb(0.5, 0.6), arb(0.5), arb(-1), arb(1))
     sure = Cell(arb(0.25), arb(0.25), arb(0), arb(0))
