@@ -309,7 +309,7 @@ WITHOUT_PROOF = [
     subset(PAIR), subset({**PURE, "count": 2}), subset(INTEGERS), subset(NORMAL_INTEGERS),
     subset(node("Sequential", parts=[PURE, PAIR])), subset(poisson(GAUSSIAN)),
     truncated(LAPLACE), truncated(PURE), truncated(GAUSSIAN, 1.0), truncated(poisson(LAPLACE)),
-    truncated(GAUSSIAN, relation="zero-out"),
+    truncated(GAUSSIAN, relation="zero-out"), truncated(GAUSSIAN, 1.0, relation="replace-one"),
     truncated(LAPLACE, batch=9, relation="replace-one"),
     allocated(LAPLACE), allocated(PURE), allocated(poisson(GAUSSIAN)), allocated(LAPLACE, 1),
     allocated(node("Sequential", parts=[GAUSSIAN, LAPLACE])), allocated({**LAPLACE, "count": 2}),
@@ -421,6 +421,23 @@ def test_a_field_out_of_its_range_is_refused(name):
         assert released(plan) is not None
         with pytest.raises(ProofError):
             released({**plan, key: value})
+
+
+LARGEST = [
+    (subset(LAPLACE), "population", 10**15), (truncated(GAUSSIAN), "records", 10**15),
+    (truncated(GAUSSIAN), "batch", 10**15), (shuffled(GAUSSIAN), "batches", 10**9),
+    (allocated(GAUSSIAN), "steps", 10**7), (allocated(GAUSSIAN), "epochs", 10**6),
+    (noise("Gaussian", arithmetic="idealised"), "dimension", 2**53), (INTEGERS, "shift", 2047),
+    (node("OnePass", PURE, batches=2), "batches", 2**53), (PURE, "count", 10**15),
+    (node("RandomizedResponse", k=3, keep=0.5), "k", 2**53), (group(GAUSSIAN, 2), "size", 10**6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "key", "largest"), LARGEST, ids=repr)
+def test_a_number_is_read_up_to_its_limit(plan, key, largest):
+    assert released({**plan, key: largest})
+    with pytest.raises((NoProof, ProofError)):
+        released({**plan, key: largest + 1})
 
 
 REQUIRED = {
