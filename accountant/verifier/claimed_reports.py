@@ -152,14 +152,14 @@ def partition_selection(n: Parameters) -> Law:
     """A key that k people have is kept with probability w_k / 2^63, and w_k is ``words[k]``.
 
     On two neighbours k and k + 1 people have a key.  ``shares`` has for each k the pair of the
-    probabilities to keep it, and the pair of those to drop it, with the smaller one first.
+    probabilities to keep it, and the pair of those to drop it.
     """
     shares = [(arb(a) / WORDS, arb(b) / WORDS) for a, b in pairwise(n.words)]
     shares += [(1 - b, 1 - a) for a, b in shares]
     densities = [*shares, *((b, a) for a, b in shares)]
 
     def delta(epsilon: Any) -> Ends:
-        value = reduce(arb.max, [b - exp(epsilon) * a for a, b in shares])
+        value = reduce(arb.max, [p - exp(epsilon) * q for p, q in densities], arb(0))
         return value, value
 
     def has_density(_output: Any, *logs: float) -> bool:

@@ -44,7 +44,7 @@ def masses(release):
         return [(keep, 1 - shown - keep), (1 - shown - keep, keep), (shown, 0.0), (0.0, shown)]
     if kind in ("discrete laplace", "discrete gaussian"):
         scale, shift = numbers
-        power, last = (1, 70) if kind == "discrete laplace" else (2, 15)
+        power, last = (1, 70) if kind == "discrete laplace" else (2, 32)
         weights = {
             k: math.exp(-((abs(k) / scale) ** power) / power) for k in range(-last, last + 1)
         }
