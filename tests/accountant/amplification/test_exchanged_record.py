@@ -101,7 +101,15 @@ def test_the_exchange_of_a_finite_part_is_two_rearrangements(p, q, rate):
         for way in (plan, plan.reversed):
             assert way.profile(epsilon) == pytest.approx(truth, rel=1e-11, abs=1e-14)
     finite = (one > 0) & (other > 0)
+    losses, mass = plan.exchanged.loss_pmf
+    assert math.fsum(mass) + plan.infinity == pytest.approx(1.0, rel=1e-12)
+    # the other law has the mass of each loss, and the losses of the opposite sign
+    assert math.fsum(mass * np.exp(-losses)) == pytest.approx(math.fsum(mass), rel=1e-12)
     if rate < 1:
+        moment = math.fsum(one[finite] ** 2 / other[finite])
+        assert math.log(math.fsum(mass * np.exp(losses))) == pytest.approx(
+            math.log(moment), rel=1e-10
+        )
         assert plan.max_loss == pytest.approx(np.log(one[finite] / other[finite]).max(), rel=1e-12)
     for part, is_bound in ((PairLoss(p, q), False), (LaplaceLoss(0.5), True)):
         ((loss, _),) = PoissonSampled(part, 0.3, "replace-one").losses()
@@ -124,14 +132,20 @@ def test_a_part_of_two_records_says_less():
     assert found.width <= 1e-7 * found.upper
     # no law without the records makes more: pointwise (q (P - c Q) - (1 - q) (c - 1) R)_+
     rng = np.random.default_rng(3)
-    two = PairLoss((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
-    sampled = PoissonSampled(Stated(two, "replace-one"), 0.25, "replace-one")
-    for _ in range(50):
-        r = rng.dirichlet(np.ones(3))
-        p, q = (0.75 * r + 0.25 * np.array(law) for law in (two.p, two.q))
-        for epsilon in (0.0, 0.2, 0.9):
-            truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-            assert truth <= float(sampled.profile(epsilon)) + 1e-12
+    for two in (PairLoss((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)), PairLoss((0.6, 0.4), (0.1, 0.9))):
+        sampled = PoissonSampled(Stated(two, "replace-one"), 0.25, "replace-one")
+        for _ in range(50):
+            r = rng.dirichlet(np.ones(len(two.p)))
+            p, q = (0.75 * r + 0.25 * np.array(law) for law in (two.p, two.q))
+            for epsilon in (0.0, 0.2, 0.9):
+                truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+                assert truth <= float(sampled.profile(epsilon)) + 1e-12
+                truth = float(np.maximum(q - math.exp(epsilon) * p, 0).sum())
+                assert truth <= float(sampled.reversed.profile(epsilon)) + 1e-12
+        for way, loss in ((sampled, two), (sampled.reversed, two.reversed)):
+            assert np.allclose(way.profile(e), loss.profile(e) / 4, rtol=1e-12)
+            ((same, _),) = way.losses()
+            assert np.allclose(same.profile(e), loss.profile(e) / 4, rtol=1e-12)
     whole = PoissonSampled(part, 1.0, "replace-one")
     assert [one for one, _ in whole.losses()] == [GaussianLoss(1.0)]
 
