@@ -84,6 +84,15 @@ def test_the_odometer_keeps_the_sum_that_a_release_has():
     assert before < meter.epsilon < math.inf
 
 
+@pytest.mark.parametrize("stated", [-1.0, -1e-9, math.inf, math.nan])
+def test_an_odometer_refuses_what_is_no_divergence(stated, monkeypatch):
+    monkeypatch.setattr(GaussianLoss, "renyi", lambda _, order: np.full(np.shape(order), stated))
+    meter = OdometerMeter(1e-6)
+    with pytest.raises(UnsupportedPlan, match="it has no Rényi divergence"):
+        meter.charge(GaussianLoss(0.5), None)
+    assert meter.epsilon == 0.0
+
+
 @pytest.mark.parametrize("mu", [0.01, 0.3, 2.5])
 def test_gaussian_noise_costs_its_closed_forms(mu):
     budget, order = Budget(50.0, 1e-6), 7.0
