@@ -262,6 +262,28 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
             assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
 
 
+@pytest.mark.parametrize("passes", [2, 2.5])
+@pytest.mark.parametrize("micro", [False, True])
+def test_microbatches_double_what_a_record_moves(micro, passes):
+    # means of several gradients are clipped: each change of a record may turn one round
+    run, clips = TrainingRun(8, 2, steps=round(4 * passes)), 2.0 if micro else 1.0
+    _, sides = record_scheme(run, 0.5, "fixed_size", ZERO_OUT, microbatching=micro).above
+    ((loss, count),) = sides.losses()
+    assert count == run.draws
+    assert loss.pair.right.greatest == pytest.approx(2.0 / 0.5)
+    assert loss.pair.left.greatest == pytest.approx(clips / 0.5)
+    for side in (loss.pair.right, loss.pair.left):
+        assert side.weights == pytest.approx((0.75, 0.25))
+    for relation in (ADD_REMOVE, ZERO_OUT):
+        scheme = record_scheme(run, 0.5, "random_allocation", relation, microbatching=micro)
+        ((plan,), (below,)) = scheme.above, scheme.below
+        assert plan.part.mu == pytest.approx(clips / 0.5)
+        assert below.part.mu == pytest.approx(1.0 / 0.5)
+        assert (plan.epochs, below.epochs) == (math.ceil(passes), math.floor(passes))
+        assert plan.relation == below.relation == relation
+        assert (scheme.note == "") == (not micro and passes == 2)
+
+
 def test_a_record_costs_the_same_whether_or_not_users_have_several():
     costs = {}
     for records in (None, 4):
