@@ -31,7 +31,7 @@ from accountant.losses.finite_pair import OWN_ROUNDING, PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP
 from accountant.numerics.search import falling_root
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
@@ -166,7 +166,8 @@ class Shuffled(SymmetricLoss):
 
         The lower ends of certificates are taken from it: a part of this epsilon may cost so much.
         """
-        if self.users > MAX_LISTED_USERS:
+        # From `MAX_EXPONENT` on, floats hold the chance of a flipped answer inexactly, or as 0.
+        if self.users > MAX_LISTED_USERS or self.max_loss > MAX_EXPONENT:
             return PairLoss((1.0,), (1.0,))
         laws = [
             yes_count_distributions(self.max_loss, yes=yes, no=self.users - 1 - yes)

@@ -223,8 +223,8 @@ def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Ar
     """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln  # bdtr(k, n, p): P(Bin <= k); bdtrc: P(Bin > k)
 
-    if chance >= 1:  # It may be rounded to 1.
-        return np.full(1, float(n)), np.ones(1), 0.0
+    if chance in (0.0, 1.0):  # It may be rounded to one of these.
+        return np.full(1, n * chance), np.ones(1), 0.0
     centre = n * chance
     # By Bernstein's inequality the square is added for skew laws of a small mean.
     reach = deviations * math.sqrt(n * chance * (1 - chance)) + deviations**2 / 2

@@ -61,7 +61,6 @@ class Chunks:
         self._pieces = pieces
         self.restarts = callable(pieces)
         self._was_started = False
-        self._sparse: bool | None = None
         # An iterator over checked pieces; None before the reading starts.
         self._reader: Iterator[Any] | None = None
         # The number of users that were returned or skipped, and the rows of the piece that the
@@ -77,11 +76,9 @@ class Chunks:
     @property
     def sparse(self) -> bool:
         """Return whether the first array is a sparse matrix, as the first piece shows."""
-        if self._sparse is None:
-            if self._unread_rows is None:
-                self._unread_rows = self._next()
-            self._sparse = hasattr(first_array(self._unread_rows), "tocsr")
-        return self._sparse
+        if self._no_rows is None:
+            self._unread_rows = self._next()
+        return hasattr(first_array(self._no_rows), "tocsr")
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
         """Return the users with a function of every piece in place of the piece.

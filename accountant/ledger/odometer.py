@@ -212,6 +212,11 @@ class DivergencesNotion(CompositionNotion[Array]):
         *spent, infinity = map(float.fromhex, encoded)
         return Total(np.array(spent), infinity)
 
+    def _remedy(self, total: Total[Array], plan: Plan) -> str:
+        """Return what would fit: the sums have no limit, and there is nothing to search for."""
+        del total, plan
+        return "only a release whose own delta is less than what is left of it fits"
+
     def _cost(self, loss: Loss) -> Total[Array]:
         """Return the divergence at each filter's order, in the worse direction, rounded up."""
         # A filter cannot hold a loss whose divergence overflows at its order.

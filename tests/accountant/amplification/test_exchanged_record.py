@@ -74,6 +74,48 @@ def test_laplace_noise_is_bounded_from_above_only():
     assert Tight().bracket(3 * plan, 1e-6)[0] == 0.0
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.6, 1.0])
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)),
+        ((0.6, 0.4), (0.1, 0.9)),
+        ((0.05, 0.15, 0.35, 0.45), (0.3, 0.3, 0.33, 0.07)),
+        ((0.1, 0.5, 0.4, 0.0), (0.0, 0.2, 0.5, 0.3)),  # each law lacks an outcome of the other
+        ((0.3, 0.5, 0.2), (0.0, 0.4, 0.6)),
+    ],
+)
+def test_the_exchange_of_a_finite_part_is_two_rearrangements(p, q, rate):
+    # Without either record the outcome is uniform on [0, 1]; with one the ratio P / Q falls along
+    # it, with the other it grows.  Cells of a ten thousandth lie within pieces of these laws.
+    plan, cells = PoissonSampled(PairLoss(p, q), rate, "replace-one"), 10_000
+    ratios = sorted(((b and a / b, b) for a, b in zip(p, q, strict=True)), reverse=True)
+    falling = np.repeat([r for r, b in ratios if b], [round(b * cells) for _, b in ratios if b])
+    shown = rate * sum(a for a, b in zip(p, q, strict=True) if b == 0)
+    assert plan.infinity == pytest.approx(
+        shown + (rate * falling[falling[::-1] == 0].sum() / cells if rate == 1 else 0.0), abs=1e-12
+    )
+    one, other = ((1 - rate + rate * ratio) / cells for ratio in (falling, falling[::-1]))
+    for epsilon in (0.0, 0.05, 0.4, 1.0, 2.0, 8.0):
+        truth = shown + np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
+        for way in (plan, plan.reversed):
+            assert way.profile(epsilon) == pytest.approx(truth, rel=1e-11, abs=1e-14)
+    finite = (one > 0) & (other > 0)
+    losses, mass = plan.exchanged.loss_pmf
+    assert math.fsum(mass) + plan.infinity == pytest.approx(1.0, rel=1e-12)
+    # the other law has the mass of each loss, and the losses of the opposite sign
+    assert math.fsum(mass * np.exp(-losses)) == pytest.approx(math.fsum(mass), rel=1e-12)
+    if rate < 1:
+        moment = math.fsum(one[finite] ** 2 / other[finite])
+        assert math.log(math.fsum(mass * np.exp(losses))) == pytest.approx(
+            math.log(moment), rel=1e-10
+        )
+        assert plan.max_loss == pytest.approx(np.log(one[finite] / other[finite]).max(), rel=1e-12)
+    for part, is_bound in ((PairLoss(p, q), False), (LaplaceLoss(0.5), True)):
+        ((loss, _),) = PoissonSampled(part, 0.3, "replace-one").losses()
+        assert loss.numerics.is_numerical == is_bound
+
+
 def test_outcomes_that_show_a_record():
     plan = PoissonSampled(ApproxLoss(0.0, 0.1), 0.5, "replace-one")
     # a record has a sure sign of mass .1 and lacks another, which is seen without it
@@ -90,14 +132,20 @@ def test_a_part_of_two_records_says_less():
     assert found.width <= 1e-7 * found.upper
     # no law without the records makes more: pointwise (q (P - c Q) - (1 - q) (c - 1) R)_+
     rng = np.random.default_rng(3)
-    two = PairLoss((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
-    sampled = PoissonSampled(Stated(two, "replace-one"), 0.25, "replace-one")
-    for _ in range(50):
-        r = rng.dirichlet(np.ones(3))
-        p, q = (0.75 * r + 0.25 * np.array(law) for law in (two.p, two.q))
-        for epsilon in (0.0, 0.2, 0.9):
-            truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-            assert truth <= float(sampled.profile(epsilon)) + 1e-12
+    for two in (PairLoss((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)), PairLoss((0.6, 0.4), (0.1, 0.9))):
+        sampled = PoissonSampled(Stated(two, "replace-one"), 0.25, "replace-one")
+        for _ in range(50):
+            r = rng.dirichlet(np.ones(len(two.p)))
+            p, q = (0.75 * r + 0.25 * np.array(law) for law in (two.p, two.q))
+            for epsilon in (0.0, 0.2, 0.9):
+                truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+                assert truth <= float(sampled.profile(epsilon)) + 1e-12
+                truth = float(np.maximum(q - math.exp(epsilon) * p, 0).sum())
+                assert truth <= float(sampled.reversed.profile(epsilon)) + 1e-12
+        for way, loss in ((sampled, two), (sampled.reversed, two.reversed)):
+            assert np.allclose(way.profile(e), loss.profile(e) / 4, rtol=1e-12)
+            ((same, _),) = way.losses()
+            assert np.allclose(same.profile(e), loss.profile(e) / 4, rtol=1e-12)
     whole = PoissonSampled(part, 1.0, "replace-one")
     assert [one for one, _ in whole.losses()] == [GaussianLoss(1.0)]
 

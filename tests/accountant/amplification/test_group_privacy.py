@@ -111,6 +111,35 @@ def test_the_trade_off_of_finite_losses_is_that_of_fractions(size, masses):
     assert truth * (1 - Fraction(4, 2**52)) <= Fraction(listed) <= truth + Fraction(1, 10**13)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize(
+    ("p", "q"), [((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)), ((0.05, 0.35, 0.6), (0.3, 0.4, 0.3))]
+)
+def test_all_costs_of_a_group_are_those_of_its_outcomes_or_of_its_size(p, q, size):
+    part = PairLoss(p, q)
+    group = GroupLoss(part, size)
+    losses, mass = group.loss_pmf
+    lowest, highest = sorted((part.max_loss, part.reversed.max_loss))
+    assert group.max_loss == pytest.approx(size * highest, rel=1e-14)
+    assert size * lowest * (1 - 1e-12) <= losses.max() <= group.max_loss * (1 + 1e-12)
+    assert np.array_equal(group.profile([group.max_loss * (1 + 1e-12)]), [0.0])
+    assert group.rho == pytest.approx(size**2 * max(part.rho, part.reversed.rho), rel=1e-14)
+    assert math.fsum(mass) == pytest.approx(1.0, rel=1e-12)
+    for order in (1.5, 2.0, 7.0, 40.0):
+        moment = math.fsum(mass * np.exp((order - 1) * losses))
+        assert float(group.renyi(order)) == pytest.approx(math.log(moment) / (order - 1), rel=1e-9)
+        assert float(group.renyi(order)) <= group.max_loss
+    for epsilon in (0.0, 0.4, 1.1):
+        sum_of_sticks = math.fsum(mass * np.maximum(-np.expm1(epsilon - losses), 0.0))
+        assert float(group.profile(epsilon)) == pytest.approx(sum_of_sticks, rel=1e-9, abs=1e-14)
+    assert group.rounding > 0
+    twice = group.for_group(2)
+    assert np.allclose(
+        twice.profile([0.0, 0.5]), GroupLoss(part, 2 * size).profile([0.0, 0.5]), rtol=1e-12
+    )
+    assert twice.max_loss == pytest.approx(2 * group.max_loss, rel=1e-14)
+
+
 def test_a_group_of_a_loss_without_listed_values_is_bounded_near_its_shift():
     loss, shifted = GroupLoss(GaussianLoss(0.4), 2), GaussianLoss(0.8)
     for epsilon in (0.0, 1.0, 2.0):

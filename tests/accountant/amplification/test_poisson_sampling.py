@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from accountant import (
     Stated,
     Tight,
 )
+from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.plans.adjacency import Adjacency
 from mechanisms import RandomizedResponse
 from tests.accountant.enumeration import stick
@@ -61,6 +63,84 @@ def test_poisson_sampling_is_the_mixture(loss, rate):
     for epsilon in (0.0, 0.01, 0.3, 1.0, 2.5):
         assert node.profile(epsilon) == pytest.approx(stick(mixed, q, epsilon), abs=2e-5)
         assert node.reversed.profile(epsilon) == pytest.approx(stick(q, mixed, epsilon), abs=2e-5)
+
+
+def sampled_laws(loss, rate, *, added):
+    p, q = np.array(loss.p), np.array(loss.q)
+    mixed = rate * p + (1 - rate) * q
+    return (q, mixed) if added else (mixed, q)
+
+
+SKEWED = PairLoss((0.05, 0.35, 0.6), (0.3, 0.4, 0.3))
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("rate", [0.01, 0.4, 0.95])
+@pytest.mark.parametrize("loss", [SKEWED, LOPSIDED], ids=["skewed", "lopsided"])
+def test_divergences_of_a_sampled_pair_are_its_sums(loss, rate, added):
+    node = PoissonSampled(loss, rate)
+    node = node.reversed if added else node
+    with mp.workdps(40):
+        one, other = ([mp.mpf(x) / mp.fsum(law) for x in law] for law in (loss.p, loss.q))
+        laws = [(rate * p + (1 - mp.mpf(rate)) * q, q) for p, q in zip(one, other, strict=True)]
+        ratios = [(q, q / p) if added else (p, p / q) for p, q in laws]
+        for order in (1.5, 2.0, 3.0, 12.0, 90.0):
+            moment = mp.fsum(p * ratio ** (order - 1) for p, ratio in ratios)
+            truth = mp.log(moment) / (order - 1)
+            assert truth <= float(node.renyi(order)) <= truth * (1 + 1e-9)
+        largest = float(mp.log(max(ratio for _, ratio in ratios)))
+    # rho is above the divergence of each order over the order
+    orders = np.geomspace(1.001, 300.0, 40)
+    assert np.all(node.renyi(orders) <= node.rho * orders * (1 + 1e-9))
+    assert node.max_loss == pytest.approx(largest, rel=1e-12)
+
+
+@pytest.mark.parametrize("rates_of_both", [(0.3, 0.5), (1.0, 0.5), (0.3, 1.0), (1e-13, 1e-12)])
+def test_a_sample_of_a_sample_has_the_laws_of_both(rates_of_both):
+    outer, inner = rates_of_both
+    epsilon = np.array([0.0, 0.1, 0.3])
+    for part, inner_added in ((SKEWED, False), (SKEWED.reversed, False), (SKEWED, True)):
+        inner_node = PoissonSampled(part, inner)
+        inner_laws = sampled_laws(part, inner, added=inner_added)
+        inner_node = inner_node.reversed if inner_added else inner_node
+        for added in (False, True):
+            node = PoissonSampled(inner_node, outer)
+            ((loss, count),) = (node.reversed if added else node).losses()
+            p, q = inner_laws
+            mixed = outer * p + (1 - outer) * q
+            p, q = (q, mixed) if added else (mixed, q)
+            truth = [stick(p, q, e) for e in epsilon]
+            assert count == 1
+            assert np.all(loss.profile(epsilon) >= np.array(truth) * (1 - 1e-9) - 1e-15)
+            assert loss.profile(epsilon) == pytest.approx(truth, rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("rate", [0.25, 1.0])
+@pytest.mark.parametrize("part", [SKEWED, LOPSIDED, LOPSIDED.reversed])
+def test_the_mass_that_shows_a_record_is_sampled(part, rate, added):
+    node = PoissonSampled(part, rate)
+    node = node.reversed if added else node
+    p, q = sampled_laws(part, rate, added=added)
+    shown = p[q == 0].sum()
+    assert node.infinity == pytest.approx(shown, abs=1e-15)
+    for epsilon in (0.0, 0.2, 3.0, 50.0):
+        assert float(node.profile(epsilon)) == pytest.approx(stick(p, q, epsilon), abs=1e-15)
+        assert float(node.profile(epsilon)) >= shown
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_the_lower_end_of_a_sampled_bound_is_that_of_the_sampled_pair(added):
+    part = UpperEnvelope(PairLoss((0.7, 0.3), (0.3, 0.7)), PairLoss((0.6, 0.4), (0.4, 0.6)))
+    nodes = [PoissonSampled(loss, 0.2) for loss in (part, part.bound, part.attained)]
+    both, bound, attained = (node.reversed if added else node for node in nodes)
+    epsilon = np.array([0.0, 0.05, 0.1])
+    assert both.numerics.is_upper_envelope
+    assert np.allclose(both.attained_pair.profile(epsilon), attained.profile(epsilon), rtol=1e-12)
+    assert np.all(both.profile(epsilon) >= bound.profile(epsilon) * (1 - 1e-12))
+    found = Tight().certify_one_way(4 * both, 1e-3)
+    assert found.lower <= Tight().certify_one_way(4 * attained, 1e-3).upper
+    assert found.upper >= Tight().certify_one_way(4 * bound, 1e-3).lower
 
 
 @every_loss

@@ -18,6 +18,7 @@ from accountant import (
     ApproxLoss,
     Basic,
     GaussianLoss,
+    Grouped,
     LaplaceLoss,
     PairLoss,
     ParameterError,
@@ -41,6 +42,7 @@ from accountant.amplification.allocation.allocation_renyi import (
 )
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
 from accountant.formats.plan_toml import from_toml
+from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import lognormal_lattice
 from accountant.numerics.lognormal_cut import (
     SPACINGS,
@@ -224,6 +226,32 @@ def test_several_picks_are_a_bound_of_several_runs():
         there, without = np.mean([np.prod(way) for way in ways]), q[at].prod()
         truth += max(there - math.exp(epsilon) * without, 0.0)
     assert Tight().delta(RandomAllocation(part, 3, picks=2), epsilon) >= truth
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7])
+@pytest.mark.parametrize("part", [GaussianLoss(0.4), PureLoss(0.5)], ids=["Gaussian", "pure"])
+def test_some_of_several_picks_alone_are_a_bound_that_no_pair_need_attain(part, steps):
+    for picks in range(1, steps + 1):
+        for way in (
+            RandomAllocation(part, steps, picks),
+            RandomAllocation(part, steps, picks).reversed,
+        ):
+            ((loss, count),) = way.losses()
+            assert count == picks
+            assert loss.numerics.is_upper_envelope == (1 < picks < steps)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        UpperEnvelope(PairLoss((0.6, 0.4), (0.4, 0.6)), PureLoss(0.1)),
+        Grouped(PoissonSampled(LaplaceLoss(1.0), 0.2), 2),  # finitely many losses, all bounds
+    ],
+    ids=["envelope", "numerical"],
+)
+def test_a_part_that_no_pair_attains_is_refused(part):
+    with pytest.raises(ParameterError, match="part must be Gaussian, or a loss of finitely many"):
+        RandomAllocation(part, 3)
 
 
 def test_every_step_and_one_step_are_the_part_itself():

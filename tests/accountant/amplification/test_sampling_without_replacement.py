@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from accountant import RDP, GaussianLoss, PairLoss, PureLoss, SampledWithoutReplacement, Tight
@@ -39,6 +40,28 @@ def test_the_lower_end_is_that_of_data_whose_other_records_are_alike():
         <= RDP().epsilon(steps * SampledWithoutReplacement(response, 3, 10), 1e-3)
     )
     assert delta(truth, p1, q1) <= 1e-3 <= delta(found.lower * (1 - 1e-6), p1, q1)
+
+
+@pytest.mark.parametrize("sample", [1, 3, 9])
+def test_the_dearer_direction_of_a_part_counts_at_each_epsilon(sample):
+    part, share = PairLoss((0.05, 0.35, 0.6), (0.3, 0.4, 0.3)), sample / 10
+    node = SampledWithoutReplacement(part, sample, 10)
+    laws = [(np.array(one), np.array(other)) for one, other in ((part.p, part.q), (part.q, part.p))]
+    for epsilon in (0.0, 0.1, 0.3, 0.7):
+        mixed = [(share * p + (1 - share) * q, q) for p, q in laws]
+        truth = max(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() for p, q in mixed)
+        assert float(node.profile(epsilon)) == pytest.approx(truth, rel=1e-9, abs=1e-15)
+    assert node.numerics.is_upper_envelope
+    assert node.cell_masses(np.linspace(-2.0, 2.0, 9)) is None  # of no single pair
+    for delta in (1e-3, 0.05):
+        assert float(node.profile(Tight().epsilon(node, delta))) <= delta * (1 + 1e-9)
+    # Either data set may be the one with the record.
+    orders = np.array([1.5, 3.0, 20.0])
+    for p, q in mixed:
+        moments = [math.fsum(p * (p / q) ** (order - 1)) for order in orders]
+        assert np.all(node.renyi(orders) >= np.log(moments) / (orders - 1) * (1 - 1e-9))
+        moments = [math.fsum(q * (q / p) ** (order - 1)) for order in orders]
+        assert np.all(node.renyi(orders) >= np.log(moments) / (orders - 1) * (1 - 1e-9))
 
 
 def test_a_sample_of_all_records_is_the_part():

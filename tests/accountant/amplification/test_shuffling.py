@@ -1,6 +1,7 @@
 """Shuffling against the clone pair, exact binary responses, and published figures."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -96,8 +97,12 @@ def test_what_a_window_of_clones_leaves_out_is_next_to_nothing(users, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("coins", "heads"), [(979, 1), (979, 978), (860, 1), (32, 16), (27, 10), (1000, 400), (64, 0)]
-)
+    ("coins", "heads"),
+    [
+        (979, 1), (979, 978), (860, 1), (32, 16), (27, 10), (1000, 400), (64, 0),
+        (10**8, 5 * 10**7 + 5000), (10**12, 5 * 10**11 + 10**7),  # heads and tails nearly cancel
+    ],
+)  # fmt: skip
 def test_fair_coins_are_as_exact_as_the_proof_says(coins, heads):
     # 979 coins with one head were wrong by 23,668 ulps, where 8,269 are allowed
     import mpmath as mp
@@ -108,6 +113,74 @@ def test_fair_coins_are_as_exact_as_the_proof_says(coins, heads):
         ulps = abs(found.item() - truth) / 2.0**-52
     # 47 of 256 ulps are kept for the other 31 masses of a block
     assert ulps <= 256 - 47 + 12 * abs(truth)
+
+
+@pytest.mark.parametrize("e0", [0.01, 1.0, 5.0, 800.0])
+def test_sticks_are_0_from_the_largest_loss_on(e0):
+    epsilon = np.array([0.5 * e0, e0, 1.1 * e0, 900.0])
+    sticks = shuffling_bounds.clone_hockey_sticks(e0, 20, epsilon)
+    assert 0 < sticks[0] < 1 + 1e-9
+    assert np.array_equal(sticks[1:], np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("n", "chance", "deviations"),
+    [(200, 0.5, 1.0), (200, 0.5, 3.0), (50, 0.02, 1.0), (100, 0.97, 0.5), (40, 0.3, 45.0)],
+)
+def test_a_window_and_what_it_misses_are_a_binomial_law(n, chance, deviations):
+    k, mass, missed = shuffling_bounds.binomial_window(n, chance, deviations)
+    share = Fraction(str(chance))
+    exact = [math.comb(n, i) * share**i * (1 - share) ** (n - i) for i in range(n + 1)]
+    inside = [exact[int(i)] for i in k]
+    assert missed == pytest.approx(float(1 - sum(inside)), rel=1e-11, abs=1e-300)
+    scale = float(sum(inside))  # masses are raised to the sum 1
+    assert mass == pytest.approx([float(x) / scale for x in inside], rel=1e-11)
+    assert 1 <= math.fsum(mass) <= 1 + 1e-11
+    reach = deviations * math.sqrt(n * chance * (1 - chance)) + deviations**2 / 2
+    assert k[0] == max(0, math.floor(n * chance - reach))
+    assert k[-1] == min(n, math.ceil(n * chance + reach))
+    assert not k.flags.writeable
+    assert not mass.flags.writeable
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_a_sure_number_is_a_window_of_its_own(chance):
+    k, mass, missed = shuffling_bounds.binomial_window(7, chance, 9.5)
+    assert (k.tolist(), mass.tolist(), missed) == ([7 * chance], [1.0], 0.0)
+
+
+@pytest.mark.parametrize("e0", [690.0, 745.0, 1e5])
+def test_reports_that_hide_nothing_cost_their_own_epsilon(e0):
+    # the chance of a flipped answer is 0 as a float: math domain error
+    plan = Shuffled(PureLoss(e0), 20)
+    found = Tight().certify(plan, 1e-6)
+    assert 0 <= found.lower <= e0
+    assert e0 * (1 - 1e-8) <= found.upper <= e0
+    assert plan.profile(1.0) >= 1.0 - 1e-12
+
+
+@pytest.mark.parametrize(("e0", "users"), [(0.3, 6), (1.0, 11), (4.0, 9)])
+def test_sticks_of_binary_responses_are_just_above_the_truth(e0, users):
+    # by all data sets of the others, in 40 digits
+    import mpmath as mp
+
+    with mp.workdps(40):
+        lie = 1 / (1 + mp.exp(mp.mpf(e0)))
+        for epsilon in (0.0, 0.21 * e0, 0.83 * e0):
+            worst = mp.mpf(0)
+            for others in range(users):
+                law = [mp.mpf(1)]
+                for chance in (1 - lie,) * others + (lie,) * (users - 1 - others):
+                    law = [(1 - chance) * same + chance * fewer
+                           for same, fewer in zip([*law, 0], [0, *law], strict=True)]  # fmt: skip
+                stick = sum(
+                    max(((1 - lie) - mp.exp(epsilon) * lie) * fewer
+                        + (lie - mp.exp(epsilon) * (1 - lie)) * same, 0)
+                    for same, fewer in zip([*law, 0], [0, *law], strict=True)
+                )  # fmt: skip
+                worst = max(worst, stick)
+            found = shuffling_bounds.binary_hockey_sticks(e0, users, np.array([epsilon])).item()
+            assert 0 <= found / worst - 1 < 1e-10
 
 
 def test_sticks_of_many_users():

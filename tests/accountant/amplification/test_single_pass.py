@@ -11,6 +11,7 @@ from accountant import (
     GaussianLoss,
     LaplaceLoss,
     OnePass,
+    PairLoss,
     ParameterError,
     PoissonSampled,
     PureLoss,
@@ -80,6 +81,19 @@ def test_random_order_is_not_below_random_allocation():
     # others that contribute nothing make the pair of random allocation: a pair of data sets too
     upper = Tight().epsilon(ShuffledEpoch(GaussianLoss(1.0), 100), 1e-5)
     assert upper > Tight().epsilon(RandomAllocation(GaussianLoss(1.0), 100), 1e-5)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 5])
+def test_an_exchanged_epoch_is_bounded_by_the_exchanged_part(batches):
+    part = PairLoss((0.5, 0.3, 0.2), (0.1, 0.3, 0.6))
+    plan = ShuffledEpoch(part, batches)
+    for way, expected in ((plan, part), (plan.reversed, part.reversed)):
+        ((loss, count),) = way.losses()
+        assert count == 1
+        assert loss.numerics.is_upper_envelope == (batches > 1)
+        assert loss.max_loss == expected.max_loss
+        assert np.array_equal(loss.profile([0.0, 0.6, 1.2]), expected.profile([0.0, 0.6, 1.2]))
+    assert plan.reversed.reversed == plan != plan.reversed
 
 
 def test_one_batch_is_exact():

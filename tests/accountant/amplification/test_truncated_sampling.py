@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import dp_accounting
 import mpmath as mp
+import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 
@@ -58,6 +59,38 @@ def test_rates_of_the_two_cases_are_rounded_towards_privacy(records, batch, rate
     assert joint_chance / chance_of_full <= Fraction(upper_rate)
     assert Fraction(mean_rate) <= (1 - chance_of_full) * q + joint_chance
     assert upper_rate == pytest.approx(float(joint_chance / chance_of_full), rel=1e-11)
+
+
+# Of a full batch, and of one with room: by how much the record moves the sum where it is sampled,
+# and by how much what stands there on the other data moves it, in the opposite direction.
+MOVES = {
+    "add-remove": ((2.0, 0.0), (1.0, 0.0)),
+    "zero-out": ((2.0, 1.0), (1.0, 0.0)),  # a blank record also pushes another one out
+    "replace-one": ((2.0, 2.0), (1.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("relation", MOVES)
+def test_the_profile_is_that_of_both_cases_under_each_relation(relation, added):
+    plan = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, relation)
+    loss, x = (plan.reversed if added else plan), np.linspace(-14.0, 14.0, 2801)
+    full = math.fsum(binomial(3, k, 0.4) for k in (2, 3))
+    in_full = math.fsum(binomial(3, k, 0.4) * 0.4 * 2 / (k + 1) for k in (2, 3)) / full
+
+    def density(rate, shift):
+        normal = [np.exp(-((x - m) ** 2) / 2) / math.sqrt(2 * math.pi) for m in (0.0, shift)]
+        return (1 - rate) * normal[0] + rate * normal[1]
+
+    for epsilon in (0.0, 0.3, 1.0, 2.5):
+        truth = 0.0
+        rates = (in_full, 0.4)
+        for chance, rate, (to, back) in zip((full, 1 - full), rates, MOVES[relation], strict=True):
+            p, q = density(rate, to), density(rate, -back)
+            p, q = (q, p) if added else (p, q)
+            truth += chance * np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * 0.01
+        assert float(loss.profile(epsilon)) == pytest.approx(truth, abs=2e-6)
+    assert loss.reversed.reversed == loss != loss.reversed
 
 
 @pytest.mark.parametrize(

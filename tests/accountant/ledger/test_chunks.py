@@ -1,7 +1,10 @@
 """Chunks hand out the users that were charged."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from accountant import Chunks, Ledger, Parallel, ParameterError
 from mechanisms import Laplace
@@ -37,3 +40,61 @@ def test_a_function_of_pieces_restarts_and_an_iterator_does_not():
         chunks = Chunks(given, (3, 3))
         assert chunks.restarts is restarts
         assert chunks.mapped(np.negative, (3, 3)).restarts is restarts
+
+
+FORMS = {
+    "numbers": lambda rows: rows[:, 0],
+    "rows": lambda rows: rows,
+    "pairs": lambda rows: (rows, -rows[:, 0]),
+    "sparse": sparse.csr_array,
+}
+
+
+def plain(rows):
+    """Arrays of a selection, dense."""
+    if isinstance(rows, tuple):
+        return [plain(part) for part in rows]
+    return (rows.toarray() if hasattr(rows, "tocsr") else rows).tolist()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_any_requests_give_the_rows_of_the_whole_data(form):
+    rng = np.random.default_rng(4)
+    for _ in range(12):
+        users = int(rng.integers(1, 12))
+        data = rng.normal(size=(users, 3))
+        ends = np.sort(rng.integers(0, users + 1, 4))  # some pieces are empty
+        pieces = [FORMS[form](part) for part in np.split(data, ends)]
+        shape = (users,) if form == "numbers" else (users, 3)
+        chunks = Chunks(lambda pieces=pieces: pieces, shape)
+        if rng.random() < 0.5:
+            assert chunks.sparse == (form == "sparse")
+        for which in rng.random(8):
+            start, stop = np.sort(rng.integers(0, users + 1, 2))
+            who = slice(int(start), int(stop), int(rng.integers(1, 3)))
+            if which < 0.3:
+                who = rng.permutation(users)[: int(rng.integers(0, users + 1))]
+            assert plain(chunks[who]) == plain(FORMS[form](data[who]))
+        twice = chunks.mapped(lambda piece: piece, shape)
+        assert plain(twice[0:users]) == plain(FORMS[form](data))
+        assert chunks.sparse == (form == "sparse")
+
+
+def test_what_is_no_whole_data_set_is_refused_or_said():
+    rows = np.ones((4, 3))
+    once = Chunks(iter([rows]), (4, 3))
+    assert once[0:4].shape == (4, 3)
+    with pytest.raises(ParameterError, match="read more than once"):
+        once[0:2]
+    with pytest.raises(ParameterError, match="the 5 of the shape"):
+        Chunks([rows], (5, 3))[0:5]
+    for wrong in (np.ones((4, 2)), np.ones(4)):
+        with pytest.raises(ParameterError, match="rows as in"):
+            Chunks([wrong], (4, 3))[0:4]
+    for pieces in ([rows, rows], [np.ones((5, 3))]):
+        with pytest.warns(UserWarning, match="hold more users; they were not read"):
+            assert Chunks(pieces, (4, 3))[0:4].shape == (4, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Chunks([rows, np.ones((0, 3))], (4, 3))[1:3].shape == (2, 3)
+        assert Chunks([rows, np.ones((0, 3))], (4, 3))[0:4].shape == (4, 3)

@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,12 @@ from accountant import (
     BudgetExceeded,
     Filter,
     GaussianLoss,
+    LargeDeltaWarning,
     Odometer,
+    OffPlan,
     ParameterError,
     PureLoss,
+    Stated,
     Tight,
     UnsupportedPlan,
     calibrate,
@@ -53,6 +57,40 @@ def test_ten_spends_of_a_tenth_fit_into_one_exactly():
     # row 12: not even the least spend fits afterwards
     with pytest.raises(BudgetExceeded):
         gate.release(Laplace(1e299), np.sum)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 0.051, 0.5])
+def test_a_filter_on_private_data_warns_of_a_delta_above_one_over_n(delta):
+    budget = Budget(2.0, delta)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        gate = Filter(DATA, budget)
+    assert [one.category for one in said] == [LargeDeltaWarning] * (delta * len(DATA) > 1)
+    assert gate.budget == budget
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Filter(DATA, budget, rng=0)  # a seed repeats the noise: nothing is protected
+
+
+@pytest.mark.parametrize("spend", [Filter.spend, Filter.spend_plan, Filter.check])
+def test_a_refusal_of_other_neighbours_or_of_a_query_names_the_release_and_spends_nothing(spend):
+    gate = Filter(DATA, Budget(2.0, 1e-6), rng=0)
+    removed, replaced = (Stated(Gaussian(40.0), way) for way in ("add-remove", "replace-one"))
+    spend(gate, removed)
+    if spend is Filter.check:
+        gate.spend(removed)
+    spent = gate.spent
+    with pytest.raises(ParameterError, match="add-remove and replace-one"):
+        spend(gate, replaced)
+
+    def asks_the_gate(rows):
+        with pytest.raises(OffPlan, match="a query may not ask") as error:
+            spend(gate, removed)
+        assert error.value.asked == removed
+        return 0.0
+
+    gate.release(Gaussian(40.0), asks_the_gate)
+    assert gate.spent == pytest.approx(2 * spent)
 
 
 def test_a_refused_release_looks_at_nothing_and_draws_nothing():

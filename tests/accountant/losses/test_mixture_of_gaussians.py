@@ -17,6 +17,7 @@ from accountant import (
     from_json,
     to_json,
 )
+from accountant.losses import mixture_pair
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, Side, side
@@ -27,6 +28,7 @@ PAIRS = {
     "removed": MixturePair(side((0.0, 0.5, 2.0), (0.7, 0.2, 0.1)), ORIGIN),
     "added": MixturePair(ORIGIN, side((0.0, 0.5, 2.0), (0.7, 0.2, 0.1))),
     "exchanged": MixturePair(side((0.0, 1.5), (0.6, 0.4)), side((0.0, 1.0), (0.5, 0.5))),
+    "wide": MixturePair(side((0.0, 1.0), (0.5, 0.5)), side((0.0, 9.0), (0.9, 0.1))),
     "far": MixturePair(side((0.0, 9.0), (0.9, 0.1)), side((0.5, 1.0), (0.5, 0.5))),
 }
 
@@ -99,6 +101,58 @@ def test_characteristic_functions_fall_as_fast_as_the_bound_says(name):
     assert np.all(ratio[5:] <= least)  # and beyond it
     assert np.all(np.diff(bound) <= 1e-12)
     assert bound[-1] < -1.0
+
+
+def log_ratio_on_lines(one, x, d):
+    """The log size and the turn of the ratio of a side at ``x + id``, for growing d from 0."""
+    m = np.array(one.shifts)
+    size = np.multiply.outer(x, m) - m * m / 2 + np.log(one.weights)
+    top = size.max(axis=1)
+    total = np.exp(1j * np.multiply.outer(d, m)) @ np.exp(size - top[:, None]).T
+    return top + np.log(np.abs(total)), np.unwrap(np.angle(total), axis=0)
+
+
+@pytest.mark.parametrize("a", [0.3, 8.0])
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_bound_on_a_characteristic_function_is_the_least_of_many_lines(name, a):
+    pair = PAIRS[name]
+    x, widest = np.arange(-20.0, 100.0, 1 / 4), 0.95 * math.pi / 2
+    widest /= max(pair.right.spread, pair.left.spread, math.pi / 8)
+    d = np.append(0.0, np.geomspace(1e-3, 0.64, 80) * widest)
+    log_p, turn_p = log_ratio_on_lines(pair.right, x, d)
+    log_q, turn_q = log_ratio_on_lines(pair.left, -x, d)
+    log_f = (1 + a) * log_p - a * log_q - x * x / 2 + d[:, None] ** 2 / 2
+    log_f -= np.logaddexp.reduce(log_f[0])
+    u = np.array([0.1, 1.0, 3.0, 10.0, 40.0])
+    least = np.array([np.logaddexp.reduce(log_f - v * (turn_p + turn_q), axis=1).min() for v in u])
+    bound = pair.log_cf_bound(a, np.repeat(u, 2))[::2]
+    # The best lines lie between those here, and between those that the bound tries, which are few
+    # and lose little.  It adds e^-39 for its own errors.
+    assert np.all(bound >= 1.001 * least - 1e-12)
+    assert np.all(bound <= 0.9 * np.maximum(least, -40.0))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_rule_ends_where_hardly_anything_of_the_tilted_density_is_left(name):
+    pair = PAIRS[name]
+    x = np.arange(-450.0, 450.0, 1 / 16)
+    ahead, behind = pair.right.log_ratio(x), pair.left.log_ratio(-x)
+    for a in (-30.0, -3.0, -1.0, -0.4, 0.0, 0.4, 3.0, 30.0):
+        log_density = (1 + a) * ahead - a * behind - x * x / 2
+        log_density -= np.logaddexp.reduce(log_density)
+        low, high = pair.quadrature_range(a, a)
+        for outside in (x < low, x > high):
+            beyond = np.logaddexp.reduce(log_density[outside])
+            assert beyond <= math.log(mixture_pair.TAIL_ERROR)
+
+
+def test_a_large_order_makes_the_ratios_as_inexact_as_they_say():
+    # of one normal law ln E e^{zL} is mu^2 z (1 + z) / 2
+    a, u = 1e4, 1e-3 * np.arange(6.0).reshape(2, 3)
+    for count in (1, 50):
+        ratio, error = MixturePair(side((1.0,), (1.0,)), ORIGIN).cf_ratio(a + 1j * u, count)
+        exact = np.exp(count * (1j * u * (a + 0.5) - u * u / 2))
+        assert np.all(np.abs(ratio - exact) <= error)
 
 
 def test_a_certificate_holds_the_grid_s_interval():

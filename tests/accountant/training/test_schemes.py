@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from accountant import RDP, ParameterError, PoissonSampled, Tight, UnsupportedPlan
+from accountant import RDP, Loss, ParameterError, PoissonSampled, Tight, UnsupportedPlan
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
@@ -20,6 +20,9 @@ GRID = np.linspace(-14.0, 14.0, 20_001)
 RIEMANN = 1e-6  # error of the sum at the kink of a stick
 EPSILONS = (0.0, 0.3, 1.0, 2.5)
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+ZERO_OUT = Adjacency.ZERO_OUT
+PASSES = ("random_allocation", "shuffled", "fixed_order")
+LOADERS = ("poisson", "truncated_poisson", "fixed_size", *PASSES)
 
 
 def density(sums, chances):
@@ -169,6 +172,116 @@ def test_users_of_many_records_are_bounded_by_their_renyi_curves(monkeypatch):
     user = next(one for one in rows if one.unit == "user" and one.loader == "poisson")
     assert user.note == "bound"
     assert 0 < user.lower < user.upper == RDP().epsilon(plan, 1e-6)
+
+
+LINE = np.linspace(-9.0, 9.0, 1801)
+PLANE = np.meshgrid(np.linspace(-7.0, 7.0, 113), np.linspace(-7.0, 7.0, 113))
+COARSE = {1: 1e-5, 2: 1e-3}  # errors of sums on the line and on the plane, at the kink of a stick
+
+
+def batches_of(loader, count):
+    """All ways to make the batches of a step, or of a pass of two batches, with their chances."""
+    records = range(count)
+    if loader in ("poisson", "truncated_poisson"):
+        for way in itertools.product((0, 1), repeat=count):
+            batch = [i for i in records if way[i]]
+            largest = count if loader == "poisson" else 2
+            cut = list(itertools.combinations(batch, min(largest, len(batch))))
+            yield from (((kept,), 0.5**count / len(cut)) for kept in cut)
+    elif loader == "random_allocation":
+        for way in itertools.product((0, 1), repeat=count):
+            batches = tuple(tuple(i for i in records if way[i] == batch) for batch in (0, 1))
+            yield batches, 0.5**count
+    elif loader == "fixed_size":
+        ways = list(itertools.combinations(records, 2))
+        yield from (((way,), 1 / len(ways)) for way in ways)
+    else:
+        orders = [records] if loader == "fixed_order" else list(itertools.permutations(records))
+        yield from (((order[:2], order[2:]), 1 / len(orders)) for order in orders)
+
+
+def law_of_a_run(loader, values):
+    """The density of what a run of one step, or of one pass with two batches, releases."""
+    chances = {}
+    for batches, chance in batches_of(loader, len(values)):
+        sums = tuple(sum(values[i] for i in batch) for batch in batches)
+        chances[sums] = chances.get(sums, 0.0) + chance
+    axes = PLANE if loader in PASSES else [LINE]
+    cell = (14.0 / 112) ** 2 if loader in PASSES else 0.01
+    return sum(
+        chance * np.exp(-sum((x - m) ** 2 for x, m in zip(axes, sums, strict=True)) / 2)
+        for sums, chance in chances.items()
+    ) * cell / (2 * math.pi) ** (len(axes) / 2)  # fmt: skip
+
+
+def delta_above(plan, epsilon):
+    """The delta of a plan, which is mostly one release."""
+    (item, count), *more = plan.losses()
+    if more or count > 1 or not isinstance(item, Loss):
+        return Tight().delta(plan, epsilon)
+    return max(float(way.profile(epsilon)) for way in (item, item.reversed))
+
+
+def neighbours(relation, microbatching):
+    """Pairs of data sets of four records: the first changes, or is the least or the last one."""
+    for others in ((-1, -1, -1), (0, 0, 0), (1, -1, 0), (-1, 1, 1)):
+        changed = [1, -1]
+        if relation is ADD_REMOVE:
+            yield from (((x, *others), others) for x in changed)
+            yield from (((*others, x), others) for x in changed)
+        elif relation is REPLACE_ONE or microbatching:
+            # the clipped mean of the record's microbatch may be turned round
+            yield (1, *others), (-1, *others)
+        if relation is ZERO_OUT:
+            yield from (((x, *others), (0, *others)) for x in changed)
+
+
+@pytest.mark.parametrize(
+    ("relation", "microbatching"),  # where a record is removed, the microbatches of others change
+    [(ADD_REMOVE, False), *itertools.product((ZERO_OUT, REPLACE_ONE), (False, True))],
+)
+@pytest.mark.parametrize("loader", LOADERS)
+def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microbatching):
+    sizes = {"poisson": {"rate": 0.5}, "truncated_poisson": {"rate": 0.5, "max_batch": 2}}
+    steps = 2 if loader in PASSES else 1
+    run = TrainingRun(4, 2, steps=steps, loader=loader, **sizes.get(loader, {}))
+    scheme = record_scheme(run, 1.0, loader, relation, microbatching=microbatching)
+    error = COARSE[2 if loader in PASSES else 1]
+    pairs = [[law_of_a_run(loader, one) for one in pair]
+             for pair in neighbours(relation, microbatching)]  # fmt: skip
+    for epsilon in (0.0, 1.0):
+        reached = max(
+            float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+            for pair in pairs for p, q in (pair, pair[::-1])
+        )  # fmt: skip
+        for plan in scheme.above:
+            assert reached <= delta_above(plan, epsilon) + error
+        for plan in scheme.below:
+            ((loss, _),) = plan.losses()
+            ways = [way.attained_pair for way in (loss, loss.reversed)]
+            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+
+
+@pytest.mark.parametrize("passes", [2, 2.5])
+@pytest.mark.parametrize("micro", [False, True])
+def test_microbatches_double_what_a_record_moves(micro, passes):
+    # means of several gradients are clipped: each change of a record may turn one round
+    run, clips = TrainingRun(8, 2, steps=round(4 * passes)), 2.0 if micro else 1.0
+    _, sides = record_scheme(run, 0.5, "fixed_size", ZERO_OUT, microbatching=micro).above
+    ((loss, count),) = sides.losses()
+    assert count == run.draws
+    assert loss.pair.right.greatest == pytest.approx(2.0 / 0.5)
+    assert loss.pair.left.greatest == pytest.approx(clips / 0.5)
+    for side in (loss.pair.right, loss.pair.left):
+        assert side.weights == pytest.approx((0.75, 0.25))
+    for relation in (ADD_REMOVE, ZERO_OUT):
+        scheme = record_scheme(run, 0.5, "random_allocation", relation, microbatching=micro)
+        ((plan,), (below,)) = scheme.above, scheme.below
+        assert plan.part.mu == pytest.approx(clips / 0.5)
+        assert below.part.mu == pytest.approx(1.0 / 0.5)
+        assert (plan.epochs, below.epochs) == (math.ceil(passes), math.floor(passes))
+        assert plan.relation == below.relation == relation
+        assert (scheme.note == "") == (not micro and passes == 2)
 
 
 def test_a_record_costs_the_same_whether_or_not_users_have_several():

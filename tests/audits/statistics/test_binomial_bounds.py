@@ -13,6 +13,7 @@ from audits.statistics.binomial_bounds import (
     clopper_pearson_lower,
     epsilon_lower,
     epsilon_lower_every_run,
+    leak_count_quantile,
     max_correct_probability,
     mean_confidence_band,
 )
@@ -64,6 +65,44 @@ def test_coverage_by_enumeration(trials, alpha):
     for p in np.linspace(0.01, 0.99, 50):
         miss = binom.pmf(counts, trials, p)[bounds > p].sum()
         assert miss <= alpha * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1e-3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.05), (0.5, 0.02), (1.0, 0.2), (2.0, 1e-4)])
+def test_true_claims_with_leaks_are_convicted_as_rarely_as_promised(epsilon, delta, alpha):
+    # A run is right if it leaks, and else with the largest chance that epsilon allows.
+    runs, counts = 150, np.arange(151.0)
+    chance = delta + (1 - delta) / (1 + math.exp(-epsilon))
+    mass = binom.pmf(counts, runs, chance)
+    found = epsilon_lower(counts, np.full(151, 150.0), runs, delta, alpha)
+    every = np.array([epsilon_lower_every_run(int(k), runs, delta, alpha) for k in counts])
+    for bound in (found, every):
+        assert mass[bound > epsilon].sum() <= alpha
+        assert np.all(np.diff(bound) >= 0)
+    least = int(binom.isf(alpha, runs, chance)) + 1  # what an exact test rejects
+    assert least > runs or every[least] > epsilon
+    assert every[least - 1] <= epsilon
+    assert np.all(found <= every + 1e-9)
+
+
+@pytest.mark.parametrize(("runs", "delta"), [(1, 0.5), (60, 0.01), (1000, 0.3), (10**6, 1e-5)])
+@pytest.mark.parametrize("alpha", [0.1, 1e-6])
+def test_the_count_of_leaks_is_the_least_that_is_hardly_exceeded(runs, delta, alpha):
+    count = leak_count_quantile(runs, delta, alpha)
+    assert binom.sf(count, runs, delta) <= alpha
+    assert count == 0 or binom.sf(count - 1, runs, delta) > alpha
+    assert leak_count_quantile(runs, 0.0, alpha) == 0
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1e-5])
+@pytest.mark.parametrize("size", [40, 3000])
+def test_the_band_of_a_mean_is_where_the_divergence_uses_up_the_budget(size, alpha):
+    means = np.array([0.05, 0.5, 0.93])
+    low, high = mean_confidence_band(np.tile(means, (size, 1)), alpha)
+    for ends in (low, high):
+        divergence = means * np.log(means / ends) + (1 - means) * np.log((1 - means) / (1 - ends))
+        assert divergence == pytest.approx(math.log(2 / alpha) / size, rel=1e-6)
+    assert np.all((low < means) & (means < high))
 
 
 def test_edges():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accountant import PrivateValueError
-from mechanisms import Gaussian, Laplace, Staircase, TruncatedLaplace
+from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, Staircase, TruncatedLaplace
 from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.exact_noise.integer_staircase import IntegerStaircase
@@ -47,6 +47,35 @@ def test_huge_values_neither_overflow_nor_lose_the_noise_of_the_sum():
     far = made.release(np.full(1000, 2.0**23), 1)
     assert len(set(far.tolist())) == 1000
     assert abs(np.mean(far - 2.0**23)) < 0.5
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 700.0])
+@pytest.mark.parametrize("cls", [Laplace, Gaussian, TruncatedLaplace, NoisyMax, Exponential])
+def test_exact_noise_is_around_the_grid_point_and_other_noise_around_the_value(cls, scale):
+    more = (1e-6,) if cls is TruncatedLaplace else ()
+    exact = cls(scale, scale, *more, arithmetic="exact")
+    values = np.random.default_rng(3).normal(size=50) * 40.0 * scale
+    step = Fraction(grid.grid_step(scale))
+    for value, centre in zip(values, exact.noise_centre(values), strict=True):
+        assert abs(Fraction(centre) - Fraction(value)) <= step / 2
+        assert (Fraction(centre) / step).denominator == 1
+    assert np.any(exact.noise_centre(values) != values)
+    if cls in (Laplace, Gaussian):
+        idealised = cls(scale, scale, arithmetic="idealised")
+        assert np.array_equal(idealised.noise_centre(values), values)
+
+
+@pytest.mark.parametrize("dimension", [None, 1, 4])
+@pytest.mark.parametrize("cls", [Laplace, Gaussian])
+def test_neighbours_are_a_sensitivity_apart(cls, dimension):
+    made, rng = cls(2.0, sensitivity=3.0, dimension=dimension), np.random.default_rng(5)
+    example = made.values.example(rng)
+    assert np.size(example) <= (dimension or 2)
+    moved = [np.abs(made.values.neighbour(example, rng) - example).sum() for _ in range(40)]
+    assert max(moved) == pytest.approx(3.0)
+    if dimension == 4:
+        with pytest.raises(PrivateValueError):
+            made.values.check(np.zeros(dimension + 1))
 
 
 @pytest.mark.parametrize("cls", [Laplace, Gaussian])
