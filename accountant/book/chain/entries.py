@@ -50,12 +50,14 @@ CLOCK = "clock"
 # need no more, and a wrong clock opens a window by at most this much too early.
 BELIEVED_STEP = timedelta(days=1)
 EVERY_CLOCK = "9999-12-31T24"  # a time up to which every clock is right: texts compare as times do
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 # The exceptions that a decoder may raise for the text of an entry that it does not understand.
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
 # entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
 FORMAT = 3  # the newest format that this version knows: that of books with roles
+KNOWN_FORMATS = (1, 2, FORMAT)
 FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versions go on with them
 # The kinds of entries that state who may write what, and that propose a change to another person.
 ROLES, PROPOSAL = "roles", "proposal"
@@ -111,7 +113,8 @@ class LogEntry(NamedTuple):
     @property
     def kind(self) -> str:
         """Return the kind of the entry, as listed at the head of this file."""
-        return str(self.facts["kind"])
+        kind: str = self.facts["kind"]
+        return kind
 
     @property
     def latest(self) -> str:
@@ -129,7 +132,8 @@ class LogEntry(NamedTuple):
     @property
     def states_charges(self) -> bool:
         """Return whether the entry says what its data set has spent: a charge or a correction."""
-        return self.kind in CHARGING_KINDS or self.facts.get("change") == CLOCK
+        facts = self.facts
+        return facts["kind"] in CHARGING_KINDS or facts.get("change") == CLOCK
 
     @property
     def index_root(self) -> int | None:
@@ -142,31 +146,32 @@ class LogEntry(NamedTuple):
     @property
     def roles_after(self) -> int:
         """Return the number of the entry that states the roles after this one; 0 without roles."""
-        return self.seq if self.kind == ROLES else stated_roles(self.facts)
+        facts = self.facts
+        return self.seq if facts["kind"] == ROLES else stated_roles(facts)
 
     @property
     def own_keys(self) -> list[str]:
         """Return the keys by which the entry must be found, whether or not the log has an index."""
-        key, dataset = self.facts["key"], self.facts["dataset"]
+        key, dataset, kind = self.facts["key"], self.facts["dataset"], self.facts["kind"]
         # Keys of noise are only in the index of the database, not in that of the log.
         keys = [] if key is None or key.startswith("noise:") else [key]
-        if self.kind in CHARGING_KINDS:
+        if kind in CHARGING_KINDS:
             states_own = self.facts.get("own") is not None
             author_keys = [author_key(dataset, self.facts["author"])] if states_own else []
             bucket_keys = [bucket_key(dataset, bucket) for bucket in self.facts.get("buckets", ())]
             is_set_aside = "runs" in self.facts or PAID in self.facts
             set_aside_keys = [set_aside_key(dataset)] if is_set_aside else []
             return [charge_key(dataset), *author_keys, *bucket_keys, *set_aside_keys, *keys]
-        if self.kind == TERMS:
+        if kind == TERMS:
             # Earlier versions stated as "used" what every author had spent.
             authors = [*self.facts.get("used", ())]
             authors += [self.facts["whose"]] if "own" in self.facts else []
             author_keys = [author_key(dataset, author) for author in authors]
             charge_keys = [charge_key(dataset)] if self.states_charges else []
             return [terms_key(dataset), *charge_keys, *author_keys, *keys]
-        if self.kind == PROPOSAL:
+        if kind == PROPOSAL:
             return [proposal_key(dataset), *keys]
-        return [CLOCK_KEY] if self.kind == CLOCK else keys
+        return [CLOCK_KEY] if kind == CLOCK else keys
 
 
 # --- times
@@ -227,12 +232,14 @@ def times_after(head: LogEntry | None, clock: str, confirmed: str) -> LogTimes:
 
 def is_jump(before: str, after: str) -> bool:
     """Return whether a time is more than `BELIEVED_STEP` after another."""
+    if before[:10] == after[:10]:  # times of the same day, as most are
+        return False
     return datetime.fromisoformat(after) - datetime.fromisoformat(before) > BELIEVED_STEP
 
 
 def canonical_json(facts: dict[str, Any]) -> str:
     """Return the facts as canonical JSON: sorted keys, no spaces, plain ASCII."""
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return CANONICAL.encode(facts)
 
 
 def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
@@ -251,7 +258,7 @@ def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
         isinstance(facts, dict)
         and facts.get("seq") == seq
         and "dataset" in facts
-        and "kind" in facts
+        and isinstance(facts.get("kind"), str)
         and "key" in facts
     )
     if not is_entry:
@@ -294,7 +301,7 @@ def refuse_newer_format(book: str, facts: dict[str, Any]) -> None:
     """Raise `LedgerNewer` if an entry was written in a format that this version does not know."""
     stated = facts.get("schema", 1) if facts["kind"] == "book" else 1
     for number in (stated, facts.get("format", 1)):
-        if number not in range(1, FORMAT + 1):
+        if number not in KNOWN_FORMATS:
             raise LedgerNewer(book, f"has the format {number!r}")
 
 

@@ -121,11 +121,12 @@ class Signatures:
         the same roles or later ones.  A book that is made with roles states its format in entry 1,
         and its roles in entry 2.
         """
-        is_lost = first_facts.get("schema") == FORMAT and not head.roles_after and head.seq > 1
-        if is_lost or head.roles_after < self._latest_roles:
+        roles = head.roles_after
+        is_lost = first_facts.get("schema") == FORMAT and not roles and head.seq > 1
+        if is_lost or roles < self._latest_roles:
             why = "is not signed by a person whom the roles in force name"
             raise LedgerCorrupt(self._book, why, head.seq)
-        self._latest_roles = head.roles_after
+        self._latest_roles = roles
 
     def refuse_unsigned(self, head: LogEntry) -> None:
         """Raise `LedgerCorrupt` if the reader has a secret, and the last entry is unsigned.
@@ -133,8 +134,9 @@ class Signatures:
         A signature covers all entries before it.  So who signs after an unsigned entry vouches for
         a log that anyone may have written anew.
         """
-        is_unsigned = not head.roles_after and "mac" not in head.facts
-        if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
+        if not isinstance(self._key, SigningKey) or self.accepts_unsigned:
+            return
+        if not head.roles_after and "mac" not in head.facts:
             why = "is not signed with the key, as the last entry must be; a book that was begun "
             why += (
                 "without a key is signed from the next entry on: Book.open(accept_unsigned=True), "
