@@ -203,7 +203,8 @@ class Log:
                 roles = self.entry(first_checked).roles_after
             for entry in self.entries_after(start):
                 self.signatures.refuse_other_roles(roles, entry.facts)
-                roles = entry.roles_after
+                if entry.kind == ROLES:
+                    roles = entry.seq
             self.signatures.refuse_lost_roles(self.head, self.first_facts)
 
     # --- transactions
@@ -564,19 +565,23 @@ class Log:
         before it, so those that were read earlier are checked only where the caller asks for it.
         """
         seq, previous = after
+        name, refuse_other = self.name, self.signatures.refuse_other
         for rows in self._pages(seq):
             for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
                 seq += 1
                 if number != seq:
-                    raise LedgerCorrupt(self.name, "an entry is missing", seq)
+                    raise LedgerCorrupt(name, "an entry is missing", seq)
                 if next_hash(previous, body) != mark:
-                    raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                facts = parse_facts(self.name, seq, body)
-                if authors_too or "roles" not in facts:
-                    self.signatures.refuse_other(previous, body, facts, mark)
+                    raise LedgerCorrupt(name, "an entry does not fit its hash", seq)
+                facts = parse_facts(name, seq, body)
+                if "roles" in facts:
+                    is_signed = authors_too
+                else:
+                    is_signed = "mac" in facts or facts["kind"] == ROLES
+                if is_signed:
+                    refuse_other(previous, body, facts, mark)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
-                    why = "a column does not say what its entry says"
-                    raise LedgerCorrupt(self.name, why, seq)
+                    raise LedgerCorrupt(name, "a column does not say what its entry says", seq)
                 previous = mark
                 yield LogEntry(seq, mark, facts)
 

@@ -23,7 +23,7 @@ class TimeCheck:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._before: LogEntry | None = None
-        self._latest = ""
+        self._latest = self._window_time = ""  # of the entry before
         self._timed = False  # whether some terms depend on the time
         # the different times for windows, in microseconds, as later corrections leave them
         self._window_times: array[int] = array("q")
@@ -34,25 +34,26 @@ class TimeCheck:
 
         Entries that were written before any data set could expire did not note the latest time.
         """
-        if entry.kind == CLOCK:
+        facts, latest, stated = entry.facts, entry.latest, entry.window_time
+        if facts["kind"] == CLOCK:
             self.check_correction(entry)
         elif self._timed and self._before is not None:
-            if entry.latest < self._latest:
+            if latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
-            clock, stated = entry.facts["time"], entry.window_time
+            clock = facts["time"]
             # The writer of the entry may have confirmed the clock, or may have not.
-            if not stated == clock > self._before.window_time and stated not in {
+            if not stated == clock > self._window_time and stated not in {
                 times_after(self._before, clock, confirmed).window
                 for confirmed in (EVERY_CLOCK, "")
             }:
                 self._refuse("counts windows by neither the clock nor the entry before", entry)
-        self._latest = max(entry.latest, entry.facts["time"])
-        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
-        if self._before is None or entry.window_time != self._before.window_time:
-            moment = _microseconds(entry.window_time)
+        self._latest = max(latest, facts["time"])
+        self._timed = self._timed or facts.get("expires") is not None or "window" in facts
+        if stated != self._window_time:
+            moment = _microseconds(stated)
             if not self._window_times or moment > self._window_times[-1]:
                 self._window_times.append(moment)
-        self._before = entry
+        self._before, self._window_time = entry, stated
 
     def check_correction(self, entry: LogEntry) -> None:
         """Check that a correction sets back a time that ran ahead, to where it has jumped over."""
