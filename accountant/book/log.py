@@ -30,6 +30,7 @@ from accountant.book.chain.entries import (
     RESTORED,
     ROLES,
     TERMS,
+    TWO_CURATORS_KEY,
     ChainHead,
     LogEntry,
     LogTimes,
@@ -88,7 +89,9 @@ class Log:
         signing_key: SigningKey | AuthorKey | None = None,
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
-        self.signatures = Signatures(storage.name, signing_key, self.entry, self.body)
+        self.signatures = Signatures(
+            storage.name, signing_key, self.entry, self.body, self.asked_before
+        )
         self._head: LogEntry | None = None
         self._read_head: LogEntry | None = None  # the head as the last transaction found it
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
@@ -412,7 +415,7 @@ class Log:
             "seq": seq + 1,
             **self.times.facts(),
             "author": self.author,
-            **self.signatures.facts_of_next(kind, self._head),
+            **self.signatures.facts_of_next(kind, facts, self._head),
         }
         if kind in {"dataset", TERMS}:
             entry_facts["needs"] = limits_of(facts)
@@ -543,6 +546,10 @@ class Log:
         if entry is not None and (entry.facts["dataset"], entry.kind) != (dataset, TERMS):
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
+
+    def asked_before(self, seq: int) -> bool:
+        """Return whether a data set asks for two curators before the entry of a number."""
+        return seq > 1 and self.entry_with_key(TWO_CURATORS_KEY, seq - 1) is not None
 
     def attachment(self, entry: LogEntry, expected: str) -> bytes:
         """Return the attached bytes, after checking their digest."""

@@ -57,6 +57,7 @@ class StatusFields(NamedTuple):
     runs: tuple[int, int] | None
     verified: bool
     proposal: str
+    raise_needs: int
 
 
 class Status(TableDisplay, StatusFields):
@@ -81,7 +82,8 @@ class Status(TableDisplay, StatusFields):
     ``limited_authors`` is how many authors have a quota, ``people`` the name of those whom the data
     are about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
     that each plan must be opened with a proof of its cost.  ``proposal`` says in words which change
-    waits for a second curator, "" where none does.
+    waits for a second curator, "" where none does.  ``raise_needs`` is how many curators the data
+    set itself asks for, where a change gives more.
     """
 
     __slots__ = ()
@@ -113,6 +115,8 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.raise_needs > 1:
+        yield "  a larger budget or a later end needs two curators"
     if status.proposal:
         yield f"  {status.proposal}"
     if status.log_time is not None and status.clock is not None:
@@ -203,6 +207,7 @@ def status_of(account: Account) -> Status:
         runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,
         proposal=open_proposal(account.log, account.name, account.terms_seq),
+        raise_needs=terms.raise_needs,
     )
 
 

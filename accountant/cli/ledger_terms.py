@@ -138,6 +138,16 @@ Verified = Annotated[
 ]
 
 
+RaiseNeeds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="Ask for N curators, 1 or 2, where a change gives this data set more (by default 1, "
+        "or as the roles of the book say).",
+    ),
+]
+
+
 def open_(
     book: BookName,
     name: DatasetName,
@@ -157,6 +167,7 @@ def open_(
     people: People = None,
     proof: AsideProof = None,
     verified: Verified = False,
+    raise_needs: RaiseNeeds = None,
     new: NewBook = False,
     clock: ClockTime = None,
     json: JsonFlag = False,
@@ -177,8 +188,9 @@ def open_(
     from accountant.book.dataset_terms import DatasetTerms
     from accountant.errors import ParameterError
 
-    order_number, user_count, run_count, carried = (
-        None if text is None else parse_number(text) for text in (order, users, runs, carry)
+    order_number, user_count, run_count, carried, curators_needed = (
+        None if text is None else parse_number(text)
+        for text in (order, users, runs, carry, raise_needs)
     )
     checked_name("name", name)
     confirmed_until(clock)  # a wrong time is refused before the cost of a plan is computed
@@ -201,6 +213,7 @@ def open_(
         runs=run_count,
         verified=verified or None,
         proof=proved,
+        raise_needs=curators_needed,
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.

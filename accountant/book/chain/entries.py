@@ -22,6 +22,9 @@ reads the book and writes nothing.  The entries that open a data set, or change 
 what they *need*: the limits that a version must know to spend from that data set.  These are what
 file systems and SQLite call incompatible features.
 
+Books of which a data set asks for two curators go on in format 4, because one curator with an
+earlier version could change the roles alone, and so be two.
+
 Format 1 stated neither.  Its versions never look at formats, so the database itself refuses what
 they write, by a trigger that is made with the first entry of format 2.  Entries of a book with
 roles have format 3: each is signed by its author, and names the entry that states the roles.
@@ -56,8 +59,9 @@ UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
 # entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
-FORMAT = 3  # the newest format that this version knows: that of books with roles
-KNOWN_FORMATS = (1, 2, FORMAT)
+FORMAT = 3  # that of books with roles
+FORMAT_OF_TWO = 4  # that of books with a data set which asks for two curators, from there on
+KNOWN_FORMATS = (1, 2, FORMAT, FORMAT_OF_TWO)
 FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versions go on with them
 # The kinds of entries that state who may write what, and that propose a change to another person.
 ROLES, PROPOSAL = "roles", "proposal"
@@ -65,8 +69,8 @@ RESTORED = "restored"  # the kind of entries that go on from a book which was pu
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
     {
-        "aside", "buckets", "closed", "expires", "idealised", "limited_authors", "quotas", "users",
-        "verified", "window",
+        "aside", "buckets", "closed", "expires", "idealised", "limited_authors", "quotas",
+        "raise_needs", "users", "verified", "window",
     }
 )  # fmt: skip
 # All facts that an entry of terms, or of an opening, may state.
@@ -155,6 +159,8 @@ class LogEntry(NamedTuple):
         key, dataset, kind = self.facts["key"], self.facts["dataset"], self.facts["kind"]
         # Keys of noise are only in the index of the database, not in that of the log.
         keys = [] if key is None or key.startswith("noise:") else [key]
+        if kind == "dataset" and asks_for_two(self.facts):
+            return [*keys, TWO_CURATORS_KEY]
         if kind in CHARGING_KINDS:
             states_own = self.facts.get("own") is not None
             author_keys = [author_key(dataset, self.facts["author"])] if states_own else []
@@ -291,6 +297,11 @@ def stated_roles(facts: dict[str, Any]) -> int:
     return stated if isinstance(stated, int) else 0
 
 
+def asks_for_two(facts: dict[str, Any]) -> bool:
+    """Return whether the terms, or the roles, of an entry ask for two curators to give more."""
+    return bool(facts.get("raise_needs", 1) != 1)
+
+
 def limits_of(facts: dict[str, Any]) -> list[str]:
     """Return the limits of a data set under these terms, in order, as entries name them."""
     limits = {name for name in KNOWN_LIMITS if facts.get(name) not in (None, False, {})}
@@ -327,6 +338,9 @@ def checked_name(argument: str, name: object) -> str:
 
 
 CLOCK_KEY = "clock"  # the key of all corrections of the log's time
+
+
+TWO_CURATORS_KEY = "two curators"  # the key of the data sets that ask for two curators
 
 
 def dataset_key(name: str) -> str:

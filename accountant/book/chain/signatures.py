@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from accountant.book.chain.approvals import missing_approval
+from accountant.book.chain.approvals import guarded_roles, missing_approval
 from accountant.book.chain.author_keys import (
     PRIVATE_KEY_MARK,
     AuthorKey,
@@ -24,9 +24,11 @@ from accountant.book.chain.author_keys import (
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
+    FORMAT_OF_TWO,
     FORMAT_WITHOUT_ROLES,
     ROLES,
     LogEntry,
+    asks_for_two,
     canonical_json,
     parse_facts,
     stated_roles,
@@ -66,6 +68,7 @@ class Signatures:
     """Signs the entries that a log appends, and checks those that it reads.
 
     ``entry_of`` returns the entry with a number, itself checked, and ``body_of`` its text as it is.
+    ``asked_before`` returns whether a data set asks for two curators before the entry of a number.
     """
 
     def __init__(
@@ -74,8 +77,10 @@ class Signatures:
         key: SigningKey | AuthorKey | None,
         entry_of: Callable[[int], LogEntry],
         body_of: Callable[[int], str],
+        asked_before: Callable[[int], bool],
     ) -> None:
         self._book, self._key, self._entry_of, self._body_of = book, key, entry_of, body_of
+        self._asked_before = asked_before
         self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
         self._checked: set[str] = set()  # hashes of entries whose signatures are right
         self._latest_roles = 0  # the last entry of roles that this process knows of
@@ -98,7 +103,11 @@ class Signatures:
             if entry.kind != ROLES:
                 raise LedgerCorrupt(self._book, "takes for roles what are none", number)
             replaced = self._entry_of(stated_roles(entry.facts) or number)
-            why = missing_approval(entry, replaced, self._roles.get(replaced.seq), self._entry_of)
+            roles_before = self._roles.get(replaced.seq)
+            if roles_before is not None:
+                facts_before = guarded_roles(replaced.facts, self._asked_before(number))
+                replaced = replaced._replace(facts=facts_before)
+            why = missing_approval(entry, replaced, roles_before, self._entry_of)
             if why:
                 raise LedgerCorrupt(self._book, why, number)
             self._roles[number] = self._stated_roles(entry.facts)
@@ -152,12 +161,16 @@ class Signatures:
 
     # --- new entries
 
-    def facts_of_next(self, kind: str, head: LogEntry | None) -> dict[str, Any]:
+    def facts_of_next(
+        self, kind: str, facts: dict[str, Any], head: LogEntry | None
+    ) -> dict[str, Any]:
         """Return what an entry after ``head`` states of its format, and of the roles in force."""
         roles_before = 0 if head is None else head.roles_after
-        if roles_before or kind == ROLES:
-            return {"format": FORMAT, "roles": roles_before}
-        return {"format": FORMAT_WITHOUT_ROLES}
+        if not roles_before and kind != ROLES:
+            return {"format": FORMAT_WITHOUT_ROLES}
+        is_asked_for = kind == "dataset" and asks_for_two(facts)
+        is_of_two = is_asked_for or (head is not None and head.facts.get("format") == FORMAT_OF_TWO)
+        return {"format": FORMAT_OF_TWO if is_of_two else FORMAT, "roles": roles_before}
 
     def signed_body(self, previous: str, facts: dict[str, Any], head: LogEntry | None) -> str:
         """Return the text of a new entry; its signature is added to its facts."""
