@@ -380,8 +380,9 @@ def quota(
 
     Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
+    from accountant.book.status import format_spent
     from accountant.errors import ParameterError
-    from accountant.formatting import escape_control, format_lower, format_upper
+    from accountant.formatting import escape_control, format_lower
 
     author_of_set, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
     if set_ is not None and not author_of_set:
@@ -390,7 +391,7 @@ def quota(
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         if set_ is not None and reason is not None:
             opened_book.set_quota(name, author_of_set, parse_number(epsilon), reason)
-        quotas = opened_book.quotas(name)
+        quotas, budget = opened_book.quotas(name), opened_book.status(name).budget
     selected_quotas = type(quotas)(
         [author_quota for author_quota in quotas if author in (None, author_quota.author)]
     )
@@ -400,10 +401,12 @@ def quota(
     # Numbers stand first, so that the columns line up whatever the names of authors are.
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
     for author_quota in selected_quotas:
-        limit = "" if author_quota.quota is None else f"{author_quota.quota:g}"
+        quota_epsilon = author_quota.quota
+        limit = "" if quota_epsilon is None else f"{quota_epsilon:g}"
+        shown_epsilon = format_spent(author_quota.epsilon, quota_epsilon or budget.epsilon)
         remaining = "" if author_quota.left is None else format_lower(author_quota.left)
         shown_author = escape_control(author_quota.author)
-        print(f"{format_upper(author_quota.epsilon):>12}{limit:>12}{remaining:>12}  {shown_author}")
+        print(f"{shown_epsilon:>12}{limit:>12}{remaining:>12}  {shown_author}")
 
 
 def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
@@ -411,16 +414,17 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
 
     Example: python -m accountant ledger buckets book.db survey
     """
-    from accountant.formatting import escape_control, format_lower, format_upper
+    from accountant.book.status import format_spent
+    from accountant.formatting import escape_control, format_lower
 
     with open_book(book, pin) as opened_book:
-        table = opened_book.buckets(name)
+        table, limit = opened_book.buckets(name), opened_book.status(name).budget.epsilon
     if json:
         print_json({"dataset": name, "buckets": table.to_records()})
         return
     print(f"{'epsilon':>12}{'left':>12}  bucket")
     for bucket in table:
         print(
-            f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
+            f"{format_spent(bucket.epsilon, limit):>12}{format_lower(bucket.left):>12}  "
             f"{escape_control(bucket.name)}"
         )

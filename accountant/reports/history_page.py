@@ -18,9 +18,9 @@ from typing import Any, final
 
 from accountant.book.history import Line
 from accountant.book.limits.windows import window_kind
-from accountant.book.status import Status
+from accountant.book.status import Status, format_spent
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.formatting import format_remaining, format_upper
+from accountant.formatting import format_remaining
 from accountant.ledger.composition_notions import notion_of, pure_after_plan
 from accountant.ledger.totals import CompositionNotion, Spending
 from accountant.planning.interpretation import explanation
@@ -72,7 +72,8 @@ def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
         used=spending,
         left=format_remaining(spending.limit, spending.amount),
         capacity=lambda kind: _capacity(status, kind.last_line),
-        percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
+        percent=lambda part, total: format_spent(100 * part / total, 100.0, 3) + " %",
+        format_spent=format_spent,
         to_come=_to_come(status, history),
         saved=csv_address(share_rows),
         meaning=explanation(status.most, status.budget.delta, status.relation),

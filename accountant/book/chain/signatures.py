@@ -35,7 +35,12 @@ from accountant.book.chain.entries import (
     without_signature,
 )
 from accountant.book.chain.roles import Roles
-from accountant.book.chain.signing_key import SigningKey, read_private_file, without_newline
+from accountant.book.chain.signing_key import (
+    ALLOWED,
+    SigningKey,
+    read_private_file,
+    without_newline,
+)
 from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 
 # Signatures that are not checked again, by the hashes of their entries.  More would save little:
@@ -57,6 +62,10 @@ def key_of(
     if not isinstance(key, str | os.PathLike):
         return SigningKey(key)
     path = os.path.expanduser(os.fspath(key))
+    if isinstance(key, str) and not os.path.lexists(path):  # the text may be the secret itself
+        allowed = f"{ALLOWED} (a text names a file, and there is no such one; key=b'...' is the "
+        allowed += "secret itself)"
+        raise ParameterError("key", f"a text of {len(key)} characters", allowed)
     file_bytes = read_private_file(path)
     if file_bytes.startswith(PRIVATE_KEY_MARK):
         return AuthorKey.of(file_bytes, path, ask)
