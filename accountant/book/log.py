@@ -147,7 +147,7 @@ class Log:
         try:
             with storage.reading():
                 is_empty = storage.empty
-                if not is_empty:
+                if not is_empty and isinstance(signing_key, SigningKey):
                     log.signatures.fit(storage.ask(LAST_ENTRIES))
             if is_empty and make is Make.NEVER:
                 allowed = f"{MAKE_ONE}; a login of a server sees only schemas that it may use"
@@ -205,8 +205,10 @@ class Log:
                 start = self.entry(first_checked).chain_head
                 roles = self.entry(first_checked).roles_after
             for entry in self.entries_after(start):
-                self.signatures.refuse_other_roles(roles, entry.facts)
-                if entry.kind == ROLES:
+                facts = entry.facts
+                if facts.get("roles", 0) != roles:
+                    self.signatures.refuse_other_roles(roles, facts)
+                if facts["kind"] == ROLES:
                     roles = entry.seq
             self.signatures.refuse_lost_roles(self.head, self.first_facts)
 
@@ -588,7 +590,8 @@ class Log:
                 if is_signed:
                     refuse_other(previous, body, facts, mark)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
-                    raise LedgerCorrupt(name, "a column does not say what its entry says", seq)
+                    why = "a column does not say what its entry says"
+                    raise LedgerCorrupt(name, why, seq)
                 previous = mark
                 yield LogEntry(seq, mark, facts)
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, final
 
+from accountant.accountants.budget import TOLERANCE
 from accountant.book.history import Line
 from accountant.book.limits.windows import window_kind
 from accountant.book.status import Status, format_spent
@@ -61,6 +62,8 @@ def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
     # A window may also spend what earlier windows left; then its own limit is shown.
     if status.most > status.budget.epsilon:
         spending = Spending(status.counts, status.total, status.limit)
+    if spending.amount <= spending.limit * (1 + TOLERANCE):  # round-off is no overspending
+        spending = spending._replace(amount=min(spending.amount, spending.limit))
     return render(
         "history.html",
         status=status,

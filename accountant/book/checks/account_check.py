@@ -173,8 +173,8 @@ class ChargeCheck:
         self._seq = entry.seq
         # Logs without an index of keys do not name the charge before.  Who leaves it out gains
         # nothing: the totals below are compared with that charge, named or not.
-        states_charges, last_seq = entry.states_charges, self.last_seq
-        if states_charges and entry.facts.get("before", last_seq) != last_seq:
+        states_charges = entry.states_charges
+        if states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
             self._refuse("does not name the charge before it")
         if entry.kind == TERMS:
             self._standing = self._terms.check_change(
